@@ -1,0 +1,84 @@
+"""Accelerators: the frozen model of one, and the catalogue of those that ship with the package.
+
+All TFLOP/s are dense peaks of one accelerator; bandwidths are 10^9 bytes/s, links one way. A figure that is not known
+is `None` and asking for it is an error that names it, never a default.
+"""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..errors import MissingFieldError
+
+Positive = Annotated[float, Field(gt=0, le=1e18)]
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class DensePeakTFLOPS(BaseModel):
+    """Dense matmul peaks by number format, in TFLOP/s; `None` where the accelerator has no such unit."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fp32: Positive | None = None
+    bf16: Positive | None = None
+    fp16: Positive | None = None
+    fp8: Positive | None = None
+    fp4: Positive | None = None
+    int8: Positive | None = None
+    int4: Positive | None = None
+
+
+class Accelerator(BaseModel):
+    """One kind of accelerator, from the catalogue or of a user's own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    vendor: str | None = None
+    architecture: str | None = None
+    form_factor: str | None = None
+    memory_gb_marketing: Positive | None = None
+    memory_type: str | None = None
+    memory_bytes_reported: Annotated[int, Field(gt=0, le=10**16)] | None = None
+    memory_gib_reported: Positive | None = None
+    driver_memory_mib_from_memory_unverified: Positive | None = None
+    memory_bandwidth_gb_s: Positive
+    dense_peak_tflops: DensePeakTFLOPS
+    intra_node_interconnect: str | None = None
+    intra_node_bw_gb_s_unidirectional_per_accelerator: Positive | None = None
+    intra_node_bw_gb_s_bidirectional_per_accelerator: Positive | None = None
+    intra_node_p2p_gb_s_unidirectional: Positive | None = None
+    scale_up_domain_accelerators: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    typical_node_accelerators: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    typical_nic_gbit_s_per_accelerator: Positive | None = None
+    typical_nic_gb_s_unidirectional_per_accelerator: Positive | None = None
+    host_pcie_gb_s_unidirectional: Positive | None = None
+    tdp_w: Positive | None = None
+    on_demand_usd_per_hour: tuple[Positive, Positive] | None = None
+    price_source: str | None = None
+    measured_max_matmul_tflops: dict[str, Positive] | None = None
+    ridge_flop_per_byte: dict[str, Positive] | None = None
+    source: tuple[str, ...] = ()
+    confidence: str | None = None
+    notes: str | None = None
+    # A user's own: share of the peak that large matmuls reach (MFU), share of the memory bandwidth that is reached.
+    compute_efficiency: Share | None = None
+    memory_efficiency: Share | None = None
+
+    def memory_bytes(self) -> tuple[int, str]:
+        """Memory of one accelerator in bytes, and which figure that is.
+
+        The reported figure, else the driver's, else the marketing GiB less 0.5% (rule ME001).
+
+        Raises:
+            MissingFieldError: the accelerator states no memory at all.
+        """
+        if self.memory_bytes_reported is not None:
+            return self.memory_bytes_reported, "reported by the device"
+        if self.memory_gib_reported is not None:
+            return round(self.memory_gib_reported * 2**30), "reported by the device"
+        if self.driver_memory_mib_from_memory_unverified is not None:
+            return round(self.driver_memory_mib_from_memory_unverified * 2**20), "driver's figure (unverified)"
+        if self.memory_gb_marketing is not None:
+            return round(self.memory_gb_marketing * 2**30 * 0.995), "marketing GiB less 0.5%"
+        raise MissingFieldError("memory_gb_marketing", f"accelerator {self.id}", "memory decides what fits")

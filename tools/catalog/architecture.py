@@ -1,0 +1,188 @@
+"""What a model *is*, layer by layer, in the quantities that splitting it needs.
+
+An `Architecture` is read once from a Hugging Face style config (`config.py`) and knows no file format any more.
+Every weight tensor of every operator is listed with its size and the way tensor parallelism may cut it, so that the
+parameter count, the memory of a device and the bytes that a step reads are all sums over the same list.
+
+Symbols as in the field: H hidden size, a query heads, g KV heads, d head dim, I FFN width, E experts, k top-k.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .dtypes import DType
+
+AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "compressed"]
+
+# How a tensor is cut inside its operator's tensor-parallel group of t devices:
+#   sharded     1/t on each device (column or row parallel)
+#   kv_heads    1/min(t, KV heads): beyond the number of KV heads the heads are replicated
+#   replicated  whole on each device (norms, MLA down-projections, routers)
+Split = Literal["sharded", "kv_heads", "replicated"]
+
+# Which number format a tensor is stored in is decided by its class (`WeightDTypes`), not by the checkpoint's name.
+TensorClass = Literal["linear", "expert", "vocabulary", "router", "norm"]
+
+
+@dataclass(frozen=True, slots=True)
+class WeightTensor:
+    """One weight tensor (or a group of like ones) of one operator in one layer."""
+
+    name: str
+    elements: int
+    split: Split
+    tensor_class: TensorClass = "linear"
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionSpec:
+    """One attention operator with its norm: shapes, tensors and what it caches.
+
+    `cache_elements_per_token` is over all KV heads and before any parallelism; `cache_shards` is the greatest number
+    of parts that tensor parallelism can cut the cache into (KV heads; 1 for MLA and MQA). `window_tokens` caps the
+    cached tokens of a sequence. `state_elements` is the constant state of a linear or recurrent layer per sequence
+    (`state_shards` parts at most); such a layer caches nothing per token.
+    """
+
+    kind: AttentionKind
+    query_heads: int
+    kv_heads: int
+    qk_head_dim: int
+    v_head_dim: int
+    tensors: tuple[WeightTensor, ...]
+    cache_elements_per_token: int
+    cache_shards: int
+    window_tokens: int | None = None
+    state_elements: int = 0
+    state_shards: int = 1
+    # MLA only: the widths of the latent (kv_lora_rank), of the rotary part and of the query's low rank (None: none).
+    kv_lora_rank: int | None = None
+    qk_rope_head_dim: int | None = None
+    qk_nope_head_dim: int | None = None
+    q_lora_rank: int | None = None
+    # Sparse attention only: at most this many cached tokens are attended to by each query.
+    index_topk: int | None = None
+    index_heads: int | None = None
+    index_head_dim: int | None = None
+    # Linear attention only: tp divides the heads of both (rule TP005).
+    linear_key_heads: int | None = None
+    linear_value_heads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FFNSpec:
+    """One dense FFN, or the shared expert of a MoE operator: H x `width` matrices, gated or not."""
+
+    width: int
+    gated: bool
+    tensors: tuple[WeightTensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MoESpec:
+    """One MoE operator. `expert_tensors` are those of *one* routed expert (`width` is the expert's own)."""
+
+    experts: int
+    top_k: int
+    width: int
+    gated: bool
+    expert_tensors: tuple[WeightTensor, ...]
+    router_tensors: tuple[WeightTensor, ...]
+    # The always-on expert beside the routed ones (its width is the sum over n_shared_experts), or None.
+    shared: FFNSpec | None = None
+    # Node-limited routing (DeepSeek): a token's experts come from at most `topk_groups` of `groups`.
+    groups: int = 1
+    topk_groups: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSpec:
+    """One decoder layer: the operators that it has, in order. At least one of the three is set.
+
+    A layer with both `ffn` and `moe` (Gemma 4 A4B) runs the dense FFN beside the experts: it is read as the shared
+    expert of the MoE operator, so `ffn` and `moe` are never both set here.
+    """
+
+    attention: AttentionSpec | None
+    ffn: FFNSpec | None
+    moe: MoESpec | None
+
+
+@dataclass(frozen=True, slots=True)
+class WeightDTypes:
+    """The number format of each tensor class for one precision request."""
+
+    linear: DType
+    expert: DType
+    vocabulary: DType
+    router: DType
+    norm: DType
+
+    def of(self, tensor_class: TensorClass) -> DType:
+        """The format of tensors of `tensor_class`."""
+        return getattr(self, tensor_class)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A decoder-only transformer. `layers[i]` is layer i; equal layers are the same object (compare with `is`/`==`)."""
+
+    model_type: str
+    hidden_size: int
+    vocab_size: int
+    tied_embeddings: bool
+    max_position_embeddings: int
+    layers: tuple[LayerSpec, ...]
+    embedding_tensors: tuple[WeightTensor, ...]
+    # Empty when the embedding table is tied: the head then reads the embedding's own tensor.
+    lm_head_tensors: tuple[WeightTensor, ...]
+    final_norm_tensors: tuple[WeightTensor, ...]
+    # The checkpoint's own formats, and what of it was not said and therefore assumed (documented defaults).
+    native_dtypes: WeightDTypes
+    native_precision: DType
+    fp8_block: int | None = None
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def num_layers(self) -> int:
+        """Number of decoder layers."""
+        return len(self.layers)
+
+    @property
+    def is_moe(self) -> bool:
+        """Whether any layer has routed experts."""
+        return any(layer.moe is not None for layer in self.layers)
+
+    @property
+    def num_experts(self) -> int:
+        """Routed experts of a MoE layer (the largest, should layers differ); 0 for a dense model."""
+        return max((layer.moe.experts for layer in self.layers if layer.moe is not None), default=0)
+
+    @property
+    def has_split_ffn(self) -> bool:
+        """Whether `tp_ffn` applies: some layer has a dense FFN or a shared expert."""
+        return any(
+            layer.ffn is not None or (layer.moe is not None and layer.moe.shared is not None) for layer in self.layers
+        )
+
+    @property
+    def total_params(self) -> int:
+        """Parameters of the whole decoder, every expert counted."""
+        total = sum(t.elements for t in (*self.embedding_tensors, *self.lm_head_tensors, *self.final_norm_tensors))
+        return total + sum(layer_params(layer) for layer in self.layers)
+
+
+def layer_params(layer: LayerSpec) -> int:
+    """Parameters of one layer, every expert counted."""
+    total = 0
+    if layer.attention is not None:
+        total += sum(t.elements for t in layer.attention.tensors)
+    if layer.ffn is not None:
+        total += sum(t.elements for t in layer.ffn.tensors)
+    if layer.moe is not None:
+        moe = layer.moe
+        total += moe.experts * sum(t.elements for t in moe.expert_tensors)
+        total += sum(t.elements for t in moe.router_tensors)
+        if moe.shared is not None:
+            total += sum(t.elements for t in moe.shared.tensors)
+    return total

@@ -1,0 +1,65 @@
+"""Number formats by the names that planners use, with the bytes that one element takes in memory.
+
+Block-scaled formats count their scales. It refuses to guess: an unknown name is a `KeyError` at the one table below.
+"""
+
+from typing import Literal, get_args
+
+DType = Literal[
+    "fp32", "bf16", "fp16", "fp8", "mxfp8", "int8", "int4", "fp4", "mxfp4", "nvfp4"
+]  # fmt: skip
+
+DTYPES: tuple[DType, ...] = get_args(DType)
+
+# Bytes per weight. fp8: 128x128 blocks with one fp32 scale; int4: groups of 32 with a bf16 scale;
+# mxfp4/mxfp8: 32 elements with a 1-byte scale; nvfp4 (and bare "fp4"): 16 elements with a 1-byte scale.
+_WEIGHT_BYTES: dict[DType, float] = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0 + 4.0 / (128 * 128),
+    "mxfp8": 1.0 + 1.0 / 32,
+    "int8": 1.0,
+    "int4": 0.5 + 2.0 / 32,
+    "fp4": 0.5 + 1.0 / 16,
+    "mxfp4": 0.5 + 1.0 / 32,
+    "nvfp4": 0.5 + 1.0 / 16,
+}
+
+_ELEMENT_BYTES: dict[DType, float] = {
+    "fp32": 4.0,
+    "bf16": 2.0,
+    "fp16": 2.0,
+    "fp8": 1.0,
+    "mxfp8": 1.0,
+    "int8": 1.0,
+    "int4": 0.5,
+    "fp4": 0.5,
+    "mxfp4": 0.5,
+    "nvfp4": 0.5,
+}
+
+# The key of `dense_peak_tflops` that a matmul in this format runs at, in order of preference. A weight-only format
+# (int4 weights, bf16 activations) computes at the activations' rate, which the caller decides.
+COMPUTE_KEYS: dict[DType, tuple[str, ...]] = {
+    "fp32": ("fp32",),
+    "bf16": ("bf16",),
+    "fp16": ("fp16",),
+    "fp8": ("fp8",),
+    "mxfp8": ("fp8",),
+    "int8": ("int8",),
+    "int4": ("int4", "int8"),
+    "fp4": ("fp4",),
+    "mxfp4": ("fp4",),
+    "nvfp4": ("fp4",),
+}
+
+
+def weight_bytes_per_element(dtype: DType) -> float:
+    """Bytes that one weight takes in memory, block scales included (reference: physics §4.6)."""
+    return _WEIGHT_BYTES[dtype]
+
+
+def element_bytes(dtype: DType) -> float:
+    """Bytes of one activation or KV-cache element, scales not counted."""
+    return _ELEMENT_BYTES[dtype]

@@ -1,0 +1,345 @@
+"""The plan document: frozen pydantic models of one JSON file that holds a whole plan.
+
+This module is the single definition of the format; the JSON Schema (`schema.py`) is generated from it. It says what a
+document may *look like*; what a plan must *mean* is said by the rules. Degrees default to 1, as the format says that
+degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded before these models see a document.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ..catalog.accelerators import Accelerator
+from ..catalog.dtypes import DType
+from .performance import Frozen, PerformanceClaim, Sparse
+
+FORMAT = "shardwright/plan"
+VERSION = "1"
+
+Phase = Literal["prefill", "decode"]
+PHASES: tuple[Phase, ...] = ("prefill", "decode")
+Objective = Literal["latency", "throughput", "cost"]
+Statistic = Literal["mean", "p50", "p90", "p99"]
+Relaxation = Literal["tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"]
+ReasoningStepName = Literal[
+    "model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism"
+]  # fmt: skip
+ConstructionStep = Literal["dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs"]
+
+Degree = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+Index = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
+Tokens = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
+Limit = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
+LayerRange = tuple[Index, Index]
+Device = Annotated[str, Field(pattern=r"^n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})$")]
+Devices = Annotated[tuple[Device, ...], Field(min_length=1)]
+OneDevice = Annotated[tuple[Device, ...], Field(min_length=1, max_length=1)]
+NodeId = str
+
+
+class ModelBlock(Frozen):
+    """Which model. `config` is open: the Hugging Face fields that matter, so that the document stands alone."""
+
+    name: Annotated[str, Field(min_length=1, max_length=500)]
+    config: dict[str, Any]
+
+
+class HardwareBlock(Sparse):
+    """Which accelerators, how many, and links where they differ from the catalogue's (per GPU, one way)."""
+
+    accelerator: str | Accelerator
+    nodes: Degree
+    gpus_per_node: Degree
+    intra_node_bw_gb_s: Limit | None = None
+    inter_node_bw_gb_s: Limit | None = None
+
+
+class WorkloadBlock(Sparse):
+    """What is served: tokens in and out, requests in flight, limits, and what to make best."""
+
+    input_tokens: Tokens
+    output_tokens: Tokens
+    concurrency: Tokens = 1
+    ttft_ms_max: Limit | None = None
+    tpot_ms_max: Limit | None = None
+    ttft_statistic: Statistic = "mean"
+    tpot_statistic: Statistic = "mean"
+    request_rate: Limit | None = None
+    min_tokens_per_second: Limit | None = None
+    prefix_cache_hit_rate: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    input_tokens_range: tuple[Tokens, Tokens] | None = None
+    output_tokens_range: tuple[Tokens, Tokens] | None = None
+    objective: Objective = "latency"
+
+
+class PrecisionBlock(Frozen):
+    """Number formats of weights, KV cache and activations."""
+
+    weights: DType
+    kv_cache: DType
+    activations: DType
+
+
+class PolicyBlock(Frozen):
+    """The named relaxations in force and the share of device memory that may be used."""
+
+    relaxations: tuple[Relaxation, ...] = ()
+    memory_utilization: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.90
+
+
+class ReasoningStep(Frozen):
+    """One decision of the proposer."""
+
+    step: ReasoningStepName
+    decision: str
+
+
+class PhaseStrategy(Sparse):
+    """The parallel degrees of one phase. `tp` is attention's; the last fields belong to relaxations."""
+
+    pp: Degree = 1
+    sp: Degree = 1
+    ep: Degree = 1
+    tp: Degree = 1
+    tp_ffn: Degree = 1
+    replicas: Degree | None = None
+    stage_layers: Annotated[tuple[Index, ...], Field(min_length=1)] | None = None
+    sp_kind: Literal["all_gather", "ulysses"] | None = None
+    attention_dp: Degree | None = None
+    tp_expert: Degree | None = None
+    kv_sp: Degree | None = None
+
+
+class Strategy(Frozen):
+    """What was decided: replicas, GPUs, and the degrees of each phase."""
+
+    dp: Degree
+    gpu_count: Degree
+    prefill: PhaseStrategy
+    decode: PhaseStrategy
+
+
+class ServingBlock(Sparse):
+    """How an engine is to run the plan, where that was decided."""
+
+    engine: str | None = None
+    engine_version: str | None = None
+    prefill_chunk_tokens: Tokens | None = None
+    max_batch: Tokens | None = None
+    microbatches: Degree | None = None
+    overlap: Annotated[bool, Field(strict=True)] | Literal["none", "two_batch"] | None = None
+
+
+class Rank(Sparse):
+    """Which shard of its operator: its place along each dimension that splits the operator."""
+
+    tp: Index | None = None
+    sp: Index | None = None
+    dp: Index | None = None
+    kv_sp: Index | None = None
+
+
+class _Node(Frozen):
+    id: NodeId
+    parent: NodeId | None
+
+
+class _SparseNode(_Node, Sparse):
+    """A node with optional fields; `parent` of these is never null in a sound plan."""
+
+
+class RequestNode(_Node):
+    """The root."""
+
+    type: Literal["RequestNode"]
+
+
+class ReplicaNode(_Node):
+    """One data-parallel replica."""
+
+    type: Literal["ReplicaNode"]
+    index: Index
+
+
+class PhaseNode(_SparseNode):
+    """The prefill or the decode branch of a replica."""
+
+    type: Literal["PhaseNode"]
+    phase: Phase
+    tokens_per_step: Index | None = None
+    recurrence: str | None = None
+
+
+class PipelineStageNode(_Node):
+    """A contiguous block of layers (`layers` inclusive) on its own devices."""
+
+    type: Literal["PipelineStageNode"]
+    index: Index
+    layers: LayerRange
+
+
+class EmbeddingNode(_Node):
+    """The first stage's input."""
+
+    type: Literal["EmbeddingNode"]
+    devices: Devices
+
+
+class LMHeadNode(_Node):
+    """The last stage's output."""
+
+    type: Literal["LMHeadNode"]
+    devices: Devices
+
+
+class LayerBlockNode(_Node):
+    """A run of like layers; the children describe one period of it."""
+
+    type: Literal["LayerBlockNode"]
+    layers: LayerRange
+    period: Degree = 1
+
+
+class AttentionNode(_SparseNode):
+    """One attention operator, with its norm."""
+
+    type: Literal["AttentionNode"]
+    offset: Index = 0
+    kind: str | None = None
+
+
+class FFNNode(_Node):
+    """One dense FFN operator, or the shared expert inside a MoENode."""
+
+    type: Literal["FFNNode"]
+    offset: Index = 0
+
+
+class MoENode(_Node):
+    """One mixture-of-experts operator."""
+
+    type: Literal["MoENode"]
+    offset: Index = 0
+
+
+class ShardNode(_Node):
+    """One shard of the enclosing operator's compute, on one device."""
+
+    type: Literal["ShardNode"]
+    rank: Rank = Rank()
+    devices: OneDevice
+
+
+class LinearNode(_Node):
+    """A finer split of an operator, shown only."""
+
+    type: Literal["LinearNode"]
+    rank: Rank = Rank()
+    devices: Devices
+
+
+class RouterNode(_Node):
+    """The routing of a MoE operator."""
+
+    type: Literal["RouterNode"]
+    devices: Devices
+
+
+class ExpertNode(_Node):
+    """One device's group of experts (several devices only under `tp_in_expert`)."""
+
+    type: Literal["ExpertNode"]
+    experts: tuple[Index | LayerRange, ...]
+    devices: Devices
+
+
+class KVCacheUpdateNode(_Node):
+    """The write of one attention operator's K and V."""
+
+    type: Literal["KVCacheUpdateNode"]
+    devices: Devices
+
+
+class AllReduceNode(_Node):
+    """A sum over the devices; one node stands for all groups."""
+
+    type: Literal["AllReduceNode"]
+    devices: Devices
+
+
+class AllGatherNode(_Node):
+    """A gather over the devices."""
+
+    type: Literal["AllGatherNode"]
+    devices: Devices
+
+
+class ReduceScatterNode(_Node):
+    """A sum whose result stays scattered over the devices."""
+
+    type: Literal["ReduceScatterNode"]
+    devices: Devices
+
+
+class AllToAllNode(_Node):
+    """Dispatch or combine of experts, or Ulysses SP's exchange."""
+
+    type: Literal["AllToAllNode"]
+    role: Literal["dispatch", "combine", "sequence_in", "sequence_out"]
+    devices: Devices
+
+
+Node = Annotated[
+    RequestNode
+    | ReplicaNode
+    | PhaseNode
+    | PipelineStageNode
+    | EmbeddingNode
+    | LMHeadNode
+    | LayerBlockNode
+    | AttentionNode
+    | FFNNode
+    | MoENode
+    | ShardNode
+    | LinearNode
+    | RouterNode
+    | ExpertNode
+    | KVCacheUpdateNode
+    | AllReduceNode
+    | AllGatherNode
+    | ReduceScatterNode
+    | AllToAllNode,
+    Field(discriminator="type"),
+]
+
+EdgeType = Literal["data", "pipeline", "synchronization"]
+Carries = Literal["activations", "kv_cache", "tokens", "routing"]
+
+
+class Edge(Sparse):
+    """A directed edge between two nodes; `bytes` is derived where absent."""
+
+    source: NodeId
+    target: NodeId
+    type: EdgeType
+    carries: Carries | None = None
+    bytes: Annotated[int, Field(strict=True, ge=0, le=10**18)] | None = None
+
+
+class Plan(Sparse):
+    """A whole plan. `model_dump_json()` is the file format."""
+
+    format: Literal["shardwright/plan"]
+    version: Literal["1"]
+    model: ModelBlock
+    hardware: HardwareBlock
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    policy: PolicyBlock = PolicyBlock()
+    reasoning: tuple[ReasoningStep, ...] = ()
+    construction: tuple[ConstructionStep, ...] = ()
+    strategy: Strategy
+    serving: ServingBlock | None = None
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    performance: PerformanceClaim | None = None

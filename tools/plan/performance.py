@@ -1,0 +1,153 @@
+"""The evaluation of a plan as data: what `estimate` prints and what a plan's `performance` block claims.
+
+Only the format lives here; the figures come from `tools/performance/`. A block in a proposal is a *claim*: the same
+object with every field optional (`PerformanceClaim`).
+"""
+
+from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, create_model, model_serializer
+
+
+class Frozen(BaseModel):
+    """Base of all result models: immutable, no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Sparse(Frozen):
+    """A frozen model that writes no field that is absent: `null` is never printed."""
+
+    @model_serializer(mode="wrap")
+    def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in handler(self).items() if value is not None}
+
+
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+
+
+class TimeParts(Frozen):
+    """Where the time of one phase's critical path goes, in milliseconds; the four parts add up to the phase."""
+
+    compute_ms: NonNegative
+    memory_ms: NonNegative
+    communication_ms: NonNegative
+    bubble_ms: NonNegative
+
+
+class LatencyEstimate(Frozen):
+    """Latency of one request under the stated load. `decode_ms` is all decode steps, `tpot_ms` one."""
+
+    ttft_ms: NonNegative
+    tpot_ms: NonNegative
+    prefill_ms: NonNegative
+    decode_ms: NonNegative
+    end_to_end_ms: NonNegative
+    prefill: TimeParts
+    decode_step: TimeParts
+
+
+class ThroughputEstimate(Frozen):
+    """Output tokens per second: one request alone, a full batch on one replica, and over all replicas."""
+
+    single_request_tokens_per_s: NonNegative
+    batched_tokens_per_s: NonNegative
+    dp_scaled_tokens_per_s: NonNegative
+    output_tokens_per_s_per_gpu: NonNegative
+
+
+class DeviceMemory(Frozen):
+    """Memory of one device in bytes: the four terms of the budget and what may be used."""
+
+    device: str
+    weights_bytes: Count
+    kv_cache_bytes: Count
+    activation_bytes: Count
+    communication_bytes: Count
+    total_bytes: Count
+    usable_bytes: Count
+
+
+class MemoryEstimate(Frozen):
+    """Memory per device, and the KV cache. `max_concurrency` is over the whole deployment."""
+
+    per_device: tuple[DeviceMemory, ...]
+    kv_cache_bytes_per_token: Count
+    kv_cache_bytes_total: Count
+    max_concurrency: Count
+    # 004 §4.2's conservative bound: what one device would hold were the cache not sharded by TP (rules.md R9).
+    kv_cache_bytes_per_device_replicated: Count | None = None
+    usable_from: str | None = None
+
+
+class PathStep(Frozen):
+    """One step of a critical path: the node, what it costs, and of which kind the cost is."""
+
+    node: str
+    ms: NonNegative
+    kind: Literal["compute", "memory", "communication", "bubble"]
+    resource: str | None = None
+
+
+class CriticalPath(Frozen):
+    """The critical path of each phase: one prefill pass, one decode step."""
+
+    prefill: tuple[PathStep, ...]
+    decode: tuple[PathStep, ...]
+
+
+class Calibration(Frozen):
+    """Where the constants come from and how far off the estimate may be (`None`: not measured)."""
+
+    profile: str
+    error_band_pct: NonNegative | None
+    note: str | None = None
+
+
+class CostEstimate(Frozen):
+    """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds."""
+
+    per_million_output_tokens: NonNegative
+    unit: Literal["usd", "gpu_seconds"]
+    price_source: str | None = None
+
+
+class PerformanceEstimate(Frozen):
+    """The estimate of one plan (`estimate --format json`)."""
+
+    latency: LatencyEstimate
+    throughput: ThroughputEstimate
+    memory: MemoryEstimate
+    critical_path: CriticalPath
+    calibration: Calibration
+    cost: CostEstimate | None = None
+    notes: tuple[str, ...] = ()
+
+
+_optional_cache: dict[type[BaseModel], type[BaseModel]] = {}
+
+
+def _optional_annotation(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return all_optional(annotation)
+    if get_origin(annotation) is tuple:
+        return tuple[tuple(_optional_annotation(part) if part is not ... else ... for part in get_args(annotation))]
+    if get_origin(annotation) is Union:
+        return Union[tuple(_optional_annotation(part) for part in get_args(annotation))]  # noqa: UP007
+    return annotation
+
+
+def all_optional(model: type[BaseModel]) -> type[BaseModel]:
+    """The same model with every field, at every depth, optional: the form in which an evaluation is *claimed*."""
+    if model not in _optional_cache:
+        fields: dict[str, Any] = {}
+        for name, info in model.model_fields.items():
+            annotation = _optional_annotation(info.annotation)
+            constrained = Annotated[annotation, *info.metadata] if info.metadata else annotation
+            fields[name] = (Optional[constrained], None)  # noqa: UP045
+        _optional_cache[model] = create_model(f"Claimed{model.__name__}", __base__=Sparse, **fields)
+    return _optional_cache[model]
+
+
+PerformanceClaim = all_optional(PerformanceEstimate)
