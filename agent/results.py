@@ -1,0 +1,103 @@
+"""What a planning run gives back. `model_dump(mode="json")` of `PlanResult` is what `plan --format json` prints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..tools.plan.document import Plan, Strategy
+from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
+from ..tools.rules.base import Violation
+from .intent.intent import Assumption, Intent
+
+
+class Alternative(Sparse):
+    """A strategy that was considered and not chosen, and why (`reason` carries the number that decided)."""
+
+    strategy: Strategy
+    summary: str
+    reason: str
+    gpus: int
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    output_tokens_per_s_per_gpu: float | None = None
+    memory_per_gpu_bytes: int | None = None
+    concurrency: int | None = None
+
+
+class StatedStrategyVerdict(Frozen):
+    """A strategy that the request stated, judged as it stands: its violations, and its estimate where it has one.
+
+    `findings` are violations that no document can carry (a GPU count that is a product of degrees); `violations` are
+    those of the document built from it, where one could be built.
+    """
+
+    summary: str
+    valid: bool
+    findings: tuple[Violation, ...]
+    estimate: PerformanceEstimate | None = None
+    why_not_built: str | None = None
+
+
+class AppliedFix(Frozen):
+    """One fix: its rule, what it did, and the RFC 6902 patch."""
+
+    rule: str
+    description: str
+    patch: tuple[dict[str, Any], ...] = ()
+
+
+class PlanReport(Frozen):
+    """How the plan came about."""
+
+    proposer: str
+    rounds: int = 1
+    fixes: tuple[AppliedFix, ...] = ()
+    violations_seen: dict[str, int] = Field(default_factory=dict[str, int])
+    alternatives: tuple[Alternative, ...] = ()
+    explanation: str
+    citations: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    readings: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    stated: StatedStrategyVerdict | None = None
+    evaluated: int = 0
+    rejected: dict[str, int] = Field(default_factory=dict[str, int])
+    limits_met: bool = True
+    limits: tuple[str, ...] = ()
+
+
+class Needs(Sparse):
+    """The least hardware of the same kind that would do."""
+
+    gpus: int | None = None
+    nodes: int | None = None
+    accelerator: str | None = None
+    note: str | None = None
+
+
+class Infeasible(Sparse):
+    """Why no plan exists: the hard rule that binds, by how much, the least hardware that would do, the closest plan."""
+
+    reason: str
+    rule: str
+    shortfall_bytes: int | None = None
+    needs: Needs
+    closest: dict[str, Any] | None = None
+
+
+class PlanResult(Sparse):
+    """A plan with its estimate, or the exact reason why there is none."""
+
+    plan: Plan | None
+    valid: bool
+    estimate: PerformanceEstimate | None = None
+    report: PlanReport | None = None
+    infeasible: Infeasible | None = None
+    intent: Intent | None = Field(default=None, exclude=True)
+
+    @property
+    def exit_status(self) -> Literal[0, 1]:
+        """0: a valid plan; 1: the answer is no."""
+        return 0 if self.valid else 1
