@@ -1,1 +1,66 @@
-"""shardwright."""
+"""shardwright answers one question: how do I split this large language model over these GPUs for serving?
+
+    import shardwright
+
+    result = shardwright.plan("Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency")
+    report = shardwright.validate(result.plan)
+    estimate = shardwright.estimate(result.plan)
+
+Importing it is silent and light: each name is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .agent.pipeline import plan
+    from .agent.results import PlanResult
+    from .tools.errors import InputError, ShardwrightError
+    from .tools.performance.estimate import estimate
+    from .tools.plan.document import Plan
+    from .tools.plan.performance import PerformanceEstimate
+    from .tools.validate import ValidationReport, validate
+
+__all__ = [
+    "InputError",
+    "PerformanceEstimate",
+    "Plan",
+    "PlanResult",
+    "ShardwrightError",
+    "ValidationReport",
+    "__version__",
+    "estimate",
+    "plan",
+    "validate",
+]
+
+_HOMES = {
+    "InputError": ".tools.errors",
+    "PerformanceEstimate": ".tools.plan.performance",
+    "Plan": ".tools.plan.document",
+    "PlanResult": ".agent.results",
+    "ShardwrightError": ".tools.errors",
+    "ValidationReport": ".tools.validate",
+    "estimate": ".tools.performance.estimate",
+    "plan": ".agent.pipeline",
+    "validate": ".tools.validate",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("shardwright")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(_HOMES[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

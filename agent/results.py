@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from ..tools.plan.document import Plan, Strategy
 from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
@@ -29,8 +29,7 @@ class Alternative(Sparse):
 class StatedStrategyVerdict(Frozen):
     """A strategy that the request stated, judged as it stands: its violations, and its estimate where it has one.
 
-    `findings` are violations that no document can carry (a GPU count that is a product of degrees); `violations` are
-    those of the document built from it, where one could be built.
+    `why_not_built` says why no document could be built from it at all.
     """
 
     summary: str
@@ -87,8 +86,8 @@ class Infeasible(Sparse):
     closest: dict[str, Any] | None = None
 
 
-class PlanResult(Sparse):
-    """A plan with its estimate, or the exact reason why there is none."""
+class PlanResult(Frozen):
+    """A plan with its estimate, or the exact reason why there is none (`plan` is then null)."""
 
     plan: Plan | None
     valid: bool
@@ -96,6 +95,10 @@ class PlanResult(Sparse):
     report: PlanReport | None = None
     infeasible: Infeasible | None = None
     intent: Intent | None = Field(default=None, exclude=True)
+
+    @model_serializer(mode="wrap")
+    def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in handler(self).items() if value is not None or name == "plan"}
 
     @property
     def exit_status(self) -> Literal[0, 1]:

@@ -4,7 +4,8 @@ Only the format lives here; the figures come from `tools/performance/`. A block 
 object with every field optional (`PerformanceClaim`).
 """
 
-from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
@@ -130,10 +131,10 @@ _optional_cache: dict[type[BaseModel], type[BaseModel]] = {}
 
 def _optional_annotation(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return all_optional(annotation)
+        return all_optional(cast("type[BaseModel]", annotation))
     if get_origin(annotation) is tuple:
         return tuple[tuple(_optional_annotation(part) if part is not ... else ... for part in get_args(annotation))]
-    if get_origin(annotation) is Union:
+    if get_origin(annotation) in (Union, UnionType):
         return Union[tuple(_optional_annotation(part) for part in get_args(annotation))]  # noqa: UP007
     return annotation
 
@@ -150,4 +151,10 @@ def all_optional(model: type[BaseModel]) -> type[BaseModel]:
     return _optional_cache[model]
 
 
-PerformanceClaim = all_optional(PerformanceEstimate)
+if TYPE_CHECKING:
+
+    class PerformanceClaim(PerformanceEstimate):
+        """`PerformanceEstimate` with every field optional."""
+
+else:
+    PerformanceClaim = all_optional(PerformanceEstimate)

@@ -44,9 +44,19 @@ def attention_width(phase: PhaseStrategy) -> int:
     return (phase.attention_dp or 1) * phase.sp * (phase.kv_sp or 1) * phase.tp
 
 
+def ffn_groups(phase: PhaseStrategy) -> int:
+    """Data-parallel groups of a dense FFN or shared expert: those of attention, unless it runs as TP over more."""
+    return phase.attention_dp or 1 if phase.tp_ffn <= phase.tp else 1
+
+
+def ffn_width(phase: PhaseStrategy) -> int:
+    """Devices that a dense FFN or shared expert runs on."""
+    return ffn_groups(phase) * phase.tp_ffn
+
+
 def stage_width(phase: PhaseStrategy) -> int:
     """|D|, the devices of one stage: the widest operator's, never the product of all degrees (003 §1)."""
-    return max(attention_width(phase), phase.tp_ffn, phase.ep * (phase.tp_expert or 1))
+    return max(attention_width(phase), ffn_width(phase), phase.ep * (phase.tp_expert or 1))
 
 
 def phase_width(phase: PhaseStrategy) -> int:
@@ -123,7 +133,7 @@ def _stages(phase: PhaseStrategy, devices: Sequence[str], num_layers: int) -> tu
             layers=layers,
             devices=tuple(devices[index * width : (index + 1) * width]),
             attention_devices=tuple(devices[index * width : index * width + heads]),
-            ffn_devices=tuple(devices[index * width : index * width + phase.tp_ffn]),
+            ffn_devices=tuple(devices[index * width : index * width + ffn_width(phase)]),
         )
         for index, layers in enumerate(stage_ranges(phase, num_layers))
     )

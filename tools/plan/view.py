@@ -306,7 +306,9 @@ class PlanView:
         """Every PhaseNode with its stages; replicas in order, prefill before decode."""
         found: list[PhaseView] = []
         for node in self.of_type("PhaseNode"):
-            stages = tuple(self._stage(child) for child in sorted(node.children_of_type("PipelineStageNode"), key=_order))
+            stages = tuple(
+                self._stage(child) for child in sorted(node.children_of_type("PipelineStageNode"), key=_order)
+            )
             found.append(PhaseView(node, node.ancestor("ReplicaNode"), as_str(node.raw.get("phase")), stages))
         return tuple(sorted(found, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill")))
 

@@ -1,0 +1,78 @@
+"""The command group, and the one place where errors become a line on stderr and an exit status.
+
+Exit statuses: 0 done and valid; 1 the answer is no; 2 the call or the input is wrong; 3 a service that was asked for
+failed; 130 interrupted. An error that is none of ours is a bug and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from ...tools.errors import ShardwrightError
+from ..report.safe import one_line
+from .catalogues import hardware_command, models_command, rules_command, schema_command
+from .completion import completion_command
+from .documents import estimate_command, validate_command
+from .planning import plan_command
+
+EXIT_INTERRUPTED = 130
+
+
+@click.group(
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(package_name="shardwright", prog_name="shardwright", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(context: click.Context) -> int:
+    """Plan how to split a large language model over GPUs for serving, and prove that the plan is legal.
+
+    \b
+      shardwright plan "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency" -o plan.json
+      shardwright validate plan.json
+      shardwright estimate plan.json
+
+    Every command takes --format json for programs. "-" is standard input.
+    Exit status: 0 done and valid, 1 the answer is no, 2 the call or the input is wrong.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return 0
+
+
+for _command in (
+    plan_command,
+    validate_command,
+    estimate_command,
+    models_command,
+    hardware_command,
+    rules_command,
+    schema_command,
+    completion_command,
+):
+    cli.add_command(_command)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run one command (`arguments` or the process's own) and return its exit status; errors are one line on stderr."""
+    try:
+        status = cli.main(
+            args=list(arguments) if arguments is not None else None, prog_name="shardwright", standalone_mode=False
+        )
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "shardwright"
+        return _refuse(where, f"{error.format_message()} (see: {where} --help)", 2)
+    except click.ClickException as error:
+        return _refuse("shardwright", error.format_message(), 2)
+    except (click.Abort, KeyboardInterrupt):
+        return _refuse("shardwright", "interrupted", EXIT_INTERRUPTED)
+    except ShardwrightError as error:
+        return _refuse("shardwright", str(error), error.exit_status)
+    return status if isinstance(status, int) else 0
+
+
+def _refuse(where: str, message: str, status: int) -> int:
+    click.echo(f"{where}: {one_line(message)}", err=True)
+    return status

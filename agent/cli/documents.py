@@ -1,0 +1,103 @@
+"""`validate`, `estimate`, `expand`: what is done with a plan document."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...tools.errors import InputError
+from .flags import output_format
+from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import Plan
+    from ...tools.plan.reader import ReadDocument
+
+DOCUMENT = click.argument("document", metavar="FILE", type=click.Path(path_type=Path))
+
+
+def read_plan_text(path: Path) -> str:
+    """The text of the document at `path`, `-` being standard input.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    from ...tools.plan.reader import MAX_DOCUMENT_BYTES, read_file
+
+    return read_stdin(MAX_DOCUMENT_BYTES) if str(path) == STANDARD else read_file(path)
+
+
+def read_plan(path: Path) -> ReadDocument:
+    """The document at `path` as far as it can be read.
+
+    Raises:
+        InputError: there is no JSON object in it.
+    """
+    from ...tools.plan.reader import read_text
+
+    document = read_text(read_plan_text(path))
+    if document.raw is None:
+        raise InputError(f"{title_of(path)}: {'; '.join(fault.message for fault in document.faults)}")
+    return document
+
+
+def title_of(path: Path) -> str:
+    """How messages and reports name the document."""
+    return "standard input" if str(path) == STANDARD else click.format_filename(path)
+
+
+@click.command("validate", short_help="Check a plan document against every rule.")
+@DOCUMENT
+@output_format
+def validate_command(document: Path, output_format: str) -> int:
+    """Check the plan document FILE against every rule; exit 1 where it breaks one."""
+    from ...tools.validate import validate
+
+    report = validate(read_plan(document))
+    if output_format == "json":
+        write_json(report)
+    else:
+        from ..report.validation import render_validation
+
+        write_stdout(render_validation(report, title=title_of(document), width=text_width(), bold=may_style()))
+    return 0 if report.valid else 1
+
+
+@click.command("estimate", short_help="Latency, memory and throughput of a plan document.")
+@DOCUMENT
+@output_format
+def estimate_command(document: Path, output_format: str) -> int:
+    """Estimate latency, throughput and the memory of each GPU for the plan document FILE.
+
+    It does not check the rules: that is what validate does.
+    """
+    from ...tools.performance.estimate import estimate
+
+    figures = estimate(typed_plan(document))
+    if output_format == "json":
+        write_json(figures)
+    else:
+        from ..report.estimate import render_estimate
+
+        title = f"Estimate of {title_of(document)}"
+        write_stdout(render_estimate(figures, title=title, width=text_width(), bold=may_style()))
+    return 0
+
+
+def typed_plan(path: Path) -> Plan:
+    """The document at `path`, which must be of the format.
+
+    Raises:
+        InputError: it is not; the first fault is named.
+    """
+    document = read_plan(path)
+    if document.plan is None:
+        first = document.faults[0]
+        more = f" and {len(document.faults) - 1} more" if len(document.faults) > 1 else ""
+        raise InputError(
+            f"{title_of(path)}: not a plan document: {first.path or '/'}: {first.message}{more} "
+            "(shardwright validate lists them)"
+        )
+    return document.plan

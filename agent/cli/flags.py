@@ -1,0 +1,177 @@
+"""The types of the options: what one value of the call may be, and which words a refusal says.
+
+Types read one value each and refuse with its option's name; what values mean together is decided by the intent.
+Legal names come from the document's own types, imported only when a value is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+import click
+
+from ...tools.errors import InputError
+from .streams import well_formed
+
+MAX_COUNT = 1_000_000_000
+MAX_LIMIT = 1e12
+_HARDWARE = re.compile(r"\s*([0-9]{1,6})\s*[xX×*]\s*([0-9]{1,6})\s*:\s*(\S.{0,199})")
+
+
+def output_format(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`--format text|json`, the option of every command that prints a result."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Text for people or JSON for programs.",
+    )(command)
+
+
+def inline_config(text: str, what: str) -> dict[str, Any] | None:
+    """The JSON object that `text` is, or `None` where it does not begin like one (then it is a name or a path).
+
+    Raises:
+        InputError: it begins like an object and is none.
+    """
+    if not text.lstrip().startswith("{"):
+        return None
+    import json
+
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{what}: not a JSON object: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareFlag:
+    """`--hardware NODESxGPUS:ACCELERATOR` as read; `accelerator` is a catalogue id."""
+
+    nodes: int
+    gpus_per_node: int
+    accelerator: str
+
+
+class TextType(click.ParamType):
+    """Any text that a document can carry."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """`value`, refused where it is not UTF-8."""
+        try:
+            return well_formed(str(value), "the value")
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+class CountType(click.ParamType):
+    """A whole number of at least 1; `k` is 1024 (`4k`), commas are allowed (`2,048`)."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """`value` as an integer from 1 to `MAX_COUNT`."""
+        from ..intent.quantities import normalise, read_number
+
+        number = read_number(normalise(str(value).strip()[:64]))
+        if number is None or number != number // 1:
+            self.fail(f"{value!r} is not a whole number", param, ctx)
+        if not 1 <= number <= MAX_COUNT:
+            self.fail(f"{value!r} is not between 1 and {MAX_COUNT:,}", param, ctx)
+        return int(number)
+
+
+class LimitType(click.ParamType):
+    """A positive figure, such as milliseconds or USD."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """`value` as a number above 0."""
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        if not 0 < number <= MAX_LIMIT:
+            self.fail(f"{value!r} is not above 0 and at most {MAX_LIMIT:g}", param, ctx)
+        return number
+
+
+class NameType(click.ParamType):
+    """One name out of a closed set that `names` gives when it is needed."""
+
+    def __init__(self, name: str, names: Callable[[], Sequence[str]]) -> None:
+        self.name = name
+        self._names = names
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """`value` in lower case, refused where it is none of the names."""
+        found = str(value).strip().lower().replace("-", "_")
+        names = self._names()
+        if found not in names:
+            self.fail(f"{value!r} is none of {', '.join(names)}", param, ctx)
+        return found
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        """The names that begin as typed."""
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(name) for name in self._names() if name.startswith(incomplete.lower())]
+
+
+class HardwareType(click.ParamType):
+    """`NODESxGPUS:ACCELERATOR`."""
+
+    name = "hardware"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> HardwareFlag:
+        """`value` with the accelerator found in the catalogue."""
+        from ...tools.catalog.hardware import find_accelerator
+
+        match = _HARDWARE.fullmatch(str(value))
+        if match is None or int(match[1]) < 1 or int(match[2]) < 1:
+            self.fail(f"{value!r} is not NODESxGPUS:ACCELERATOR, as in 2x8:h100-sxm", param, ctx)
+        try:
+            accelerator = find_accelerator(match[3].strip()).id
+        except InputError as error:
+            self.fail(f"{error} (`shardwright hardware` lists them)", param, ctx)
+        return HardwareFlag(int(match[1]), int(match[2]), accelerator)
+
+
+def dtype_names() -> Sequence[str]:
+    """Number formats."""
+    from ...tools.catalog.dtypes import DTYPES
+
+    return DTYPES
+
+
+def objective_names() -> Sequence[str]:
+    """What a plan may be made best for."""
+    from ...tools.plan.document import Objective
+
+    return get_args(Objective)
+
+
+def relaxation_names() -> Sequence[str]:
+    """The named relaxations of rules."""
+    from ...tools.plan.document import Relaxation
+
+    return get_args(Relaxation)
+
+
+TEXT = TextType()
+COUNT = CountType()
+LIMIT = LimitType()
+HARDWARE = HardwareType()
+DTYPE = NameType("dtype", dtype_names)
+OBJECTIVE = NameType("objective", objective_names)
+RELAXATION = NameType("relaxation", relaxation_names)

@@ -1,0 +1,150 @@
+"""Standard streams and files: bounded reading, whole-or-nothing writing, no traceback on a closed pipe.
+
+It refuses input over its limit, text that is not UTF-8, and to leave a half-written file behind.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...tools.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+STANDARD = "-"
+MAX_REQUEST_BYTES = 1 << 20
+DEFAULT_WIDTH = 100
+# Narrower than this no table is legible; wider than this no line is.
+WIDTH_LIMITS = (60, 140)
+
+
+def well_formed(text: str, what: str) -> str:
+    """`text`, an argument of the call.
+
+    Raises:
+        InputError: it holds bytes that are not UTF-8, which no document could carry.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what}: not UTF-8 text") from None
+    return text
+
+
+def read_stdin(limit_bytes: int) -> str:
+    """All of standard input as text.
+
+    Raises:
+        InputError: it is longer than `limit_bytes` or is not UTF-8.
+    """
+    data = sys.stdin.buffer.read(limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise InputError(f"standard input: larger than {limit_bytes:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: not UTF-8 text (byte {error.start})") from None
+
+
+def write_stdout(text: str) -> None:
+    """Write `text` as UTF-8 and a newline; a reader that has gone away is no error.
+
+    Raises:
+        InputError: standard output cannot be written (a full disk).
+    """
+    data = (text if text.endswith("\n") else text + "\n").encode("utf-8", errors="replace")
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        _abandon_stdout()
+    except OSError as error:
+        _abandon_stdout()
+        raise InputError(f"standard output: {error.strerror or error}") from None
+
+
+def _abandon_stdout() -> None:
+    # What is left in the buffer would be written, and fail, once more when the interpreter ends.
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+    os.close(devnull)
+
+
+def write_json(model: BaseModel) -> None:
+    """Write a result model as JSON and nothing else."""
+    write_stdout(model.model_dump_json(indent=2))
+
+
+def text_width() -> int:
+    """Columns that a report may use: the terminal's (or $COLUMNS), else 100."""
+    import shutil
+
+    columns = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+    return max(WIDTH_LIMITS[0], min(WIDTH_LIMITS[1], columns))
+
+
+def may_style() -> bool:
+    """Whether headings may be bold: a terminal that did not ask for plain text (https://no-color.org)."""
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write `text` to `path` so that it appears whole or not at all (a temporary file beside it, then a rename).
+
+    Raises:
+        InputError: the folder is missing, or the place cannot be written.
+    """
+    target = _target(path)
+    data = text.encode("utf-8")
+    try:
+        if target.exists() and not target.is_file():
+            # A device or a named pipe: there is nothing to rename onto.
+            target.write_bytes(data)
+            return
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(13, "the file is write-protected")
+        _replace(target, data)
+    except OSError as error:
+        raise InputError(f"{click.format_filename(path)}: cannot be written: {error.strerror or error}") from None
+
+
+def _target(path: Path) -> Path:
+    name = click.format_filename(path)
+    try:
+        # A link is written through, not replaced.
+        target = path.resolve()
+        if target.is_dir():
+            raise InputError(f"{name}: is a folder; name a file in it")
+        if not target.parent.is_dir():
+            raise InputError(f"{name}: the folder {click.format_filename(target.parent)} does not exist")
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{name}: {reason}") from None
+    return target
+
+
+def _replace(target: Path, data: bytes) -> None:
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        temporary.replace(target)
+    except BaseException:  # an interrupt, too, must leave no temporary file
+        temporary.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,160 @@
+"""What the catalogues and the rule book say, as the frozen models that `models`, `hardware` and `rules` print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ..tools.catalog.accelerators import Accelerator
+from ..tools.plan.performance import Frozen, Sparse
+from ..tools.rules.base import FixKind, Severity, Violation
+
+if TYPE_CHECKING:
+    from ..tools.catalog.architecture import AttentionSpec
+    from ..tools.catalog.models import ModelEntry
+    from ..tools.rules.base import Example, Rule
+
+
+class AttentionFacts(Sparse):
+    """One kind of attention of a model, and how many layers have it; widths in elements."""
+
+    kind: str
+    layers: int
+    query_heads: int
+    kv_heads: int
+    cache_elements_per_token: int
+    window_tokens: int | None = None
+
+
+class ModelFacts(Sparse):
+    """One model as the tools read it. `kv_cache_bytes_per_token_bf16` is before any window."""
+
+    name: str
+    model_type: str
+    total_params: int
+    layers: int
+    hidden_size: int
+    vocab_size: int
+    max_position_embeddings: int
+    native_precision: str
+    attention: tuple[AttentionFacts, ...]
+    kv_cache_bytes_per_token_bf16: int
+    experts: int | None = None
+    experts_per_token: int | None = None
+    source: str | None = None
+    confidence: str | None = None
+    notes: str | None = None
+    assumptions: tuple[str, ...] = ()
+    config: dict[str, Any] | None = None
+
+
+class ModelList(Frozen):
+    """Every model of the catalogue."""
+
+    models: tuple[ModelFacts, ...]
+
+
+class AcceleratorList(Frozen):
+    """Every accelerator of the catalogue."""
+
+    accelerators: tuple[Accelerator, ...]
+
+
+class ExampleFacts(Frozen):
+    """An example of a rule: a valid base plan, the edits that make it, and what validation finds in it."""
+
+    base: str
+    edits: tuple[dict[str, Any], ...]
+    found: tuple[Violation, ...]
+
+
+class RuleFacts(Sparse):
+    """One rule; the examples only where one rule is asked for."""
+
+    id: str
+    name: str
+    severity: Severity
+    requirement: str
+    rationale: str
+    source: str
+    fix: FixKind
+    remedy: str
+    good: ExampleFacts | None = None
+    bad: ExampleFacts | None = None
+
+
+class RuleList(Frozen):
+    """The rule catalogue."""
+
+    rules: tuple[RuleFacts, ...]
+
+
+def model_facts(entry: ModelEntry, *, with_config: bool = False) -> ModelFacts:
+    """`entry` as the tools read it.
+
+    Raises:
+        InputError: its config cannot be read.
+    """
+    from ..tools.catalog.config import read_architecture
+
+    architecture = read_architecture(entry.config, where=entry.name)
+    counts = Counter(_attention_facts(layer.attention) for layer in architecture.layers if layer.attention is not None)
+    attention = tuple(facts.model_copy(update={"layers": layers}) for facts, layers in counts.items())
+    moe = max((layer.moe for layer in architecture.layers if layer.moe), key=lambda spec: spec.experts, default=None)
+    return ModelFacts(
+        name=entry.name,
+        model_type=architecture.model_type,
+        total_params=architecture.total_params,
+        layers=architecture.num_layers,
+        hidden_size=architecture.hidden_size,
+        vocab_size=architecture.vocab_size,
+        max_position_embeddings=architecture.max_position_embeddings,
+        native_precision=architecture.native_precision,
+        attention=attention,
+        kv_cache_bytes_per_token_bf16=2 * sum(facts.layers * facts.cache_elements_per_token for facts in attention),
+        experts=moe.experts if moe else None,
+        experts_per_token=moe.top_k if moe else None,
+        source=entry.source,
+        confidence=entry.confidence,
+        notes=entry.notes,
+        assumptions=architecture.assumptions,
+        config=dict(entry.config) if with_config else None,
+    )
+
+
+def _attention_facts(spec: AttentionSpec) -> AttentionFacts:
+    return AttentionFacts(
+        kind=spec.kind,
+        layers=1,
+        query_heads=spec.query_heads,
+        kv_heads=spec.kv_heads,
+        cache_elements_per_token=spec.cache_elements_per_token,
+        window_tokens=spec.window_tokens,
+    )
+
+
+def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
+    """What `rule` says of itself, with its examples as validation sees them where asked for."""
+    return RuleFacts(
+        id=rule.id,
+        name=rule.name,
+        severity=rule.severity,
+        requirement=rule.requirement,
+        rationale=rule.rationale,
+        source=rule.source,
+        fix=rule.fix,
+        remedy=rule.remedy,
+        good=_example_facts(rule.good) if with_examples else None,
+        bad=_example_facts(rule.bad) if with_examples else None,
+    )
+
+
+def _example_facts(example: Example) -> ExampleFacts:
+    from dataclasses import asdict
+
+    from ..tools.rules.base import plain
+    from ..tools.rules.examples import apply
+    from ..tools.validate import validate
+
+    edits = tuple({key: plain(value) for key, value in asdict(edit).items() if value != ""} for edit in example.edits)
+    return ExampleFacts(base=example.base, edits=edits, found=validate(apply(example)).violations)

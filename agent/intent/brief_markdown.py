@@ -1,0 +1,200 @@
+"""Markdown (or plain text) briefs: headings, lists, tables, `key: value` lines, fenced JSON or YAML, to statements.
+
+It refuses to understand a sentence: that is decided in `brief_fields.py`. HTML in the text is read as nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from .brief_statements import MAX_STATEMENT_CHARS, Source, Statement, join_sources, key_words
+from .brief_structured import read_json, read_yaml
+from .errors import BriefError
+
+# Column headers that name no quantity of their own: the row's label does.
+_GENERIC_HEADER = re.compile(
+    r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
+    r"|requirements?|targets?|limits?|goals?|numbers?|data|notes?|comments?|remarks?|statistics?|stat|percentiles?"
+    r"|值|数值|取值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
+)
+_UNIT_HEADER = re.compile(r"(?:units?|单位)")
+_LABEL_HEADER = re.compile(
+    r"(?:items?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|topics?|what|attributes?"
+    r"|项|项目|参数|指标|名称|字段|属性|类别|)"
+)
+_KEY_VALUE = re.compile(r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$", re.DOTALL)
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
+_TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
+
+
+def read_markdown(name: str, text: str) -> Source:
+    """What a Markdown or plain-text brief says.
+
+    Raises:
+        BriefError: a fenced JSON or YAML block that is neither.
+    """
+    sources: list[Source] = []
+    offset = 0
+    if match := _FRONT_MATTER.match(text):
+        sources.append(read_yaml(name, match.group(1)))
+        offset = text[: match.end()].count("\n")
+        text = text[match.end() :]
+    sources.append(_Reader(name, offset).read(text))
+    return join_sources(sources)
+
+
+def split_key(line: str) -> tuple[str, str]:
+    """A line as (key, value); the key is empty where the line is a sentence."""
+    match = _KEY_VALUE.match(line)
+    if match is None or len(match.group(1).split()) > 9:
+        return "", line.strip()
+    return match.group(1).strip(" *_`"), match.group(2).strip()
+
+
+class _Reader:
+    def __init__(self, name: str, line_offset: int) -> None:
+        self._name = name
+        self._offset = line_offset
+        self._headings: list[tuple[int, str]] = []
+        self._list_keys: list[str] = []
+        self._statements: list[Statement] = []
+        self._blocks: list[Source] = []
+
+    def read(self, text: str) -> Source:
+        from markdown_it import MarkdownIt
+
+        tokens = MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable("table").parse(text)
+        stream = iter(tokens)
+        for token in stream:
+            self._token(token, stream)
+        return join_sources([Source(tuple(self._statements)), *self._blocks])
+
+    def _token(self, token, stream: Iterator) -> None:
+        line = (token.map[0] if token.map else 0) + 1 + self._offset
+        if token.type == "heading_open":
+            self._heading(int(token.tag[1]), _plain(next(stream)), line)
+        elif token.type == "list_item_open":
+            self._list_keys.append("")
+        elif token.type == "list_item_close":
+            self._list_keys.pop()
+        elif token.type == "inline":
+            self._lines(_plain(token), line)
+        elif token.type == "table_open":
+            self._table(stream)
+        elif token.type == "fence":
+            self._fence(token, line)
+        elif token.type == "code_block":
+            self._lines(token.content, line)
+
+    def _path(self) -> tuple[str, ...]:
+        return (*(text for _, text in self._headings), *(key for key in self._list_keys if key))
+
+    def _heading(self, level: int, text: str, line: int) -> None:
+        self._headings = [(at, words) for at, words in self._headings if at < level]
+        self._statements.append(Statement(self._path(), text, f"{self._name} line {line}", keyed=False, heading=True))
+        self._headings.append((level, text))
+
+    def _lines(self, text: str, line: int) -> None:
+        under = ""  # a line of its own that ends with a colon is a heading for what follows it
+        for i, words in enumerate(text.split("\n")):
+            words = _TASK_BOX.sub("", words.strip())
+            if not words:
+                continue
+            key, value = split_key(words)
+            if key and not value:
+                under = key
+                if self._list_keys and not i:
+                    self._list_keys[-1] = key
+                elif not self._list_keys:
+                    self._start_section(key)
+                continue
+            if self._list_keys and not i and not self._list_keys[-1]:
+                self._list_keys[-1] = key or words[:80]
+                path = (*(t for _, t in self._headings), *(k for k in self._list_keys[:-1] if k))
+            else:
+                path = self._path()
+            path = (*path, *((under,) if under and path[-1:] != (under,) else ()), *((key,) if key else ()))
+            self._say(path, value, line + i, keyed=bool(key))
+
+    def _start_section(self, key: str) -> None:
+        """A paragraph that is only `Hardware:` heads what follows, as a heading of the lowest level does."""
+        self._headings = [(at, words) for at, words in self._headings if at < 9]
+        self._headings.append((9, key))
+
+    def _say(self, path: tuple[str, ...], text: str, line: int, keyed: bool = True) -> None:
+        if len(text) > MAX_STATEMENT_CHARS:
+            raise BriefError(f"{self._name} line {line}: a line of {len(text)} characters; break it into sentences")
+        if text.strip(" -–—/"):
+            self._statements.append(Statement(path, text, f"{self._name} line {line}", keyed=keyed))
+
+    def _fence(self, token, line: int) -> None:
+        info = token.info.strip().lower().split(" ")[0]
+        where = f"{self._name} block at line {line}"
+        stripped = token.content.lstrip()
+        if info in ("json", "json5", "jsonc") or (not info and stripped.startswith("{")):
+            source = read_json(where, token.content)
+        elif info in ("yaml", "yml"):
+            source = read_yaml(where, token.content)
+        else:
+            self._lines(token.content, line + 1)
+            return
+        path = self._path()
+        self._blocks.append(replace(source, statements=tuple(replace(s, path=(*path, *s.path)) for s in source.statements)))
+
+    def _table(self, stream: Iterator) -> None:
+        rows: list[tuple[int, list[str]]] = []
+        for token in stream:
+            if token.type == "table_close":
+                break
+            if token.type == "tr_open":
+                rows.append(((token.map[0] if token.map else 0) + 1 + self._offset, []))
+            elif token.type == "inline" and rows:
+                rows[-1][1].append(_plain(token).replace("\n", " ").strip())
+        if rows:
+            self._table_rows(rows[0][1], rows)
+
+    def _table_rows(self, header: Sequence[str], rows: list[tuple[int, list[str]]]) -> None:
+        words = [key_words(cell) for cell in header]
+        # Markdown has no table without a header: one whose second cell is a figure is a row like the others.
+        if any(re.search(r"\d", cell) and not re.search(r"\bp\d\d\b", cell) for cell in words[1:2]):
+            words, body = [""] * len(words), rows
+        else:
+            body = rows[1:]
+        single_column = len(words) == 1
+        for line, cells in body:
+            if single_column:
+                self._lines(cells[0] if cells else "", line)
+            elif cells:
+                self._row(header, words, cells, line)
+
+    def _row(self, header: Sequence[str], words: Sequence[str], cells: list[str], line: int) -> None:
+        path, label = self._path(), cells[0]
+        is_label = bool(_LABEL_HEADER.fullmatch(words[0])) or any(_GENERIC_HEADER.fullmatch(w) for w in words[1:])
+        own_path = (*path, *((label,) if label else ()))
+        if not is_label:
+            self._say((*path, header[0]), label, line)
+            own_path = (*path, f"{header[0]} {label}")
+        unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
+        joined: list[str] = []
+        for i in range(1, min(len(words), len(cells))):
+            if _UNIT_HEADER.fullmatch(words[i]) or not cells[i].strip(" -–—"):
+                continue
+            if _GENERIC_HEADER.fullmatch(words[i]):
+                joined.append(f"{cells[i]} {unit}".strip() if not joined else cells[i])
+            else:
+                self._say((*own_path, header[i]), f"{cells[i]} {unit}".strip(), line)
+        if joined:
+            self._say(own_path, ", ".join(joined), line)
+
+
+def _plain(inline) -> str:
+    """The text of an inline token without its markup."""
+    parts: list[str] = []
+    for child in inline.children or ():
+        if child.type in ("text", "code_inline"):
+            parts.append(child.content)
+        elif child.type in ("softbreak", "hardbreak"):
+            parts.append("\n")
+    return "".join(parts)

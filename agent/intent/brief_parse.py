@@ -1,0 +1,174 @@
+"""Strict, bounded parsing of the JSON and YAML of a brief: plain values, with the line and the comment of each YAML one.
+
+It refuses duplicate keys, anchors and aliases, NaN and infinity, and nesting deeper than `MAX_DEPTH`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import BriefError
+
+MAX_DEPTH = 40
+MAX_YAML_EVENTS = 60_000
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """One structured document: its value, and by path the line (from 1) and the trailing comment of each scalar."""
+
+    value: Any
+    lines: dict[Path, int] = field(default_factory=dict[Path, int])
+    comments: dict[Path, str] = field(default_factory=dict[Path, str])
+
+
+def parse_json(name: str, text: str) -> Parsed:
+    """The JSON value of `text`.
+
+    Raises:
+        BriefError: not JSON, a key twice in one object, a number that is not finite, or nested too deep.
+    """
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in items:
+            if key in result:
+                raise BriefError(f"{name}: the key {key[:60]!r} stands twice in one object; keep one of the two")
+            result[key] = value
+        return result
+
+    def constant(word: str) -> Any:
+        raise BriefError(f"{name}: {word} is not a JSON number; write a finite figure or leave the key out")
+
+    def number(digits: str) -> float:
+        value = float(digits)
+        return value if math.isfinite(value) else constant(digits[:40])
+
+    try:
+        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
+    except json.JSONDecodeError as error:
+        raise BriefError(f"{name} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
+    except RecursionError as error:
+        raise BriefError(f"{name}: nested deeper than {MAX_DEPTH} levels; write it flatter") from error
+    except BriefError:
+        raise
+    except ValueError as error:  # an integer of thousands of digits
+        raise BriefError(f"{name}: a number in it has too many digits") from error
+    return Parsed(value)
+
+
+def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
+    """The YAML documents of `text`.
+
+    Raises:
+        BriefError: not YAML, an anchor or alias, a key twice, a value that is not finite, or nested too deep.
+    """
+    import yaml
+
+    try:
+        _check_events(name, text)
+        nodes = list(yaml.compose_all(text, Loader=_loader()))
+        return tuple(_YamlReader(name, text).document(node) for node in nodes if node is not None)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = f" line {mark.line + 1}" if mark else ""
+        problem = " ".join((error.problem or error.context or "unreadable").split())
+        raise BriefError(f"{name}{place}: not YAML ({problem[:120]})") from error
+    except yaml.YAMLError as error:
+        raise BriefError(f"{name}: not YAML ({' '.join(str(error).split())[:120]})") from error
+
+
+def _loader() -> Any:
+    """The safe loader, the fast one where it is built."""
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def _check_events(name: str, text: str) -> None:
+    """Refuse what could blow up, before anything is built."""
+    import yaml
+
+    depth = 0
+    for count, event in enumerate(yaml.parse(text, Loader=_loader())):
+        where = f"{name} line {event.start_mark.line + 1}"
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise BriefError(f"{where}: anchors and aliases are not read; write the value out")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > MAX_DEPTH:
+            raise BriefError(f"{where}: nested deeper than {MAX_DEPTH} levels; write it flatter")
+        if count > MAX_YAML_EVENTS:
+            raise BriefError(f"{where}: more than {MAX_YAML_EVENTS} keys and values; a brief is shorter")
+
+
+_INT = re.compile(r"[+-]?(?:0|[1-9][0-9_]{0,30})")
+_FLOAT = re.compile(r"[+-]?(?:\d[\d_]{0,30})?\.?\d{1,30}(?:[eE][+-]?\d{1,3})?")
+_BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False}
+_COMMENT = re.compile(r"^[^\n#]{0,200}?(?<=\s)#\s*([^\n]{1,200})")
+
+
+class _YamlReader:
+    """Builds plain values from composed nodes; YAML 1.1's dates, sexagesimals and octals stay the text that they are."""
+
+    def __init__(self, name: str, text: str) -> None:
+        self._name = name
+        self._text_lines = text.split("\n")
+
+    def document(self, node: Any) -> Parsed:
+        parsed = Parsed(value={})
+        value = self._value(node, (), parsed)
+        return Parsed(value, parsed.lines, parsed.comments)
+
+    def _value(self, node: Any, path: Path, into: Parsed) -> Any:
+        import yaml
+
+        into.lines[path] = node.start_mark.line + 1
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, path, into)
+        if isinstance(node, yaml.SequenceNode):
+            return [self._value(item, (*path, i), into) for i, item in enumerate(node.value)]
+        line = self._text_lines[node.end_mark.line] if node.end_mark.line < len(self._text_lines) else ""
+        same_line = node.start_mark.line == node.end_mark.line
+        if same_line and (match := _COMMENT.match(line[node.end_mark.column :])):
+            into.comments[path] = match.group(1).strip()
+        return node.value if node.style else self._scalar(node.value, node.start_mark.line + 1)
+
+    def _mapping(self, node: Any, path: Path, into: Parsed) -> dict[str, Any]:
+        import yaml
+
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            where = f"{self._name} line {key_node.start_mark.line + 1}"
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise BriefError(f"{where}: a key must be plain text")
+            key = str(key_node.value)
+            if key in result:
+                raise BriefError(f"{where}: the key {key[:60]!r} stands twice in one mapping; keep one of the two")
+            result[key] = self._value(value_node, (*path, key), into)
+        return result
+
+    def _scalar(self, words: str, line: int) -> Any:
+        lowered = words.lower()
+        if lowered in ("", "~", "null", "none"):
+            return None
+        if lowered in _BOOLEANS:
+            return _BOOLEANS[lowered]
+        if lowered.lstrip("+-") in (".nan", ".inf"):
+            raise BriefError(f"{self._name} line {line}: {words} is not a finite figure")
+        if _INT.fullmatch(words):
+            return int(words.replace("_", ""))
+        if _FLOAT.fullmatch(words):
+            value = float(words.replace("_", ""))
+            if not math.isfinite(value):
+                raise BriefError(f"{self._name} line {line}: {words[:40]} is not a finite figure")
+            return value
+        return words

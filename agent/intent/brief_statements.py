@@ -1,0 +1,77 @@
+"""What every form of brief is turned into: a flat list of statements, each with its keys or headings and its place.
+
+It refuses to understand: which field of a deployment a statement is about is decided in `brief_fields.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import BriefError
+
+MAX_STATEMENTS = 3_000
+MAX_STATEMENT_CHARS = 4_000
+# A path element that the structured reader adds for what is said of each server of a list.
+PER_NODE = "per node"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that a brief says.
+
+    `path` holds the enclosing headings and keys, outermost first, the statement's own key last. `keyed` is false where
+    the last path element is a heading of the text and not the statement's own key. `where` names the place for a person.
+    """
+
+    path: tuple[str, ...]
+    text: str
+    where: str
+    keyed: bool = True
+    heading: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatedObject:
+    """An object of a structured brief that is data of its own: a model's `config.json`, or a catalogue-like card."""
+
+    kind: str  # "config" or "card"
+    name: str | None
+    value: Mapping[str, Any]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Everything that one text of a brief says."""
+
+    statements: tuple[Statement, ...] = ()
+    objects: tuple[StatedObject, ...] = ()
+
+
+def join_sources(sources: Sequence[Source]) -> Source:
+    """All texts of one brief as one, bounded.
+
+    Raises:
+        BriefError: the brief says more than `MAX_STATEMENTS` things.
+    """
+    statements = tuple(statement for source in sources for statement in source.statements)
+    if len(statements) > MAX_STATEMENTS:
+        raise BriefError(
+            f"the brief says {len(statements)} things, more than the {MAX_STATEMENTS} that are read; "
+            f"leave out what is not about this deployment (from {statements[MAX_STATEMENTS].where} on)"
+        )
+    return Source(statements, tuple(item for source in sources for item in source.objects))
+
+
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+_SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
+
+
+def key_words(key: str) -> str:
+    """A key or heading as plain lower-case words: `gpuCount`, `gpu_count` and `GPU count` read alike."""
+    text = unicodedata.normalize("NFKC", key)
+    return _SEPARATORS.sub(" ", _CAMEL.sub(" ", text)).strip().lower()

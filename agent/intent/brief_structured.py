@@ -1,0 +1,216 @@
+"""JSON and YAML briefs: from nested objects, however they are nested, to flat statements.
+
+A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are counted.
+It refuses to understand a key: that is decided in `brief_fields.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .brief_parse import MAX_DEPTH, Parsed, Path, parse_json, parse_yaml
+from .brief_statements import PER_NODE, Source, StatedObject, Statement, join_sources, key_words
+from .errors import BriefError
+
+# Keys that no deployment brief but a Hugging Face config.json spells like this.
+_CONFIG_CORE = frozenset(
+    "hidden_size num_hidden_layers num_attention_heads num_key_value_heads intermediate_size vocab_size n_embd n_layer "
+    "n_head kv_lora_rank moe_intermediate_size max_position_embeddings num_experts_per_tok head_dim".split()
+)
+_CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
+_CONFIG_NESTS = ("text_config", "llm_config", "language_config")
+# Keys beside a config's own that speak of the deployment, not of the architecture.
+_BESIDE_CONFIG = re.compile(
+    r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) ?(?:dtype|precision|type)"
+    r"|hardware|cluster|nodes|gpus?|accelerators?|slo|sla|workload|requirements?|constraints?|limits?|load|traffic"
+    r"|strategy|parallelism|performance|objective|throughput|latency|memory)"
+)
+_NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
+_NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
+_GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
+_IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
+_COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
+_RANGE_KEYS = {
+    "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
+    "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
+    "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
+    "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
+}  # fmt: skip
+_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
+_FIGURE_KEYS = ("value", "target", "limit", "max", "threshold", "min", "amount", "值", "取值", "目标")
+_UNIT_KEYS = ("unit", "units", "单位")
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """How a list is counted: the key of the count, the path element of what is inside, and which keys only identify."""
+
+    words: str
+    inside: str
+    identity: re.Pattern[str]
+
+
+_NODES = _Counting("node count", PER_NODE, re.compile(rf"(?!.*(?:gpu|card|accel|device|npu)){_IDENTITY}"))
+_GPUS = _Counting("gpu count", "", re.compile(r"(?:.* )?(?:id|index|rank|uuid|serial|slot|bus|no)"))
+
+
+def read_json(name: str, text: str) -> Source:
+    """What a JSON brief says.
+
+    Raises:
+        BriefError: not strict JSON, or nested too deep.
+    """
+    return _Walker(name, parse_json(name, text)).source()
+
+
+def read_yaml(name: str, text: str) -> Source:
+    """What a YAML brief (of one or more documents) says.
+
+    Raises:
+        BriefError: not YAML, anchors, or nested too deep.
+    """
+    return join_sources([_Walker(name, parsed).source() for parsed in parse_yaml(name, text)])
+
+
+def is_config(value: Mapping[str, Any]) -> bool:
+    """Whether an object is a model's `config.json` (or the part of one that matters)."""
+    if any(isinstance(value.get(key), Mapping) for key in _CONFIG_NESTS) and ("model_type" in value or len(value) < 9):
+        return True
+    core = _CONFIG_CORE & value.keys()
+    return bool(_CONFIG_ANCHOR & value.keys()) and len(core | ({"model_type", "architectures"} & value.keys())) >= 3
+
+
+class _Walker:
+    def __init__(self, name: str, parsed: Parsed) -> None:
+        self._name = name
+        self._parsed = parsed
+        self._statements: dict[tuple[tuple[str, ...], str], Statement] = {}
+        self._objects: list[StatedObject] = []
+
+    def source(self) -> Source:
+        value = self._parsed.value
+        if not isinstance(value, Mapping | list):
+            self._add((), value, ())
+        else:
+            self._walk((), value, ())
+        return Source(tuple(self._statements.values()), tuple(self._objects))
+
+    def _where(self, at: Path) -> str:
+        if at in self._parsed.lines:
+            return f"{self._name} line {self._parsed.lines[at]}"
+        return f"{self._name} /{'/'.join(str(part) for part in at)}"[:200]
+
+    def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
+        if value is None or value == "":
+            return
+        text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        if comment := self._parsed.comments.get(at):
+            text = f"{text} ({comment})"
+        # Servers of a list say the same thing each; once is enough, and what differs stands beside it.
+        self._statements.setdefault((keys, text), Statement(keys, text, self._where(at)))
+
+    def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
+        if len(at) > MAX_DEPTH:
+            raise BriefError(f"{self._name}: nested deeper than {MAX_DEPTH} levels; write it flatter")
+        if isinstance(value, Mapping):
+            self._mapping(keys, value, at)
+        elif isinstance(value, list):
+            self._list(keys, value, at)
+        else:
+            self._add(keys, value, at)
+
+    def _mapping(self, keys: tuple[str, ...], value: Mapping[str, Any], at: Path) -> None:
+        if is_config(value):
+            value = self._take_config(value, at)
+        elif {"dense_peak_tflops", "memory_bandwidth_gb_s"} <= value.keys():
+            self._objects.append(StatedObject("card", None, value, self._where(at)))
+            return
+        elif (text := _range_text(value)) is not None:
+            self._add(keys, text, at)
+            return
+        elif (labelled := _labelled(value)) is not None:
+            label, text = labelled
+            self._add((*keys, label) if label else keys, text, at)
+            return
+        for key, item in value.items():
+            self._walk((*keys, key), item, (*at, key))
+
+    def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
+        """Keep the config; return what else stands in the same object."""
+        beside = {k: v for k, v in value.items() if _BESIDE_CONFIG.fullmatch(key_words(k))}
+        name = next((value[k] for k in _NAME_KEYS if isinstance(value.get(k), str)), None)
+        names = {k for k in _NAME_KEYS if k in value}
+        config = {k: v for k, v in value.items() if k not in beside and k not in names}
+        self._objects.append(StatedObject("config", name, config, self._where(at)))
+        return beside
+
+    def _list(self, keys: tuple[str, ...], items: list[Any], at: Path) -> None:
+        own = key_words(keys[-1]) if keys else ""
+        if items and _NODE_LIST.search(own):
+            self._counted(keys, items, at, _NODES)
+        elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
+            self._counted(keys, items, at, _GPUS)
+        elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
+            is_range = len(items) == 2 and items[0] < items[1]
+            self._add(keys, f"{items[0]} to {items[1]}" if is_range else ", ".join(map(str, items)), at)
+        else:
+            for i, item in enumerate(items):
+                self._walk(keys, item, (*at, i))
+
+    def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
+        """A list of servers or of cards: how many, and what is said of each."""
+        records = [item for item in items if isinstance(item, Mapping)]
+        count, counted_key = len(items), None
+        counted_key = next((k for k in (records[0] if records else ()) if _COUNT.fullmatch(key_words(k))), None)
+        if counted_key is not None and len(records) == len(items):
+            counts = [record.get(counted_key) for record in records]
+            if all(isinstance(n, int) and not isinstance(n, bool) for n in counts):
+                count = sum(n for n in counts if isinstance(n, int))
+        inside = (*keys, counting.inside) if counting.inside else keys
+        self._add((*keys, counting.words), count, at)
+        for i, item in enumerate(items):
+            if not isinstance(item, Mapping):
+                if isinstance(item, str) and counting.inside == "":
+                    self._add((*keys, "name"), item, (*at, i))
+                continue
+            for key, value in item.items():
+                plain = isinstance(value, str | int | float)
+                if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
+                    self._walk((*inside, key), value, (*at, i, key))
+
+
+def _range_text(value: Mapping[str, Any]) -> str | None:
+    """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
+    found: dict[str, Any] = {}
+    unit = ""
+    for key, item in value.items():
+        words = key_words(key)
+        if words in _UNIT_KEYS and isinstance(item, str):
+            unit = f" {item}"
+        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in found:
+            found[kind] = item
+        else:
+            return None
+    if not {"low", "high"} <= found.keys():
+        return None
+    typical = f", typically {found['typical']}{unit}" if "typical" in found else ""
+    return f"{found['low']} to {found['high']}{unit}{typical}"
+
+
+def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    """`{"metric": "TTFT p99", "value": 2, "unit": "s"}` as a label and words; `None` where it is not such an object."""
+    plain = {key_words(k): v for k, v in value.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
+    if len(plain) != len(value):
+        return None
+    label_key = next((k for k in _LABEL_KEYS if k in plain), None)
+    figure_key = next((k for k in _FIGURE_KEYS if k in plain), None)
+    unit = next((str(plain[k]) for k in _UNIT_KEYS if k in plain), "")
+    if figure_key is None or (label_key is None and not unit) or len(plain) > 6:
+        return None
+    used = {label_key, figure_key, *_UNIT_KEYS}
+    rest = ", ".join(f"{v}" for k, v in plain.items() if k not in used)
+    text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
+    return (str(plain[label_key]) if label_key else "", f"{text} {rest}".strip())

@@ -1,0 +1,158 @@
+"""What has been claimed so far, field by field: the place where contradictions and impossible figures are refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .errors import RequestError
+from .intent import Said, Understood
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    label: str
+    low: float
+    high: float
+    whole: bool = False
+    low_is_allowed: bool = True
+
+
+# The widest figures that the plan document can hold; what lies outside is impossible, not unlikely.
+_BOUNDS: dict[str, _Bounds] = {
+    "nodes": _Bounds("number of nodes", 1, 1_000_000, whole=True),
+    "gpus_per_node": _Bounds("GPUs per node", 1, 1_000_000, whole=True),
+    "gpus": _Bounds("number of GPUs", 1, 1_000_000, whole=True),
+    "input_tokens": _Bounds("input length in tokens", 1, 1_000_000_000, whole=True),
+    "output_tokens": _Bounds("output length in tokens", 1, 1_000_000_000, whole=True),
+    "concurrency": _Bounds("concurrency", 1, 1_000_000_000, whole=True),
+    "request_rate": _Bounds("request rate", 0, 1e12, low_is_allowed=False),
+    "min_tokens_per_second": _Bounds("throughput in tokens/s", 0, 1e12, low_is_allowed=False),
+    "prefix_cache_hit_rate": _Bounds("prefix cache hit rate as a share", 0, 1),
+    "ttft_ms_max": _Bounds("TTFT in ms", 0, 1e12, low_is_allowed=False),
+    "tpot_ms_max": _Bounds("TPOT in ms", 0, 1e12, low_is_allowed=False),
+    "memory_utilization": _Bounds("share of memory to use", 0, 1, low_is_allowed=False),
+    "usd_per_gpu_hour": _Bounds("price per GPU hour", 0, 1e12, low_is_allowed=False),
+    "intra_node_bw_gb_s": _Bounds("intra-node bandwidth in GB/s", 0, 1e12, low_is_allowed=False),
+    "inter_node_bw_gb_s": _Bounds("inter-node bandwidth in GB/s", 0, 1e12, low_is_allowed=False),
+    "degree": _Bounds("parallel degree", 1, 1_000_000, whole=True),
+}
+_RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
+
+
+@dataclass(slots=True)
+class Claims:
+    """Collects what the readers found; `said()` checks it as a whole and freezes it."""
+
+    values: dict[str, Any] = field(default_factory=dict[str, Any])
+    words: dict[str, str] = field(default_factory=dict[str, str])
+    readings: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+
+    def claim(self, name: str, value: Any, words: str) -> None:
+        """Record that `words` state `value` for the field `name`.
+
+        Raises:
+            RequestError: the figure is impossible, or other words stated another value.
+        """
+        value = self._checked(name, value, words)
+        if name in self.values and self.values[name] != value:
+            raise self.refusal(
+                f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
+                f"and {_plain(value)} in {words!r}; keep one"
+            )
+        if name not in self.values:
+            self.values[name] = value
+            self.words[name] = words
+
+    def has(self, name: str) -> bool:
+        """Whether anything was claimed for this field."""
+        return name in self.values
+
+    def drop(self, name: str) -> None:
+        """Forget a field that turned out to be weaker than another claim."""
+        self.values.pop(name, None)
+        self.words.pop(name, None)
+
+    def replace(self, name: str, value: Any, words: str) -> None:
+        """Put a value in the place of an earlier one, where the two are known not to contradict each other."""
+        self.drop(name)
+        self.claim(name, value, words)
+
+    def reading(self, note: str) -> None:
+        """Say how an ambiguous figure was read."""
+        if note not in self.readings:
+            self.readings.append(note)
+
+    def leave_unread(self, note: str) -> None:
+        """List words that look like a demand and have no effect."""
+        if note not in self.unread:
+            self.unread.append(note)
+
+    def refusal(self, reason: str) -> RequestError:
+        """The error that refuses the request, with all that was understood so far."""
+        understood = tuple(
+            Understood(field=name, value=value, words=self.words.get(name)) for name, value in self.values.items()
+        )
+        return RequestError(reason, understood)
+
+    def checked_degree(self, value: float, words: str) -> int:
+        """A parallel degree, checked like any other figure."""
+        return self._checked("degree", value, words)
+
+    def said(self) -> Said:
+        """All claims as one frozen value, after the checks that need more than one field."""
+        for ranged, single in _RANGES.items():
+            self._check_range(ranged, single)
+        self._check_counts()
+        return Said(**self.values, words=self.words, unread=tuple(self.unread), readings=tuple(self.readings))
+
+    def _checked(self, name: str, value: Any, words: str) -> Any:
+        if name in _RANGES:
+            return tuple(self._checked(_RANGES[name], end, words) for end in value)
+        bounds = _BOUNDS.get(name)
+        if bounds is None:
+            return value
+        inside = bounds.low <= value <= bounds.high and (bounds.low_is_allowed or value > bounds.low)
+        if not inside or (bounds.whole and value != int(value)):
+            kind = "a whole number" if bounds.whole else "a number"
+            floor = "from" if bounds.low_is_allowed else "above"
+            raise self.refusal(
+                f"impossible {bounds.label}: {words!r} says {_plain(value)}; "
+                f"it must be {kind} {floor} {_plain(bounds.low)} to {_plain(bounds.high)}"
+            )
+        return int(value) if bounds.whole else float(value)
+
+    def _check_range(self, ranged: str, single: str) -> None:
+        if ranged not in self.values or single not in self.values:
+            return
+        low, high = self.values[ranged]
+        if not low <= self.values[single] <= high:
+            raise self.refusal(
+                f"{_label(single)} {self.values[single]} ({self.words[single]!r}) lies outside the range "
+                f"{low} to {high} ({self.words[ranged]!r})"
+            )
+
+    def _check_counts(self) -> None:
+        nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
+        if gpus is None or nodes is None:
+            return
+        if per_node is not None and nodes * per_node != gpus:
+            raise self.refusal(
+                f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "
+                f"but {nodes} x {per_node} = {nodes * per_node} ({self.words['nodes']!r})"
+            )
+        if gpus % nodes:
+            raise self.refusal(
+                f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly over {nodes} nodes ({self.words['nodes']!r})"
+            )
+
+
+def _label(name: str) -> str:
+    return _BOUNDS[name].label if name in _BOUNDS else name.replace("_", " ")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return str(value)

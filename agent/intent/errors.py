@@ -1,0 +1,23 @@
+"""The errors of reading what a person wrote; each message is one line, and what was understood so far rides along."""
+
+from __future__ import annotations
+
+from ...tools.errors import InputError
+from .intent import Understood
+
+
+class RequestError(InputError):
+    """A request that contradicts itself, asks the impossible or names what is unknown.
+
+    `understood` lists what had been read when the refusal was decided; `str()` is one line that ends with it.
+    """
+
+    def __init__(self, reason: str, understood: tuple[Understood, ...] = ()) -> None:
+        listed = ", ".join(f"{item.field} = {item.value}" for item in understood)
+        super().__init__(f"{reason} (understood so far: {listed})" if listed else reason)
+        self.reason = reason
+        self.understood = understood
+
+
+class BriefError(RequestError):
+    """A brief that contradicts itself, asks the impossible or cannot be read; the message names the place."""

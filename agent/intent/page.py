@@ -1,0 +1,78 @@
+"""The text of a request while it is read: what one reader takes, the next one does not see.
+
+A page keeps every character at its place. Taken words are replaced by a filler that no pattern matches, so that a
+number is read once and two words that were apart never become neighbours. It refuses to interpret anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+# Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
+MODEL = "\ue000"
+CARD = "\ue001"
+TAKEN = "\ue002"
+STATISTIC = "\ue003"
+BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
+
+_MARKS = re.compile("[\ue000-\ue00f]")
+_CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
+_DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
+
+# A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
+_NEGATION = re.compile(
+    r"(?:\b(?:no|not|non|never|without|w/o|avoid(?:ing)?|disable[sd]?|disabling|forbid(?:den)?|disallow(?:ed)?|"
+    r"exclud(?:e|es|ing)|except|skip|refuse|don'?t|doesn'?t|can'?t|cannot|won'?t|isn'?t|rather\sthan|instead\sof|"
+    r"replac(?:e|ing)|opposed\sto|nor)\b"
+    r"(?!\s(?:more|less|later|greater|longer|limit|exceed|higher|lower|only|over|fewer|worry))"
+    r"(?:[\s\-]+(?:do|to|be|use|using|allow|allowing|allowed|enable|want|need|any|the|a|an|is|of|on|in|it|for|with|"
+    r"run|have|apply|permit)){0,4}"
+    r"|(?:不要|不用|不能|不使用|不采用|不允许|不需要|不做|不开|不启用|不是|禁止|禁用|别用|别|无需|无|没有|避免|而非|非|而不是|关闭)"
+    r"(?:使用|用|采用|开启|启用|做|任何|进行|允许)?)[\s\"'`\-]*$",
+    re.IGNORECASE,
+)
+_NEGATION_AFTER = re.compile(
+    r"^[\s\"'`]*(?:(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
+    r"off\b|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
+    re.IGNORECASE,
+)
+
+
+class Page:
+    """The normalised text of a request, with the marks of what was taken so far."""
+
+    def __init__(self, normalised: str) -> None:
+        self.original = _MARKS.sub(" ", normalised)
+        self.text = self.original
+        self._breaks = self._find_breaks()
+
+    def take(self, start: int, end: int, mark: str = TAKEN) -> str:
+        """Mark a span as read and return its words as they were written."""
+        self.text = self.text[:start] + mark * (end - start) + self.text[end:]
+        return self.original[start:end].strip()
+
+    def search(self, pattern: re.Pattern[str]) -> Iterable[re.Match[str]]:
+        """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
+        return list(pattern.finditer(self.text))
+
+    def clause(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the clause that holds `start`..`end`: up to the punctuation or conjunction on each side."""
+        left = max((stop for _, stop in self._breaks if stop <= start), default=0)
+        right = min((begin for begin, _ in self._breaks if begin >= end), default=len(self.text))
+        return left, right
+
+    def clause_text(self, start: int, end: int) -> str:
+        """The words of the clause that holds `start`..`end`, as written."""
+        left, right = self.clause(start, end)
+        return self.original[left:right].strip()
+
+    def is_negated(self, start: int, end: int) -> bool:
+        """Whether the words at this span are said not to be: "no fp8", "not H100", "X is not allowed", "不要 X"."""
+        before = self.original[max(0, start - 60) : start]
+        after = self.original[end : end + 30]
+        return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
+
+    def _find_breaks(self) -> list[tuple[int, int]]:
+        decimals = {m.start() for m in _DECIMAL.finditer(self.original)}
+        return [m.span() for m in _CLAUSE_END.finditer(self.original) if m.start() not in decimals]

@@ -1,0 +1,288 @@
+"""Numbers with units in English and Chinese text: the one place that knows how people write them.
+
+`find_quantities` lists every number of a text with its unit, its range and its place; `read_quantity` reads a value cell
+("2,048 tokens", "1.5k", "两台", "400 Gbit/s"). It refuses to say what a number is *for*: that is the reader's business.
+Digits inside a word (`H100`, `70B`, `v3.1`) are no quantity. Text is expected as `normalise` gives it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Unit = Literal[
+    "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
+    "requests/s", "bytes", "GB/s", "TFLOPS", "share", "usd",
+]  # fmt: skip
+
+# `k` is 1024 where things are counted, 1000 where they are measured.
+_COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
+
+WORD_NUMBERS: dict[str, int] = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "eighteen": 18,
+    "twenty": 20, "twenty-four": 24, "thirty": 30, "thirty-two": 32, "forty": 40, "forty-eight": 48, "fifty": 50,
+    "sixty": 60, "sixty-four": 64, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "a hundred": 100,
+    "one hundred": 100, "two hundred": 200, "five hundred": 500, "thousand": 1000, "a thousand": 1000,
+    "one thousand": 1000, "two thousand": 2000, "zero": 0, "a single": 1, "single": 1, "a pair of": 2,
+    "a couple of": 2, "a dozen": 12,
+}  # fmt: skip
+
+_CHINESE_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "双": 2, "单": 1}
+_CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
+_CHINESE_MYRIADS = {"万": 10_000, "亿": 100_000_000}
+
+_SUFFIXES: dict[str, tuple[int, int]] = {  # suffix: (where things are counted, where they are measured)
+    "k": (1024, 1000), "m": (1024**2, 1000**2), "千": (1000, 1000), "百": (100, 100), "万": (10_000, 10_000),
+    "百万": (10**6, 10**6), "亿": (10**8, 10**8), "thousand": (1000, 1000), "million": (10**6, 10**6),
+    "billion": (10**9, 10**9), "trillion": (10**12, 10**12),
+}  # fmt: skip
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d+)(?:\.\d+)?(?:e\+?\d{1,2}(?![A-Za-z0-9])|\^\d{1,3})?"
+_SUFFIX = r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|\s?(?:thousand|million|billion|trillion)\b)"
+_WORDS = "|".join(sorted((w.replace(" ", r"\s+") for w in WORD_NUMBERS), key=len, reverse=True))
+_CHINESE = r"[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
+# The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
+NUMBER_PATTERN = (
+    rf"(?:(?<![A-Za-z0-9_.\-])(?:(?<![^\s(=:,<>]))-?{_DIGITS}(?:\s?{_SUFFIX})?"
+    rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
+    rf"|(?<![A-Za-z0-9_\-])(?:{_WORDS})(?![A-Za-z0-9_\-])|{_CHINESE})"
+)
+_NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
+_PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
+
+_PER_SECOND = (
+    r"\s?(?:/\s?(?:s|sec|second|秒)(?![a-z])|ps(?![a-z])|(?:per|a|each|every)[\s\-](?:s|sec|second)(?![a-z])|每秒钟?)"
+)
+_PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a)[\s\-](?:min|minute)(?![a-z])|每分钟)"
+_TOKEN = r"(?:output\s|generated\s|decode\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
+_USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
+_PER_USER = rf"\s?(?:/\s?{_USER}(?!s)|(?:per|for\severy|for\seach|each)[\s\-](?:single\s|individual\s)?{_USER}(?!s)|每个?{_USER})"
+_PER_GPU = r"\s?(?:/\s?(?:gpus?|cards?|device|accelerator|卡)(?![a-z])|(?:per|each)[\s\-](?:gpu|card|device|accelerator|chip)(?![a-z])|每[张块]?卡)"
+_END = r"(?![A-Za-z])"
+_TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|t/s{_END}|tok/s{_END})"
+_REQUEST = r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|次?请求|次|条)"
+
+# Longest meaning first: the first pattern that matches right after the number is its unit.
+_UNITS: tuple[tuple[str, Unit, float], ...] = (
+    (rf"(?:ms|msecs?|milli\s?seconds?|毫秒)\s?(?:/|per|each|a)\s?(?:output\s|generated\s)?(?:tokens?|toks?){_END}", "ms/token", 1.0),
+    (rf"(?:{_TOKEN_RATE}{_PER_USER})", "tokens/s/user", 1.0),
+    (rf"(?:{_TOKEN_RATE}{_PER_GPU})", "tokens/s/gpu", 1.0),
+    (rf"{_TOKEN}{_PER_USER}{_PER_SECOND}", "tokens/s/user", 1.0),
+    (rf"{_TOKEN_RATE}", "tokens/s", 1.0),
+    (rf"{_TOKEN}{_PER_MINUTE}", "tokens/s", 1 / 60),
+    (rf"(?:{_REQUEST}{_PER_SECOND}|qps{_END}|rps{_END})", "requests/s", 1.0),
+    (rf"(?:{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END})", "requests/s", 1 / 60),
+    (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
+    (rf"(?:us|µs|μs|microseconds?){_END}|微秒", "ms", 1e-3),
+    (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
+    (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
+    (r"(?:tib|tibibytes?)(?:/s|ps|\sper\ssecond)(?![a-z])", "GB/s", 2**40 / 1e9),
+    (r"(?:gib|gibibytes?)(?:/s|ps|\sper\ssecond)(?![a-z])", "GB/s", 2**30 / 1e9),
+    (r"(?-i:Tb)(?:/s|ps)(?![a-z])|(?:tbits?|terabits?)(?:/s|ps|\s?/\s?sec|\sper\ssecond)(?![a-z])|(?-i:tbps|Tbps)", "GB/s", 125.0),
+    (r"(?-i:Gb)(?:/s|ps)(?![a-z])|(?:gbits?|gigabits?)(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])|(?-i:gbps)(?![a-z])|gbe(?![a-z])", "GB/s", 0.125),
+    (r"(?:tb|terabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])", "GB/s", 1000.0),
+    (r"(?:gb|gigabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])", "GB/s", 1.0),
+    (r"(?:mb|megabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond)(?![a-z])", "GB/s", 1e-3),
+    (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
+    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
+    (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
+    (rf"(?:tib){_END}", "bytes", 2.0**40),
+    (rf"(?:gib){_END}", "bytes", 2.0**30),
+    (rf"(?:mib){_END}", "bytes", 2.0**20),
+    (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
+    (rf"(?:gb|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
+    (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
+    (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
+    (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
+    (rf"(?:input\s|output\s|prompt\s|generated\s|new\s|context\s)?{_TOKEN}{_END}", "tokens", 1.0),
+    (
+        r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s)*(?:users?|requests?|reqs?|"
+        r"sessions?|streams?|chats?|clients?|callers?|people|customers?|sequences?|seqs?|conversations?|queries|"
+        r"samples|prompts)(?![a-z])|(?:个|位|路|条)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列|路并发)|位用户|路(?:并发)?|个人|条(?:请求|序列)",
+        "requests",
+        1.0,
+    ),
+    (
+        r"(?:gpus?|cards?|accelerators?|chips|devices)(?![a-z])|(?:张|块|颗|片|枚|个)\s?(?:显卡|卡|gpus?(?![a-z])|加速卡|加速器)?(?<=[张块颗片枚卡器uUsS])"
+        r"|卡",
+        "gpus",
+        1.0,
+    ),
+    (
+        r"(?:nodes?|machines?|servers?|boxes|box|hosts?|instances?|trays?)(?![a-z])|(?:台|个)\s?(?:机器|服务器|节点|主机|机)|台|机(?!器学)|节点",
+        "nodes",
+        1.0,
+    ),
+)  # fmt: skip
+_UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
+    (re.compile(rf"[\s\-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _UNITS
+)
+_RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
+_BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
+_BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
+_DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
+_PERCENT_BEFORE = re.compile(r"百分之\s?$")
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number of a text with its unit.
+
+    `value` is in the unit's base (ms, bytes, 10^9 bytes/s, TFLOP/s, a share of 1, else the thing itself). `upper` is
+    the upper end where a range was written (then `value` is the lower). `decimal_value` is `value` with `k` = 1000,
+    for figures that turn out to be measured. `spelled` is the unit as it was written, "" where there was none.
+    """
+
+    value: float
+    decimal_value: float
+    unit: Unit
+    start: int
+    end: int
+    words: str
+    spelled: str = ""
+    upper: float | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the value is an integer (of any sign)."""
+        return abs(self.value) < 1e18 and self.value == int(self.value)
+
+
+def normalise(text: str) -> str:
+    """The text in the form that the patterns read: full-width forms narrowed, white space and dashes made alike.
+
+    The full-width comma never groups digits, so it gets a space behind it; superscript digits become exponents.
+    """
+    text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
+    text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
+    text = unicodedata.normalize("NFKC", text)
+    text = re.sub(r"[‐‑‒−﹣]", "-", text)
+    text = re.sub(r"[×✕✖⨯]", "x", text)
+    text = re.sub(r"[’‘`´]", "'", text)
+    return re.sub(r"[^\S\n]+", " ", text)
+
+
+def read_number(words: str) -> float | None:
+    """The value of one number as written ("2,048", "eight", "两", "1e3"), `k` being 1024; `None` if it is no number."""
+    pair = _number_values(words.strip())
+    return None if pair is None else pair[0]
+
+
+def read_quantity(text: str) -> Quantity | None:
+    """The only quantity of a short text such as a table cell; `None` where there is none or more than one."""
+    found = find_quantities(normalise(text).strip())
+    return found[0] if len(found) == 1 else None
+
+
+def find_quantities(text: str) -> tuple[Quantity, ...]:
+    """Every quantity of a normalised text, in order; ranges ("512 to 8192 tokens") are one quantity each."""
+    found: list[Quantity] = []
+    position = 0
+    while match := _NUMBER.search(text, position):
+        quantity = _quantity_at(text, match)
+        if quantity is None:
+            position = match.start() + max(1, len(match.group()))
+            continue
+        quantity = _extended_to_range(text, quantity)
+        found.append(quantity)
+        position = quantity.end
+    return tuple(found)
+
+
+def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
+    values = _number_values(match.group())
+    if values is None:
+        return None
+    start, end = match.span()
+    unit, factor, spelled, unit_end = _unit_at(text, end)
+    if dollar := _DOLLAR.search(text[max(0, start - 5) : start]):
+        start, unit, factor, spelled, unit_end = start - len(dollar.group()), "usd", 1.0, "$", end
+    elif unit == "count" and (percent := _PERCENT_BEFORE.search(text[max(0, start - 5) : start])):
+        start, unit, factor, spelled, unit_end = start - len(percent.group()), "share", 0.01, "%", end
+    if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
+        return None
+    counted, measured = values
+    value = counted if unit in _COUNTED else measured
+    words = text[start:unit_end].strip()
+    return Quantity(value * factor, measured * factor, unit, start, unit_end, words, spelled)
+
+
+def _may_stand_alone(number: str, following: str) -> bool:
+    """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
+    if not any(c.isdigit() for c in number):
+        return number.isascii() and not number.lower().endswith(("single", " of"))
+    return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")
+
+
+def _unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
+    for pattern, unit, factor in _UNIT_PATTERNS:
+        if match := pattern.match(text, position):
+            return unit, factor, match.group().strip(" -"), match.end()
+    return "count", 1.0, "", position
+
+
+def _extended_to_range(text: str, low: Quantity) -> Quantity:
+    """The range that begins with `low`, or `low` itself. The lower end takes the unit of the upper where it has none."""
+    between = _BETWEEN.search(text[max(0, low.start - 8) : low.start])
+    join = (_BETWEEN_JOIN if between else _RANGE_JOIN).match(text, low.end)
+    if join is None:
+        return low
+    number = _NUMBER.match(text, join.end())
+    high = _quantity_at(text, number) if number else None
+    if high is None or high.start != join.end():
+        return low
+    if low.unit == "count" and high.unit != "count":
+        factor = next(f for p, u, f in _UNIT_PATTERNS if u == high.unit and p.fullmatch(f" {high.spelled}"))
+        base = low.value if high.unit in _COUNTED else low.decimal_value
+        low = replace(low, value=base * factor, decimal_value=low.decimal_value * factor, unit=high.unit)
+    if high.unit == "count":
+        high = replace(high, unit=low.unit, value=high.value if low.unit in _COUNTED else high.decimal_value)
+    if high.unit != low.unit or high.value <= low.value:
+        return low
+    words = text[low.start : high.end].strip()
+    return replace(low, end=high.end, words=words, upper=high.value, spelled=high.spelled or low.spelled)
+
+
+def _number_values(words: str) -> tuple[float, float] | None:
+    """The value where things are counted and where they are measured."""
+    lowered = re.sub(r"\s+", " ", words.lower())
+    if lowered in WORD_NUMBERS:
+        return float(WORD_NUMBERS[lowered]), float(WORD_NUMBERS[lowered])
+    if parts := _PARTS.fullmatch(lowered):
+        sign, digits, suffix = parts.groups()
+        base = _digits_value(digits) * (-1 if sign else 1)
+        counted, measured = _SUFFIXES[suffix.strip()] if suffix else (1, 1)
+        return base * counted, base * measured
+    chinese = _chinese_value(words)
+    return None if chinese is None else (float(chinese), float(chinese))
+
+
+def _digits_value(digits: str) -> float:
+    digits = digits.replace(",", "")
+    if "^" in digits:
+        base, exponent = digits.split("^")
+        try:
+            return float(base) ** int(exponent)
+        except OverflowError:
+            return float("inf")
+    return float(digits)
+
+
+def _chinese_value(words: str) -> int | None:
+    if not words or any(c not in "零〇一二两三四五六七八九十百千万亿双单" for c in words):
+        return None
+    total = section = digit = 0
+    for c in words:
+        if c in _CHINESE_DIGITS:
+            digit = _CHINESE_DIGITS[c]
+        elif c in _CHINESE_TENS:
+            section += (digit or 1) * _CHINESE_TENS[c]
+            digit = 0
+        else:
+            total += (section + digit or 1) * _CHINESE_MYRIADS[c]
+            section = digit = 0
+    return total + section + digit

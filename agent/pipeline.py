@@ -1,0 +1,147 @@
+"""The whole line as one function: words → intent → candidates → DAG → validate → estimate → result.
+
+It needs no language model. A result leaves only through the validator: what is returned as valid was validated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..tools.catalog.config import read_architecture
+from ..tools.performance.estimate import estimate
+from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.document import ModelBlock
+from ..tools.search.describe import describe
+from ..tools.validate import validate
+from .intent.complete import complete
+from .intent.errors import RequestError
+from .intent.intent import Assumption, Intent, Said
+from .proposer import Proposal, alternatives, figures, hardware_block, propose, search_request, with_concurrency
+from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
+from .stated import judge
+
+
+def plan(request: str | None = None, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
+    """Plan a deployment from a request in words, from a brief (one file or several), from flags, or from all of them.
+
+    Raises:
+        InputError: the request names no model, an unknown model or accelerator, an impossible or contradictory figure;
+            a brief cannot be read. The message says what was understood so far.
+    """
+    said: list[Said] = []
+    if brief:
+        from .intent.brief import read_brief_files
+
+        said.append(read_brief_files([Path(path) for path in brief]))
+    if request is not None:
+        from .intent.request import read_request
+
+        said.append(read_request(request))
+    if flags is not None:
+        said.append(flags)
+    if not said:
+        raise RequestError("nothing was asked: give a request, a brief or --model")
+    return plan_intent(complete(*said), keep_stated=not brief)
+
+
+def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:
+    """Plan for a complete intent. `keep_stated`: degrees that were stated are asked for, not only judged.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    constraint = intent.strategy if keep_stated else None
+    outcome = propose(intent, constraint)
+    if isinstance(outcome, Infeasible):
+        return _refusal(intent, outcome)
+    build = _build_request(intent, outcome)
+    document = build_plan(build)
+    report = validate(document)
+    figures_ = estimate(document)
+    stated = None
+    if intent.strategy is not None:
+        stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
+    return PlanResult(
+        plan=document,
+        valid=report.valid,
+        estimate=figures_,
+        report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}),
+        intent=intent,
+    )
+
+
+def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
+    stated = None
+    if intent.strategy is not None and intent.hardware is not None and intent.hardware.nodes is not None:
+        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
+        stated = judge(intent.strategy, _model_block(intent), request)
+    report = PlanReport(
+        proposer="builtin",
+        explanation=infeasible.reason,
+        assumptions=intent.assumptions,
+        readings=intent.readings,
+        unread=intent.unread,
+        stated=stated,
+        limits_met=False,
+    )
+    return PlanResult(plan=None, valid=False, report=report, infeasible=infeasible, intent=intent)
+
+
+def _model_block(intent: Intent) -> ModelBlock:
+    return ModelBlock(name=intent.model.name, config=intent.model.config)
+
+
+def _build_request(intent: Intent, proposal: Proposal) -> BuildRequest:
+    request, chosen = proposal.request, proposal.chosen
+    return BuildRequest(
+        model=_model_block(intent),
+        hardware=request.hardware,
+        workload=request.workload.model_copy(update={"concurrency": chosen.concurrency}),
+        precision=request.precision,
+        strategy=chosen.strategy,
+        policy=request.policy,
+        serving=request.serving,
+    )
+
+
+def _report(
+    intent: Intent, proposal: Proposal, stated: StatedStrategyVerdict | None, seen: dict[str, int]
+) -> PlanReport:
+    chosen, result = proposal.chosen, proposal.result
+    assumptions = [*intent.assumptions, *proposal.assumptions]
+    if intent.concurrency_open:
+        reason = "no concurrency was stated: the most requests that fit memory and hold every limit"
+        assumptions = [a for a in assumptions if a.field != "concurrency"]
+        assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
+    explanation = (
+        f"{describe(chosen.strategy)} is the best for {proposal.request.workload.objective} of {result.evaluated} "
+        f"legal strategies that were evaluated: {figures(chosen)}."
+    )
+    if proposal.note:
+        explanation = f"{explanation} {proposal.note}"
+    workload = proposal.request.workload
+    limits = [
+        f"{name} {value:.4g} ms of at most {limit:.4g} ms"
+        for name, value, limit in (
+            ("TTFT", chosen.ttft_ms, workload.ttft_ms_max),
+            ("TPOT", chosen.tpot_ms, workload.tpot_ms_max),
+        )
+        if limit is not None and value is not None
+    ]
+    if workload.min_tokens_per_second is not None and chosen.output_tokens_per_s is not None:
+        limits.append(f"{chosen.output_tokens_per_s:.4g} tokens/s of at least {workload.min_tokens_per_second:.4g}")
+    return PlanReport(
+        proposer="builtin",
+        violations_seen=seen,
+        alternatives=alternatives(proposal),
+        explanation=explanation,
+        assumptions=tuple(assumptions),
+        readings=intent.readings,
+        unread=intent.unread,
+        stated=stated,
+        evaluated=result.evaluated,
+        rejected=result.rejected,
+        limits=tuple(limits),
+    )

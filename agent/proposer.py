@@ -1,0 +1,299 @@
+"""The built-in proposer: an `Intent` to the best strategy on real hardware, with the reasons against the others.
+
+It needs no language model and no network: it searches the space of legal strategies with the performance model. Where
+hardware was left open it finds the smallest that does; where nothing fits it says what would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..tools.catalog.accelerators import Accelerator
+from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.config import read_architecture
+from ..tools.catalog.hardware import all_accelerators, find_accelerator
+from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
+from ..tools.search.describe import describe
+from ..tools.search.search import Candidate, SearchRequest, SearchResult, search
+from ..tools.search.sizing import Sized, facts_of, fewest_gpus, resized, weights_bytes
+from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
+from .results import Alternative, Infeasible, Needs
+
+MAX_ALTERNATIVES = 5
+# An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
+_DEFAULT_VENDORS = ("NVIDIA", "AMD")
+# The search for unnamed hardware looks no further than this many accelerators.
+_MAX_UNNAMED_GPUS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What was chosen: the request as it was searched, the candidate, everything else that was looked at."""
+
+    request: SearchRequest
+    chosen: Candidate
+    result: SearchResult
+    assumptions: tuple[Assumption, ...] = ()
+    note: str | None = None
+
+
+def accelerator_of(choice: HardwareChoice) -> Accelerator:
+    """The accelerator of a hardware choice, looked up where it is a name."""
+    return choice.accelerator if isinstance(choice.accelerator, Accelerator) else find_accelerator(choice.accelerator)
+
+
+def hardware_block(choice: HardwareChoice, nodes: int) -> HardwareBlock:
+    """The hardware block of a plan on `nodes` nodes of the chosen hardware."""
+    return HardwareBlock(
+        accelerator=choice.accelerator,
+        nodes=nodes,
+        gpus_per_node=choice.gpus_per_node,
+        intra_node_bw_gb_s=choice.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=choice.inter_node_bw_gb_s,
+    )
+
+
+def search_request(intent: Intent, architecture: Architecture, hardware: HardwareBlock) -> SearchRequest:
+    """The search that answers `intent` on `hardware`."""
+    accelerator = hardware.accelerator
+    if not isinstance(accelerator, Accelerator):
+        accelerator = find_accelerator(accelerator)
+    return SearchRequest(
+        architecture=architecture,
+        hardware=hardware,
+        facts=facts_of(hardware, accelerator),
+        workload=intent.workload,
+        precision=intent.precision,
+        policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
+        serving=intent.serving,
+        concurrency_open=intent.concurrency_open,
+        disaggregated=intent.disaggregated,
+    )
+
+
+def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposal | Infeasible:
+    """The best strategy for `intent`, or why there is none.
+
+    `constraint` holds degrees that the person asked for: candidates that keep them go first; where no feasible one
+    keeps them the best of the rest is proposed, and the note says so.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    choice = intent.hardware
+    if choice is None:
+        return _on_any_hardware(intent, architecture)
+    request = search_request(intent, architecture, hardware_block(choice, choice.nodes or 1))
+    if choice.nodes is None:
+        sized = fewest_gpus(request, choice.gpus_per_node)
+        if sized is None:
+            return _infeasible(request, search(resized(request, 1, choice.gpus_per_node)), choice.gpus_per_node)
+        return _chosen(sized, (_sized_assumption(sized),))
+    result = search(request)
+    if result.best is None:
+        return _infeasible(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
+    if constraint is not None:
+        return _constrained(request, result, constraint)
+    return Proposal(request, result.best, result)
+
+
+def _sized_assumption(sized: Sized) -> Assumption:
+    hardware = sized.request.hardware
+    return Assumption(
+        field="hardware",
+        value=f"{hardware.nodes}x{hardware.gpus_per_node}",
+        reason="the number of accelerators was left open: the fewest that hold every limit",
+    )
+
+
+def _chosen(sized: Sized, assumptions: tuple[Assumption, ...]) -> Proposal:
+    best = sized.result.best
+    assert best is not None
+    return Proposal(sized.request, best, sized.result, assumptions)
+
+
+def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
+    """Whether `strategy` has every degree that was stated."""
+    if stated.dp is not None and strategy.dp != stated.dp:
+        return False
+    if stated.gpus is not None and strategy.gpu_count != stated.gpus:
+        return False
+    for phase, wanted in ((strategy.prefill, stated.prefill), (strategy.decode, stated.decode)):
+        for name, value in wanted.model_dump().items():
+            if value is not None and (getattr(phase, name) or 1) != value:
+                # SP belongs to prefill: asked for in general, decode stays without it.
+                if name == "sp" and phase is strategy.decode:
+                    continue
+                return False
+    return True
+
+
+def _constrained(request: SearchRequest, result: SearchResult, stated: StatedStrategy) -> Proposal:
+    keeping = [candidate for candidate in result.candidates if keeps(candidate.strategy, stated)]
+    best = result.best
+    assert best is not None
+    feasible = next((candidate for candidate in keeping if candidate.feasible), None)
+    if feasible is not None:
+        note = None
+        if feasible is not best:
+            better = f"{describe(best.strategy)} would be better ({figures(best)})"
+            note = f"The degrees asked for are kept; without them {better}."
+        return Proposal(request, feasible, result, note=note)
+    why = keeping[0].why_not[0] if keeping else "no legal strategy on this hardware has them"
+    return Proposal(
+        request, best, result, note=f"The degrees asked for cannot be kept: {why}. This is the best without."
+    )
+
+
+def _unnamed_clusters(need_bytes: float, utilization: float) -> Iterator[tuple[Accelerator, int, int]]:
+    """(accelerator, nodes, GPUs per node) that could hold `need_bytes`, by total memory, then by number."""
+    options: list[tuple[float, int, str, Accelerator, int, int]] = []
+    for accelerator in all_accelerators():
+        if accelerator.vendor not in _DEFAULT_VENDORS:
+            continue
+        node = accelerator.typical_node_accelerators or 1
+        memory, _ = accelerator.memory_bytes()
+        counts = [(1, count) for count in (1, 2, 4, 8) if count <= node]
+        counts += [(nodes, node) for nodes in (2, 4, 8) if nodes * node <= _MAX_UNNAMED_GPUS]
+        for nodes, per_node in counts:
+            gpus = nodes * per_node
+            if gpus * memory * utilization >= need_bytes:
+                options.append((gpus * memory, gpus, accelerator.id, accelerator, nodes, per_node))
+    for _, _, _, accelerator, nodes, per_node in sorted(options, key=lambda option: option[:3]):
+        yield accelerator, nodes, per_node
+
+
+def _on_any_hardware(intent: Intent, architecture: Architecture) -> Proposal | Infeasible:
+    first: tuple[SearchRequest, SearchResult] | None = None
+    need: float | None = None
+    probe = all_accelerators()[0]
+    block = HardwareBlock(accelerator=probe.id, nodes=1, gpus_per_node=1)
+    need = weights_bytes(search_request(intent, architecture, block))
+    for accelerator, nodes, per_node in _unnamed_clusters(need, intent.memory_utilization):
+        hardware = HardwareBlock(accelerator=accelerator.id, nodes=nodes, gpus_per_node=per_node)
+        request = search_request(intent, architecture, hardware)
+        result = search(request)
+        if result.best is not None:
+            assumption = Assumption(
+                field="hardware",
+                value=f"{nodes}x{per_node}:{accelerator.id}",
+                reason="no hardware was named: the least memory in all that holds every limit",
+            )
+            return Proposal(request, result.best, result, (assumption,))
+        first = first or (request, result)
+    if first is None:
+        reason = (
+            f"the weights alone take {need / 1e9:.0f} GB: more than {_MAX_UNNAMED_GPUS} accelerators of any kind hold"
+        )
+        return Infeasible(reason=reason, rule="ME001", needs=Needs(note="name hardware with more memory"))
+    return _infeasible(first[0], first[1], first[0].hardware.gpus_per_node)
+
+
+def figures(candidate: Candidate) -> str:
+    """The figures of a candidate in one phrase."""
+    if candidate.ttft_ms is None:
+        return candidate.why_not[0] if candidate.why_not else "not evaluated"
+    return (
+        f"TTFT {candidate.ttft_ms:.4g} ms, TPOT {candidate.tpot_ms:.4g} ms, "
+        f"{candidate.output_tokens_per_s:.4g} output tokens/s on {candidate.gpus} GPUs"
+    )
+
+
+def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
+    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
+    closest = next(iter(result.candidates), None)
+    hardware = request.hardware
+    have = hardware.nodes * hardware.gpus_per_node
+    kind = f"{have} × {request.facts.accelerator.id}"
+    shortfall: int | None = None
+    if closest is not None and closest.ttft_ms is not None:
+        rule = "PE010"
+        missed = "; ".join(closest.why_not).replace("PE010: ", "")
+        reason = f"no strategy on {kind} holds the limits; the best: {missed}"
+    else:
+        rule = "ME001"
+        need = weights_bytes(request)
+        usable = have * request.facts.memory_bytes * request.policy.memory_utilization
+        reason = f"the weights alone take {need / 1e9:.1f} GB, {kind} have {usable / 1e9:.1f} GB usable"
+        shortfall = closest.shortfall_bytes if closest is not None else max(0, round(need - usable))
+        if closest is not None and shortfall is not None:
+            reason += f"; the closest layout lacks {shortfall / 1e9:.1f} GB on its fullest GPU"
+    sized = fewest_gpus(request, usual_node, more_than=have)
+    closest_data = None if closest is None else closest.model_dump(mode="json")
+    return Infeasible(
+        reason=reason, rule=rule, shortfall_bytes=shortfall, needs=_needs(request, sized), closest=closest_data
+    )
+
+
+def _needs(request: SearchRequest, sized: Sized | None) -> Needs:
+    name = request.facts.accelerator.id
+    if sized is None:
+        return Needs(accelerator=name, note=f"no number of {name} that was tried is enough")
+    hardware = sized.request.hardware
+    best = sized.result.best
+    assert best is not None
+    return Needs(
+        gpus=hardware.nodes * hardware.gpus_per_node,
+        nodes=hardware.nodes,
+        accelerator=name,
+        note=f"{describe(best.strategy)}: {figures(best)}",
+    )
+
+
+def _family(strategy: Strategy) -> tuple[int, ...]:
+    return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
+
+
+def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
+    """The best candidate of each other family, and what decided against it."""
+    chosen = proposal.chosen
+    objective = proposal.request.workload.objective
+    seen = {_family(chosen.strategy)}
+    found: list[Alternative] = []
+    for candidate in proposal.result.candidates:
+        if _family(candidate.strategy) in seen:
+            continue
+        seen.add(_family(candidate.strategy))
+        found.append(
+            Alternative(
+                strategy=candidate.strategy,
+                summary=describe(candidate.strategy),
+                reason="; ".join(candidate.why_not) or _against(candidate, chosen, objective),
+                gpus=candidate.gpus,
+                ttft_ms=candidate.ttft_ms,
+                tpot_ms=candidate.tpot_ms,
+                output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
+                memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
+                concurrency=candidate.concurrency,
+            )
+        )
+        if len(found) == MAX_ALTERNATIVES:
+            break
+    return tuple(found)
+
+
+def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
+    """The number that decided between two feasible candidates."""
+    if objective == "latency":
+        pair = (candidate.end_to_end_ms, chosen.end_to_end_ms, "ms from end to end")
+    elif objective == "throughput":
+        pair = (candidate.output_tokens_per_s, chosen.output_tokens_per_s, "output tokens/s")
+    else:
+        pair = (
+            candidate.output_tokens_per_s_per_gpu, chosen.output_tokens_per_s_per_gpu, "output tokens/s per GPU"
+        )  # fmt: skip
+    other, best, unit = pair
+    if not other or not best:
+        return "no figure"
+    share = (other / best - 1) * 100
+    if abs(share) < 0.5:
+        return f"equal within {abs(share):.1f}% ({other:.4g} {unit}), not simpler or on more GPUs ({candidate.gpus})"
+    return f"{other:.4g} {unit} against {best:.4g} ({share:+.0f}%)"
+
+
+def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:
+    """The request with its concurrency decided."""
+    workload = request.workload.model_copy(update={"concurrency": concurrency})
+    return replace(request, workload=workload, concurrency_open=False)

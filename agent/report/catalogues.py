@@ -1,0 +1,195 @@
+"""The catalogues and the rule book as text: lists for looking up, one entry in full."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .text import (
+    NONE,
+    Block,
+    Bullets,
+    Column,
+    Section,
+    Table,
+    bytes_text,
+    count_text,
+    figure,
+    render,
+    section,
+    value_text,
+)
+from .validation import violation_blocks
+
+if TYPE_CHECKING:
+    from ...tools.catalog.accelerators import Accelerator
+    from ..facts import AttentionFacts, ExampleFacts, ModelFacts, RuleFacts
+
+
+def render_models(models: Sequence[ModelFacts], *, width: int, bold: bool = False) -> str:
+    """One line for each model."""
+    columns = (
+        Column("model", wraps=True),
+        Column("parameters", figures=True),
+        Column("layers", figures=True),
+        Column("experts", figures=True),
+        Column("attention", wraps=True),
+        Column("KV/token bf16", figures=True),
+        Column("stored in"),
+    )
+    rows = tuple(
+        (
+            model.name,
+            params_text(model.total_params),
+            str(model.layers),
+            f"{model.experts} top {model.experts_per_token}" if model.experts else NONE,
+            "+".join(dict.fromkeys(facts.kind for facts in model.attention)) or NONE,
+            bytes_text(model.kv_cache_bytes_per_token_bf16),
+            model.native_precision,
+        )
+        for model in models
+    )
+    hint = "`shardwright models NAME` shows one; the path of a config.json works wherever a model is named."
+    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+
+
+def render_model(model: ModelFacts, *, width: int, bold: bool = False) -> str:
+    """One model in full."""
+    facts: list[tuple[str, str]] = [
+        ("type", model.model_type),
+        ("parameters", f"{params_text(model.total_params)} ({model.total_params:,})"),
+        ("layers", str(model.layers)),
+        ("hidden size", f"{model.hidden_size:,}"),
+        ("vocabulary", f"{model.vocab_size:,}"),
+        ("longest sequence", count_text(model.max_position_embeddings, "token")),
+        ("stored in", model.native_precision),
+        ("KV cache in bf16", f"{model.kv_cache_bytes_per_token_bf16:,} bytes per token, before any window"),
+    ]
+    if model.experts:
+        facts.append(("experts", f"{model.experts} routed, {model.experts_per_token} for each token"))
+    facts += [("source", model.source or NONE), ("confidence", model.confidence or NONE)]
+    if model.notes:
+        facts.append(("notes", model.notes))
+    sections = [
+        section("", model.name),
+        section("Facts", _pairs(facts)),
+        section("Attention", Bullets(tuple(_attention_text(item) for item in model.attention))),
+        section("Read by documented defaults", Bullets(model.assumptions)),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _attention_text(item: AttentionFacts) -> str:
+    window = f", window of {count_text(item.window_tokens, 'token')}" if item.window_tokens else ""
+    return (
+        f"{count_text(item.layers, 'layer')} {item.kind}: {count_text(item.query_heads, 'query head')}, "
+        f"{count_text(item.kv_heads, 'KV head')}, caches {item.cache_elements_per_token:,} elements per token{window}"
+    )
+
+
+def params_text(count: int) -> str:
+    """A parameter count as people say it: `70.6B`."""
+    for limit, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
+        if count >= limit:
+            return f"{count / limit:.3g}{unit}"
+    return str(count)
+
+
+def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold: bool = False) -> str:
+    """One line for each accelerator."""
+    columns = (
+        Column("accelerator", wraps=True),
+        Column("memory", figures=True),
+        Column("GB/s", figures=True),
+        Column("bf16 TFLOP/s", figures=True),
+        Column("fp8", figures=True),
+        Column("link GB/s", figures=True),
+        Column("per node", figures=True),
+        Column("USD/h", figures=True),
+    )
+    rows = tuple(
+        (
+            item.id,
+            NONE if item.memory_gb_marketing is None else f"{figure(item.memory_gb_marketing)} GB",
+            figure(item.memory_bandwidth_gb_s),
+            _optional(item.dense_peak_tflops.bf16),
+            _optional(item.dense_peak_tflops.fp8),
+            _optional(item.intra_node_bw_gb_s_unidirectional_per_accelerator),
+            _optional(item.typical_node_accelerators),
+            NONE if item.on_demand_usd_per_hour is None else "–".join(figure(p) for p in item.on_demand_usd_per_hour),
+        )
+        for item in accelerators
+    )
+    hint = "Dense peaks of one accelerator; links are one way. `shardwright hardware NAME` shows one in full."
+    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+
+
+def _optional(value: float | None) -> str:
+    return NONE if value is None else figure(value)
+
+
+def render_accelerator(accelerator: Accelerator, *, width: int, bold: bool = False) -> str:
+    """Every figure that is known of one accelerator."""
+    values: dict[str, Any] = accelerator.model_dump(mode="json", exclude_none=True, exclude={"id", "source", "notes"})
+    pairs: list[tuple[str, str]] = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            pairs += [(f"{name.replace('_', ' ')} {key}", value_text(inner)) for key, inner in value.items()]
+        else:
+            pairs.append((name.replace("_", " "), value_text(value)))
+    count_bytes, which = accelerator.memory_bytes()
+    sections = [
+        section("", accelerator.id),
+        section("Facts", _pairs(pairs), f"Memory that plans count with: {count_bytes:,} bytes ({which})"),
+        section("Notes", accelerator.notes or ""),
+        section("Sources", Bullets(accelerator.source)),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> Table:
+    return Table((Column("fact"), Column("value", wraps=True)), tuple(pairs))
+
+
+def render_rules(rules: Sequence[RuleFacts], *, width: int, bold: bool = False) -> str:
+    """One line for each rule."""
+    columns = (Column("rule"), Column("severity"), Column("auto-fix"), Column("what must hold", wraps=True))
+    rows = tuple((rule.id, rule.severity, rule.fix, rule.requirement) for rule in rules)
+    hint = "`shardwright rules ID` explains one, with an example that breaks it."
+    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+
+
+def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
+    """One rule explained, with its examples and what validation says of them."""
+    sections = [
+        section("", f"{rule.id} {rule.name} ({rule.severity})"),
+        section("What must hold", rule.requirement),
+        section("Why", rule.rationale),
+        section("How to mend it", rule.remedy, f"Kind of fix: {rule.fix}"),
+        section("Source", rule.source),
+        _example_section("An example that breaks it", rule.bad),
+        _example_section("An example that passes", rule.good),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _example_section(title: str, example: ExampleFacts | None) -> Section:
+    if example is None:
+        return section(title)
+    edits: Block = Bullets(tuple(_edit_text(edit) for edit in example.edits))
+    made = f"The valid base plan “{example.base}”" + (", changed:" if example.edits else ", as it is.")
+    found: list[Block] = violation_blocks(example.found)
+    return section(title, made, edits, "Validation finds:" if found else "Validation finds nothing.", *found)
+
+
+def _edit_text(edit: dict[str, Any]) -> str:
+    action, name, place = str(edit["action"]), value_text(edit.get("id", "")), value_text(edit.get("field", ""))
+    value = value_text(edit.get("value"), 200)
+    return {
+        "add_node": f"add the node {value}",
+        "remove_node": f"remove the node {name} and what hangs below it",
+        "set": f"set {place} of node {name} to {value}",
+        "add_edge": f"add the edge {value}",
+        "remove_edge": f"remove the edge {value}",
+        "set_top": f"set {place} to {value}",
+    }[action]

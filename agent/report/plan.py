@@ -1,0 +1,234 @@
+"""The report of `plan`: the verdict on a stated strategy, the plan, why it is this one, and what was assumed.
+
+An infeasible request is reported as an answer: what binds, by how much, and the least that would do.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .estimate import confidence, estimate_sections
+from .layout import layout_section
+from .text import (
+    NONE,
+    Block,
+    Bullets,
+    Column,
+    Section,
+    Table,
+    bytes_text,
+    count_text,
+    figure,
+    ms_text,
+    render,
+    section,
+    value_text,
+)
+from .validation import violation_blocks
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import HardwareBlock, Plan, WorkloadBlock
+    from ...tools.plan.performance import PerformanceEstimate
+    from ..intent.intent import Intent
+    from ..results import Alternative, Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
+
+ALTERNATIVES_SHOWN = 5
+
+
+def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
+    """The report of a planning run; `saved_as` is the file that holds the document, if one was written."""
+    report = result.report
+    sections: list[Section] = []
+    if report is not None and report.stated is not None:
+        sections += stated_sections(report.stated)
+    if result.plan is None:
+        sections += _infeasible_sections(result)
+    else:
+        sections += _plan_sections(result, result.plan, width)
+    if report is not None:
+        sections += [*_choice_sections(report), _assumption_section(report, result.intent)]
+    if result.estimate is not None:
+        sections.append(confidence(result.estimate))
+    if result.plan is not None:
+        sections.append(_next_section(saved_as))
+    return render(sections, width=width, bold=bold)
+
+
+def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
+    state = "Valid plan" if result.valid else "Plan with violations"
+    lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}", workload_text(plan.workload)]
+    gpus = plan.strategy.gpu_count
+    owned = plan.hardware.nodes * plan.hardware.gpus_per_node
+    used = f"uses {count_text(gpus, 'GPU')}" + (f" of {owned}" if owned != gpus else "")
+    precision = plan.precision
+    lines.append(
+        f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
+    )
+    if plan.policy.relaxations:
+        lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
+    if result.estimate is not None:
+        lines.append(figures_text(result.estimate))
+    report = result.report
+    limits = _limits_section(report) if report is not None else section("Limits")
+    estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
+    return [section("", *lines), limits, layout_section(plan), *estimated]
+
+
+def figures_text(estimate: PerformanceEstimate) -> str:
+    """The figures that people ask for first, on one line."""
+    latency, throughput = estimate.latency, estimate.throughput
+    return (
+        f"TTFT {ms_text(latency.ttft_ms)} · TPOT {ms_text(latency.tpot_ms)} · "
+        f"end to end {ms_text(latency.end_to_end_ms)} · "
+        f"{figure(throughput.dp_scaled_tokens_per_s)} tokens/s "
+        f"({figure(throughput.output_tokens_per_s_per_gpu)} per GPU)"
+    )
+
+
+def hardware_text(hardware: HardwareBlock) -> str:
+    """`2 nodes × 8 h100-sxm`."""
+    accelerator = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+    return f"{count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {accelerator}"
+
+
+def workload_text(workload: WorkloadBlock) -> str:
+    """`2,048 tokens in, 256 out, 1 request at once, for latency`."""
+    requests = count_text(workload.concurrency, "request")
+    return (
+        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests} at once, "
+        f"planned for {workload.objective}"
+    )
+
+
+def _limits_section(report: PlanReport) -> Section:
+    if not report.limits:
+        return section("Limits", "None was stated.")
+    title = "Limits: all hold" if report.limits_met else "Limits: NOT all hold"
+    return section(title, Bullets(report.limits))
+
+
+def stated_sections(stated: StatedStrategyVerdict) -> list[Section]:
+    """The verdict on a strategy that the request stated, as it stands."""
+    blocks: list[Block] = []
+    errors = sum(1 for finding in stated.findings if finding.severity == "error")
+    if stated.valid:
+        blocks.append("It is valid as it stands.")
+    elif errors:
+        blocks.append(f"It is NOT valid as it stands: {count_text(errors, 'violation')}.")
+    else:
+        blocks.append("It is NOT valid as it stands.")
+    blocks += violation_blocks(stated.findings)
+    if stated.why_not_built is not None:
+        blocks.append(f"No document could be built from it: {stated.why_not_built}")
+    if stated.estimate is not None:
+        blocks.append(f"As stated: {figures_text(stated.estimate)}")
+    return [section(f"Your strategy: {stated.summary}", *blocks)]
+
+
+def _infeasible_sections(result: PlanResult) -> list[Section]:
+    infeasible = result.infeasible
+    if infeasible is None:
+        return [section("", "No plan.")]
+    lines = [f"Infeasible: {infeasible.reason}"]
+    intent = result.intent
+    if intent is not None:
+        on = _wanted_hardware(intent)
+        lines += [f"Asked for: {intent.model.name}{on}", workload_text(intent.workload)]
+    facts = [f"What binds: rule {infeasible.rule} (explained by: shardwright rules {infeasible.rule})"]
+    if infeasible.shortfall_bytes is not None:
+        facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
+    facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
+    if infeasible.closest:
+        facts += [
+            f"Closest, {name.replace('_', ' ')}: {value_text(value, 400)}" for name, value in infeasible.closest.items()
+        ]
+    return [section("", *lines), section("Why, and what would do", Bullets(tuple(facts)))]
+
+
+def _wanted_hardware(intent: Intent) -> str:
+    hardware = intent.hardware
+    if hardware is None:
+        return ""
+    name = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+    if hardware.nodes is None:
+        return f" on as few {name} as do"
+    return f" on {count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {name}"
+
+
+def _needs_text(infeasible: Infeasible) -> str:
+    needs = infeasible.needs
+    parts: list[str] = []
+    if needs.gpus is not None:
+        parts.append(f"{needs.gpus:,} × {needs.accelerator}" if needs.accelerator else count_text(needs.gpus, "GPU"))
+    if needs.nodes is not None:
+        parts.append(f"in {count_text(needs.nodes, 'node')}")
+    text = " ".join(parts)
+    if needs.note:
+        text = f"{text} ({needs.note})" if text else needs.note
+    return text or "not known"
+
+
+def _choice_sections(report: PlanReport) -> list[Section]:
+    """Why this plan, and by which number the runner-ups lost."""
+    considered = ""
+    if report.evaluated:
+        dropped = sum(report.rejected.values())
+        considered = f"{count_text(report.evaluated, 'strategy', 'strategies')} considered"
+        if dropped:
+            reasons = ", ".join(f"{reason}: {count:,}" for reason, count in report.rejected.items())
+            considered += f", {dropped:,} dropped ({reasons})"
+    why = section("Why this one", report.explanation, considered, Bullets(report.citations, mark="→"))
+    columns = (
+        Column("strategy", wraps=True),
+        Column("GPUs", figures=True),
+        Column("TTFT", figures=True),
+        Column("TPOT", figures=True),
+        Column("tokens/s/GPU", figures=True),
+        Column("per GPU", figures=True),
+        Column("why not", wraps=True),
+    )
+    rows = tuple(_alternative_row(item) for item in report.alternatives[:ALTERNATIVES_SHOWN])
+    return [why, section("Runner-ups", Table(columns, rows))]
+
+
+def _alternative_row(item: Alternative) -> tuple[str, ...]:
+    rate, memory_bytes = item.output_tokens_per_s_per_gpu, item.memory_per_gpu_bytes
+    return (
+        item.summary,
+        str(item.gpus),
+        NONE if item.ttft_ms is None else ms_text(item.ttft_ms),
+        NONE if item.tpot_ms is None else ms_text(item.tpot_ms),
+        NONE if rate is None else figure(rate),
+        NONE if memory_bytes is None else bytes_text(memory_bytes),
+        item.reason,
+    )
+
+
+def _assumption_section(report: PlanReport, intent: Intent | None) -> Section:
+    blocks: list[Block] = []
+    words = intent.words if intent is not None else {}
+    if words:
+        said = tuple((name, f"“{value_text(text, 80)}”") for name, text in words.items())
+        blocks.append(Table((Column("read"), Column("from the words", wraps=True)), said))
+    if report.readings:
+        blocks.append(Bullets(report.readings))
+    if report.assumptions:
+        assumed = tuple((item.field, value_text(item.value, 40), item.reason) for item in report.assumptions)
+        blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
+    if report.unread:
+        blocks += ["Not acted on:", Bullets(tuple(f"“{value_text(text, 160)}”" for text in report.unread))]
+    return section("What was read, and what was assumed", *blocks)
+
+
+def _next_section(saved_as: Path | None) -> Section:
+    if saved_as is None:
+        return section("Next", "Add -o plan.json to keep the plan; then validate, estimate or expand it.")
+    name = shlex.quote(str(saved_as))
+    commands = (
+        f"shardwright validate {name}",
+        f"shardwright estimate {name}",
+        f"shardwright expand {name} --fold",
+    )
+    return section(f"Next (the plan is in {saved_as})", Bullets(commands, mark="$"))

@@ -1,0 +1,21 @@
+"""Makes text that came from outside safe to print on a terminal."""
+
+# Control characters and direction overrides out of a document or a request must not reach a terminal.
+_HARMLESS = dict.fromkeys(
+    [
+        code
+        for code in (*range(0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+        if code != 0x0A
+    ],
+    "�",
+)
+
+
+def harmless(text: str) -> str:
+    """`text` without control characters other than the newline."""
+    return text.translate(_HARMLESS)
+
+
+def one_line(text: str) -> str:
+    """`text` on a single line that is safe to print."""
+    return harmless(" ".join(text.split()))

@@ -1,0 +1,188 @@
+"""What all reports are made of: sections, tables, wrapped paragraphs, bars, and figures with their units.
+
+Text from documents and requests is data: control characters in it are replaced before anything reaches a terminal.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .safe import harmless
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+NONE = "–"
+_INDENT = 2
+_LEFT, _RIGHT = "left", "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its heading, and whether it holds figures (then it is set to the right)."""
+
+    heading: str
+    figures: bool = False
+    wraps: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under columns. Only columns that wrap give way when the width is short."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """Paragraphs, each with a mark before it."""
+
+    items: tuple[str, ...]
+    mark: str = "•"
+
+
+Block = str | Table | Bullets
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading (empty for the top of a report) and what stands below it; a section of nothing is not printed."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def section(title: str, *blocks: Block | None) -> Section:
+    """A section of those blocks that hold anything."""
+    return Section(title, tuple(block for block in blocks if block is not None and not _is_empty(block)))
+
+
+def _is_empty(block: Block) -> bool:
+    if isinstance(block, Table):
+        return not block.rows
+    return not block.items if isinstance(block, Bullets) else not block
+
+
+def render(sections: Iterable[Section], *, width: int, bold: bool = False) -> str:
+    """The report as text with lines of at most `width` columns; `bold` marks headings for a terminal."""
+    parts: list[str] = []
+    for part in sections:
+        if not part.blocks:
+            continue
+        indent = _INDENT if part.title else 0
+        body = "\n".join(_lines(block, width - indent) for block in part.blocks)
+        indented = "\n".join(" " * indent + line if line else "" for line in body.split("\n"))
+        if not part.title:
+            parts.append(indented)
+            continue
+        title = harmless(part.title.replace("\n", " "))
+        parts.append((f"\x1b[1m{title}\x1b[0m" if bold else title) + "\n" + indented)
+    return "\n\n".join(parts) + "\n"
+
+
+def _lines(block: Block, width: int) -> str:
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    console.print(_renderable(block), highlight=False, markup=False, emoji=False)
+    return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
+
+
+def _renderable(block: Block) -> RenderableType:
+    from rich.table import Table as RichTable
+
+    if isinstance(block, str):
+        return _text(block)
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    if isinstance(block, Bullets):
+        grid.padding = (0, 1, 0, 0)
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        for item in block.items:
+            grid.add_row(_text(block.mark), _text(item))
+        return grid
+    grid.show_header = True
+    for column in block.columns:
+        grid.add_column(
+            _text(column.heading),
+            justify=_RIGHT if column.figures else _LEFT,
+            no_wrap=not column.wraps,
+            overflow="fold" if column.wraps else "ellipsis",
+        )
+    for row in block.rows:
+        grid.add_row(*(_text(cell) for cell in row))
+    return grid
+
+
+def _text(words: str) -> Any:
+    from rich.text import Text
+
+    return Text(harmless(words), overflow="fold")
+
+
+def bar(parts: Sequence[tuple[str, float]], width: int) -> str:
+    """A bar of `width` characters; each part is a character and its share, in order, what is left is `·`.
+
+    A part that is not zero gets at least one character, so that a small term never looks absent; a bar whose parts
+    exceed the whole ends in `!`.
+    """
+    filled = ""
+    for mark, share in parts:
+        if share > 0:
+            filled += mark * max(1, round(share * width))
+    if sum(share for _, share in parts) > 1:
+        return filled[: width - 1].ljust(width - 1, "█") + "!"
+    return filled[:width].ljust(width, "·")
+
+
+def bytes_text(count_bytes: float) -> str:
+    """Bytes in decimal units, as hardware is sold: `17.6 GB`."""
+    value = float(count_bytes)
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(value) < 999.5 or unit == "TB":
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 100 else f"{figure(value)} {unit}"
+
+
+def figure(value: float) -> str:
+    """A number with three significant digits at least, no exponent, thousands apart."""
+    size = abs(value)
+    if size >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    if size >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= 0.1 else f"{value:.3g}"
+
+
+def ms_text(value_ms: float) -> str:
+    """A time in the unit that reads best: µs, ms or s."""
+    if value_ms == 0:
+        return "0 ms"
+    if abs(value_ms) < 0.1:
+        return f"{figure(value_ms * 1000)} µs"
+    if abs(value_ms) >= 10_000:
+        return f"{figure(value_ms / 1000)} s"
+    return f"{figure(value_ms)} ms"
+
+
+def count_text(count: int, noun: str, plural: str | None = None) -> str:
+    """`1 GPU`, `1,024 GPUs`."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def value_text(value: Any, limit: int = 120) -> str:
+    """A value of a document or an intent, short enough for a line."""
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
+        text = ", ".join(str(item) for item in value) or "none"
+    elif isinstance(value, float):
+        text = f"{value:g}"
+    else:
+        text = str(value)
+    text = " ".join(text.split())
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,97 @@
+"""A parallel strategy that a person stated: turned into a plan as it stands and judged by the rules.
+
+It is not mended here: an impossible GPU count, a degree that divides nothing, devices that do not exist all go into
+the document as they were said, and the validator names them.
+"""
+
+from __future__ import annotations
+
+from ..tools.catalog.architecture import Architecture
+from ..tools.errors import InputError
+from ..tools.performance.estimate import estimate
+from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Strategy
+from ..tools.plan.placement import gpu_count, phase_width, place
+from ..tools.search.describe import describe
+from ..tools.search.search import SearchRequest
+from ..tools.search.space import legal_tp_ffn
+from ..tools.validate import validate
+from .intent.intent import StatedDegrees, StatedStrategy
+from .results import StatedStrategyVerdict
+
+# A stated strategy larger than this is not laid out, only refused.
+MAX_STATED_GPUS = 4096
+
+
+def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: HardwareBlock) -> Strategy:
+    """The strategy that was stated; what was left open is what a serving engine would take.
+
+    TP of the FFN is attention's, EP of a MoE model is the stage's width, DP fills the stated GPUs.
+
+    Raises:
+        InputError: the strategy is larger than anything that can be laid out.
+    """
+    prefill = _phase(stated.prefill, stated.decode, architecture)
+    decode = _phase(stated.decode, stated.prefill, architecture)
+    width = max(phase_width(prefill), phase_width(decode))
+    replicas = prefill.replicas is not None and decode.replicas is not None
+    dp = stated.dp or 1
+    if replicas:
+        dp = (prefill.replicas or 0) + (decode.replicas or 0)
+    elif stated.dp is None and stated.gpus is not None and stated.gpus % width == 0:
+        dp = stated.gpus // width
+    elif stated.dp is None and stated.gpus is None:
+        dp = max(1, hardware.nodes * hardware.gpus_per_node // width)
+    strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
+    used = gpu_count(strategy)
+    if used > MAX_STATED_GPUS:
+        raise InputError(f"the stated strategy needs {used} GPUs; at most {MAX_STATED_GPUS} can be laid out")
+    return strategy.model_copy(update={"gpu_count": stated.gpus or used})
+
+
+def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture) -> PhaseStrategy:
+    def degree(name: str) -> int | None:
+        value: int | None = getattr(own, name)
+        return value if value is not None else getattr(other, name)
+
+    tp, attention_dp = degree("tp") or 1, degree("attention_dp")
+    sp = own.sp or 1
+    tp_ffn = degree("tp_ffn") or (tp if architecture.has_split_ffn and legal_tp_ffn(architecture, tp) else 1)
+    ep = degree("ep") or (tp * sp * (attention_dp or 1) if architecture.is_moe else 1)
+    return PhaseStrategy(
+        pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas
+    )
+
+
+def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> StatedStrategyVerdict:
+    """What the rules and the estimate say of the strategy as it was stated."""
+    architecture, hardware = request.architecture, request.hardware
+    try:
+        strategy = read_strategy(stated, architecture, hardware)
+    except InputError as error:
+        return StatedStrategyVerdict(summary="", valid=False, findings=(), why_not_built=str(error))
+    pp = max(strategy.prefill.pp, strategy.decode.pp)
+    if pp > architecture.num_layers:
+        why = f"PP {pp} on {architecture.num_layers} layers leaves empty stages"
+        return StatedStrategyVerdict(summary=describe(strategy), valid=False, findings=(), why_not_built=why)
+    # Devices that the inventory lacks are handed out all the same: rule GP004 then names them.
+    placement = None
+    for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
+        if placement is None:
+            placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
+    plan = build_plan(
+        BuildRequest(
+            model=model,
+            hardware=hardware,
+            workload=request.workload,
+            precision=request.precision,
+            strategy=strategy,
+            policy=request.policy,
+            serving=request.serving,
+            placement=placement,
+        )
+    )
+    report = validate(plan)
+    return StatedStrategyVerdict(
+        summary=describe(strategy), valid=report.valid, findings=report.violations, estimate=estimate(plan)
+    )

@@ -1,0 +1,240 @@
+"""config.json (Hugging Face spellings, or the catalogue's) → `Architecture`, layer by layer.
+
+It reads a JSON object and nothing else: no file, no network, no code of the model. An unknown `model_type` is refused;
+an object without one that states its dimensions is read as a plain decoder, which is noted among the assumptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from ..errors import InputError
+from .architecture import Architecture, AttentionSpec, LayerSpec, WeightTensor
+from .config_attention import AttentionContext, compressed, grouped_query, latent
+from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
+from .config_fields import MAX_POSITIONS, ConfigFields
+from .config_formats import native_formats
+from .config_layers import LayerKind, layer_kinds
+from .config_linear import LINEAR_KINDS
+from .config_profiles import PLAIN, Profile, find_profile
+
+# Where composite (vision, audio) checkpoints keep the text decoder.
+_TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
+def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Architecture:
+    """Read a model's config.
+
+    Args:
+        config: a `config.json` object, or one in the spellings of this package's catalogue.
+        where: what to call it in errors.
+
+    Raises:
+        UnknownNameError: its `model_type` is not known.
+        MissingFieldError: a field that the arithmetic needs is absent and has no documented default.
+        InputError: a value is of the wrong type, out of bounds, or contradicts another.
+    """
+    fields, profile = _open(config, where)
+    width = fields.size("hidden_size", "every tensor has this width")
+    vocabulary = fields.size("vocab_size", "the embedding and the LM head have this many rows")
+    experts = num_experts(fields, profile)
+    kinds = layer_kinds(fields, profile, experts)
+    heads = 1
+    if any(kind.mixer is not None for kind in kinds):
+        heads = fields.size("num_attention_heads", "tensor parallelism splits attention by heads")
+    attention = AttentionContext(fields, profile, width, heads)
+    layers = _layers(attention, FFNContext(fields, profile, width), kinds)
+    tied = fields.value("tie_word_embeddings")
+    if tied is None:
+        fields.assume("tie_word_embeddings = False: not stated")
+    formats = native_formats(fields, is_moe=any(layer.moe is not None for layer in layers))
+    positions = _positions(fields)
+    return Architecture(
+        model_type=profile.model_type or "decoder",
+        hidden_size=width,
+        vocab_size=vocabulary,
+        tied_embeddings=fields.flag("tie_word_embeddings"),
+        max_position_embeddings=positions,
+        layers=layers,
+        embedding_tensors=_embedding(fields, profile, width, vocabulary, positions),
+        lm_head_tensors=_lm_head(fields, profile, width, vocabulary),
+        final_norm_tensors=_final_norm(fields, profile, width),
+        native_dtypes=formats.dtypes,
+        native_precision=formats.precision,
+        fp8_block=formats.fp8_block,
+        assumptions=tuple(fields.assumptions),
+    )
+
+
+def _open(config: Mapping[str, Any], where: str) -> tuple[ConfigFields, Profile]:
+    """The fields of the text decoder and its profile."""
+    values, nested = _text_part(config, where)
+    model_type = values.get("model_type", config.get("model_type") if nested else None)
+    if model_type is not None and not isinstance(model_type, str):
+        raise InputError(f"{where}: field 'model_type' must be a string")
+    profile = PLAIN if model_type is None else find_profile(model_type)
+    values = _flatten(values)
+    if profile.model_type == "falcon":
+        values, profile = _falcon(values, profile)
+    defaults = {**profile.sizes, **profile.defaults} if nested else profile.defaults
+    fields = ConfigFields(values, defaults, profile.model_type, where)
+    if model_type is None:
+        fields.assume("model_type: not stated, read as a plain pre-norm decoder with gated FFN")
+    return fields, profile
+
+
+def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], bool]:
+    """The text decoder's own object with what only the outer object states, and whether it was nested."""
+    for name in _TEXT_PARTS:
+        part: Any = config.get(name)
+        if isinstance(part, Mapping):
+            inner = cast("Mapping[str, Any]", part)
+            outer = {
+                key: config[key]
+                for key in ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config", "vocab_size")
+                if config.get(key) is not None and inner.get(key) is None
+            }
+            if "dtype" in inner or "torch_dtype" in inner:
+                outer.pop("dtype", None)
+                outer.pop("torch_dtype", None)
+            values, _ = _text_part(inner, where) if name == "thinker_config" else (inner, True)
+            return {**outer, **values}, True
+        if part is not None:
+            raise InputError(f"{where}: field {name!r} must be an object")
+    return config, False
+
+
+def _flatten(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Bring the parts that DBRX nests to the top."""
+    found = dict(values)
+    for part in ("attn_config", "ffn_config"):
+        nested: Any = found.get(part)
+        if isinstance(nested, Mapping):
+            inner = cast("Mapping[str, Any]", nested)
+            found = {**{key: value for key, value in inner.items() if key != "hidden_size"}, **found}
+    return found
+
+
+def _falcon(values: Mapping[str, Any], profile: Profile) -> tuple[Mapping[str, Any], Profile]:
+    """Falcon's switches as plain fields: its old architecture has one KV head and one norm for both operators."""
+    found = dict(values)
+    stated_heads = found.get("num_key_value_heads")
+    is_new = found.get("new_decoder_architecture", isinstance(stated_heads, int) and stated_heads > 1) is True
+    if stated_heads is None:
+        heads = found.get("num_attention_heads", found.get("n_head"))
+        one_head = not is_new and found.get("multi_query", True) is True
+        found["num_key_value_heads"] = 1 if one_head else found.get("num_kv_heads") if is_new else heads
+        found.pop("num_kv_heads", None)
+    norms = found.get("num_ln_in_parallel_attn") or (2 if is_new else 1)
+    if found.get("parallel_attn", True) is not True:
+        norms = 2
+    return found, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
+
+
+def _positions(fields: ConfigFields) -> int:
+    found = fields.optional_size("max_position_embeddings", MAX_POSITIONS)
+    if found is None:
+        fields.assume("max_position_embeddings: not stated, no limit on the context is assumed")
+        return MAX_POSITIONS
+    return found
+
+
+def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind, ...]) -> tuple[LayerSpec, ...]:
+    """One `LayerSpec` per layer; equal layers are the same object."""
+    fields = attention.fields
+    indexed = _indexed_layers(attention, kinds)
+    made: dict[tuple[LayerKind, bool], LayerSpec] = {}
+    found: list[LayerSpec] = []
+    for kind, has_indexer in zip(kinds, indexed, strict=True):
+        key = (kind, has_indexer)
+        if key not in made:
+            made[key] = LayerSpec(
+                attention=_attention(attention, kind, has_indexer=has_indexer),
+                ffn=dense_ffn(ffn) if kind.ffn == "dense" else None,
+                moe=mixture(ffn) if kind.ffn == "moe" else None,
+            )
+        found.append(made[key])
+    return tuple(found)
+
+
+def _attention(context: AttentionContext, kind: LayerKind, *, has_indexer: bool) -> AttentionSpec | None:
+    fields = context.fields
+    if kind.mixer is None:
+        return None
+    if kind.mixer == "linear":
+        name = context.profile.traits.get("linear_kind", "gated_delta_net")
+        return LINEAR_KINDS[name](context)
+    if context.profile.traits.get("attention") == "compressed":
+        return _compressed(context, kind)
+    if kind.mixer in ("compressed_sparse", "compressed_heavy"):
+        raise fields.refuse("compressed attention layers can be read for model_type deepseek_v4 only")
+    if fields.stated("kv_lora_rank") is not None or "kv_lora_rank" in fields.defaults:
+        return latent(context, has_indexer=has_indexer)
+    return grouped_query(context, kind.mixer, has_indexer=has_indexer)
+
+
+def _compressed(context: AttentionContext, kind: LayerKind) -> AttentionSpec:
+    names = {"compressed_sparse": "compressed_sparse_attention", "compressed_heavy": "heavily_compressed_attention"}
+    if kind.mixer not in names:
+        return compressed(context, None, has_indexer=False)
+    name = names[kind.mixer]
+    rate = context.fields.mapping("compress_rates").get(name)
+    if rate is None:
+        raise context.fields.missing(f"compress_rates.{name}", "a compressed layer keeps one entry per so many tokens")
+    if not isinstance(rate, int) or isinstance(rate, bool) or not 1 <= rate <= 65536:
+        raise context.fields.refuse(f"compress_rates.{name} must be a whole number of 1 or more")
+    return compressed(context, rate, has_indexer=kind.mixer == "compressed_sparse")
+
+
+def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -> list[bool]:
+    """Which layers have a sparse indexer of their own.
+
+    The others reuse the last selection (GLM-5.2) or are not sparse (the leading dense layers of MiniMax-M3).
+    """
+    fields, count = attention.fields, len(kinds)
+    if attention.profile.traits.get("block_sparse_index"):
+        return [kind.ffn == "moe" for kind in kinds]
+    names = fields.items("indexer_types")
+    if names is not None:
+        if len(names) != count:
+            raise fields.refuse(f"indexer_types has {len(names)} items for {count} layers")
+        return [name == "full" for name in names]
+    every = fields.optional_size("index_topk_freq") or 1
+    if every == 1:
+        return [True] * count
+    offset = fields.count("index_skip_topk_offset")
+    offset = 2 if offset is None else offset
+    return [max(index - offset + 1, 0) % every == 0 for index in range(count)]
+
+
+def _embedding(
+    fields: ConfigFields, profile: Profile, width: int, vocabulary: int, positions: int
+) -> tuple[WeightTensor, ...]:
+    found = [WeightTensor("embedding", vocabulary * width, "sharded", "vocabulary")]
+    if profile.traits.get("learned_positions"):
+        rows = positions + profile.traits.get("position_offset", 0)
+        found.append(WeightTensor("positions", rows * width, "replicated", "vocabulary"))
+    if profile.traits.get("embedding_norm"):
+        vectors = 2 if profile.traits.get("norm_bias") else 1
+        found.append(WeightTensor("embedding_norm", vectors * width, "replicated", "norm"))
+    return tuple(found)
+
+
+def _lm_head(fields: ConfigFields, profile: Profile, width: int, vocabulary: int) -> tuple[WeightTensor, ...]:
+    found: list[WeightTensor] = []
+    if not fields.flag("tie_word_embeddings"):
+        found.append(WeightTensor("lm_head", vocabulary * width, "sharded", "vocabulary"))
+    if fields.flag("lm_head_bias", bool(profile.traits.get("lm_head_bias"))):
+        found.append(WeightTensor("lm_head_bias", vocabulary, "sharded", "norm"))
+    return tuple(found)
+
+
+def _final_norm(fields: ConfigFields, profile: Profile, width: int) -> tuple[WeightTensor, ...]:
+    vectors = profile.traits.get("final_norms", 1) * (2 if profile.traits.get("norm_bias") else 1)
+    found = [WeightTensor("final_norm", vectors * width, "replicated", "norm")]
+    if profile.traits.get("attention") == "compressed":
+        streams = fields.size("hc_mult", "the model keeps this many residual streams")
+        found.append(WeightTensor("hyper_head", streams * streams * width + streams + 1, "replicated", "norm"))
+    return tuple(found)

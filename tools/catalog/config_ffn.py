@@ -1,0 +1,170 @@
+"""The dense FFN and the mixture of experts of one layer from a config."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .architecture import FFNSpec, MoESpec, TensorClass, WeightTensor
+from .config_attention import hyper_connection, matrix, norm_tensor, vector
+from .config_fields import MAX_EXPERTS, ConfigFields
+from .config_profiles import Profile
+
+
+@dataclass(frozen=True, slots=True)
+class FFNContext:
+    """What the FFN readers need: the fields, the traits of the type, H."""
+
+    fields: ConfigFields
+    profile: Profile
+    hidden_size: int
+
+    @property
+    def gated(self) -> bool:
+        """Whether the FFN multiplies an activated gate with the up projection (SwiGLU and its like)."""
+        return self.fields.flag("mlp_gated", bool(self.profile.traits.get("mlp_gated", True)))
+
+    @property
+    def _bias(self) -> bool:
+        fields, traits = self.fields, self.profile.traits
+        everywhere = bool(traits.get("use_bias_everywhere")) and fields.flag("use_bias")
+        return fields.flag("mlp_bias", bool(traits.get("mlp_bias"))) or everywhere or fields.flag("bias")
+
+    def around(self) -> list[WeightTensor]:
+        """What stands around an FFN or MoE operator: norms, and what single types add."""
+        traits = self.profile.traits
+        found = [norm_tensor(self.profile, self.hidden_size, "ffn_norms")]
+        if traits.get("short_convolutions"):
+            kernel = self.fields.size("conv_kernel_size", "the short convolutions have this width")
+            found.append(vector("ffn_sconv", self.hidden_size * kernel + 1))
+        if traits.get("attention") == "compressed":
+            found.append(hyper_connection(self.fields, self.hidden_size, "ffn_hyper_connection"))
+        return found
+
+    def matrices(self, width: int, inner: int, tensor_class: TensorClass = "linear") -> list[WeightTensor]:
+        """The two or three matrices of one FFN between `width` and `inner`, with their biases."""
+        ups = 2 if self.gated else 1
+        names = ("gate_up_proj" if self.gated else "up_proj", "down_proj")
+        found = [
+            WeightTensor(names[0], ups * width * inner, "sharded", tensor_class),
+            WeightTensor(names[1], inner * width, "sharded", tensor_class),
+        ]
+        if self._bias and tensor_class == "linear":
+            found += [vector("up_bias", ups * inner, sharded=True), vector("down_bias", width)]
+        return found
+
+
+def dense_width(context: FFNContext) -> int:
+    """I of the dense layers; types whose `intermediate_size` is the experts' width name it differently."""
+    field = context.profile.traits.get("dense_width_field", "intermediate_size")
+    why = "a dense FFN layer has this width"
+    if field == "intermediate_size" and context.fields.stated(field) is None:
+        implied = _implied_width(context)
+        if implied is not None:
+            return implied
+    return context.fields.size(field, why)
+
+
+def _implied_width(context: FFNContext) -> int | None:
+    """GPT-2, BLOOM, Falcon and their like define I as 4 H."""
+    if context.profile.model_type in ("gpt2", "bloom", "falcon"):
+        context.fields.assume(f"intermediate_size = 4 x hidden_size = {4 * context.hidden_size}: not stated")
+        return 4 * context.hidden_size
+    return None
+
+
+def dense_ffn(context: FFNContext) -> FFNSpec:
+    """The dense FFN of one layer."""
+    width = dense_width(context)
+    tensors = [*context.around(), *context.matrices(context.hidden_size, width)]
+    if context.profile.traits.get("activation_parameters"):
+        tensors.append(vector("activation", 2))
+    return FFNSpec(width, context.gated, tuple(tensors))
+
+
+def num_experts(fields: ConfigFields, profile: Profile) -> int:
+    """Routed experts of a MoE layer, 0 for a dense model.
+
+    Raises:
+        MissingFieldError: the model type always has experts and the config does not say how many.
+    """
+    found = fields.count("num_experts", MAX_EXPERTS)
+    if found is None and profile.needs_experts:
+        raise fields.missing("num_experts", f"a {profile.model_type} model has routed experts")
+    return found or 0
+
+
+def _expert_width(context: FFNContext) -> int:
+    fields = context.fields
+    stated = fields.optional_size("moe_intermediate_size")
+    if stated is not None:
+        return stated
+    field = context.profile.traits.get("expert_width_field")
+    if field is None and context.profile.model_type is None:
+        field = "intermediate_size"
+        fields.assume("moe_intermediate_size = intermediate_size: not stated")
+    if field is None:
+        raise fields.missing("moe_intermediate_size", "an expert has this width")
+    return fields.size(field, "an expert has this width")
+
+
+def mixture(context: FFNContext) -> MoESpec:
+    """The MoE operator of one layer: router, one routed expert's tensors, the shared expert."""
+    fields, traits, width = context.fields, context.profile.traits, context.hidden_size
+    experts = num_experts(fields, context.profile)
+    top_k = fields.size("num_experts_per_tok", "each token goes to this many experts", MAX_EXPERTS)
+    if top_k > experts:
+        raise fields.refuse(f"num_experts_per_tok {top_k} is more than num_experts {experts}")
+    inner = _expert_width(context)
+    latent = fields.optional_size("moe_latent_size")
+    expert = context.matrices(latent or width, inner, "expert")
+    if fields.flag("expert_bias", bool(traits.get("expert_bias"))):
+        expert.append(vector("expert_bias", (2 if context.gated else 1) * inner + width))
+    groups = fields.optional_size("n_group", MAX_EXPERTS) or 1
+    topk_groups = fields.optional_size("topk_group", MAX_EXPERTS) or groups
+    if experts % groups or topk_groups > groups:
+        raise fields.refuse(f"{experts} experts do not fall into {groups} groups of which {topk_groups} are taken")
+    return MoESpec(
+        experts=experts,
+        top_k=top_k,
+        width=inner,
+        gated=context.gated,
+        expert_tensors=tuple(expert),
+        router_tensors=tuple([*context.around(), *_router(context, experts, latent)]),
+        shared=_shared(context, inner),
+        groups=groups,
+        topk_groups=topk_groups,
+    )
+
+
+def _router(context: FFNContext, experts: int, latent: int | None) -> list[WeightTensor]:
+    fields, traits, width = context.fields, context.profile.traits, context.hidden_size
+    outputs = experts
+    if traits.get("short_convolutions"):
+        # Inkling's router scores the shared experts too, and scales by one learned number.
+        outputs += fields.count("n_shared_experts", MAX_EXPERTS) or 0
+    found = [WeightTensor("router", width * outputs, "replicated", "router")]
+    if fields.flag("router_bias", bool(traits.get("router_bias"))):
+        found.append(WeightTensor("router_bias", experts, "replicated", "router"))
+    if latent is not None:
+        found.append(WeightTensor("latent_proj", 2 * width * latent, "replicated"))
+    return found
+
+
+def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
+    """The always-on expert: `n_shared_experts` times its own width; Gemma 4's dense FFN beside the experts is one."""
+    fields, traits, width = context.fields, context.profile.traits, context.hidden_size
+    if traits.get("dense_beside_experts"):
+        inner = dense_width(context)
+        return FFNSpec(inner, context.gated, tuple(context.matrices(width, inner)))
+    stated_width = fields.count("shared_expert_intermediate_size")
+    copies = fields.count("n_shared_experts", MAX_EXPERTS)
+    if copies is None:
+        # A stated width with no number of experts is one expert (Qwen2-MoE); types that always have one say so.
+        copies = traits.get("n_shared_experts", 1 if stated_width else 0)
+    inner = copies * (expert_width if stated_width is None else stated_width)
+    if inner == 0:
+        return None
+    tensors = context.matrices(width, inner)
+    if fields.flag("shared_expert_gate", bool(traits.get("shared_expert_gate"))):
+        tensors.append(WeightTensor("shared_expert_gate", width, "replicated", "router"))
+    return FFNSpec(inner, context.gated, tuple(tensors))

@@ -1,0 +1,197 @@
+"""Typed, bounded access to the fields of one model config: spellings, documented defaults, refusals.
+
+It knows what a field is called and what an absent one defaults to; it knows nothing of what the fields mean. Values are
+hostile: a wrong type, a sign or a size that no model has is an `InputError` that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..errors import InputError, MissingFieldError
+
+MAX_LAYERS = 10_000
+MAX_EXPERTS = 100_000
+MAX_SIZE = 10**9
+# A context longer than any model's: what stands for "no limit was stated".
+MAX_POSITIONS = 10**12
+
+# Other spellings of a field, by the name that this package uses. The first one that is present counts; two that are
+# present must agree.
+_SPELLINGS: dict[str, tuple[str, ...]] = {
+    "hidden_size": ("n_embd", "d_model"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "num_attention_heads": ("n_head", "n_heads"),
+    "num_key_value_heads": ("num_kv_heads", "kv_n_heads", "num_attention_groups", "multi_query_group_num"),
+    "intermediate_size": ("ffn_hidden_size", "ffn_dim", "n_inner"),
+    "vocab_size": ("padded_vocab_size",),
+    "max_position_embeddings": ("n_positions", "max_seq_len", "model_max_length", "seq_length"),
+    "head_dim": ("attention_head_dim", "kv_channels"),
+    "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "num_experts_per_tok": (
+        "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts", "experts_per_token",
+    ),
+    "moe_intermediate_size": ("expert_intermediate_size", "moe_ffn_hidden_size"),
+    "n_shared_experts": ("num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
+    "shared_expert_intermediate_size": (
+        "moe_shared_expert_intermediate_size", "shared_intermediate_size", "share_expert_dim",
+    ),
+    "n_group": ("num_expert_group",),
+    "layer_types": ("layers_block_type", "layer_block_types"),
+    "sliding_window": ("sliding_window_size",),
+    "use_qk_norm": ("qk_layernorm", "use_qk_layernorm"),
+    "attention_bias": ("qkv_bias", "use_qkv_bias", "add_qkv_bias"),
+    "linear_num_heads": ("linear_attn_num_heads",),
+    "torch_dtype": ("dtype",),
+}  # fmt: skip
+
+
+class ConfigFields:
+    """The fields of one config. Every documented default that is taken is noted in `assumptions`."""
+
+    def __init__(
+        self, values: Mapping[str, Any], defaults: Mapping[str, Any], model_type: str | None, where: str
+    ) -> None:
+        self.values = values
+        self.defaults = defaults
+        self.model_type = model_type
+        self.where = where
+        self.assumptions: list[str] = []
+
+    def refuse(self, message: str) -> InputError:
+        """An `InputError` with this config's place in front."""
+        return InputError(f"{self.where}: {message}")
+
+    def missing(self, field: str, why: str) -> MissingFieldError:
+        """A `MissingFieldError` for a field that the arithmetic needs."""
+        return MissingFieldError(field, self.where, why)
+
+    def assume(self, note: str) -> None:
+        """Note an assumption once."""
+        if note not in self.assumptions:
+            self.assumptions.append(note)
+
+    def stated(self, field: str) -> Any:
+        """The value as the config states it under any spelling, or `None` where it is absent or null."""
+        found: Any = None
+        found_as = field
+        for spelling in (field, *_SPELLINGS.get(field, ())):
+            value = _collapse(self.values.get(spelling))
+            if value is None:
+                continue
+            if found is None:
+                found, found_as = value, spelling
+            elif not _same(found, value):
+                raise self.refuse(f"{found_as!r} is {_show(found)} but {spelling!r} is {_show(value)}; state it once")
+        return found
+
+    def value(self, field: str) -> Any:
+        """The stated value, else the documented default of the model type (noted), else `None`.
+
+        A field that is stated as null has no value: the default is for absent fields only.
+        """
+        found = self.stated(field)
+        if found is None and not self._is_null(field) and (default := self.defaults.get(field)) is not None:
+            self.assume(f"{field} = {_show(default)}: not stated, documented default of {self.model_type}")
+            return default
+        return found
+
+    def _is_null(self, field: str) -> bool:
+        return any(
+            spelling in self.values and self.values[spelling] is None
+            for spelling in (field, *_SPELLINGS.get(field, ()))
+        )
+
+    def size(self, field: str, why: str, most: int = MAX_SIZE) -> int:
+        """A positive integer that the arithmetic needs.
+
+        Raises:
+            MissingFieldError: it is absent and has no documented default.
+        """
+        found = self.optional_size(field, most)
+        if found is None:
+            raise self.missing(field, why)
+        return found
+
+    def optional_size(self, field: str, most: int = MAX_SIZE) -> int | None:
+        """A positive integer, or `None` where it is absent, null or zero."""
+        found = self.count(field, most)
+        return found if found else None
+
+    def count(self, field: str, most: int = MAX_SIZE) -> int | None:
+        """An integer of 0 or more, or `None` where it is absent or null."""
+        found = self.value(field)
+        if found is None or found is False:
+            return None
+        if isinstance(found, float) and found.is_integer() and abs(found) <= most:
+            found = int(found)
+        if not isinstance(found, int) or isinstance(found, bool):
+            raise self.refuse(f"field {field!r} must be a whole number, not {_show(found)}")
+        if not 0 <= found <= most:
+            raise self.refuse(f"field {field!r} must be between 0 and {most}, not {_show(found)}")
+        return found
+
+    def flag(self, field: str, default: bool = False) -> bool:
+        """A boolean; `default` where the model type documents none."""
+        found = self.value(field)
+        if found is None:
+            return default
+        if not isinstance(found, bool):
+            if found in (0, 1):
+                return bool(found)
+            raise self.refuse(f"field {field!r} must be true or false, not {_show(found)}")
+        return found
+
+    def text(self, field: str) -> str | None:
+        """A string, or `None`."""
+        found = self.value(field)
+        if found is not None and not isinstance(found, str):
+            raise self.refuse(f"field {field!r} must be a string, not {_show(found)}")
+        return found
+
+    def mapping(self, field: str) -> Mapping[str, Any]:
+        """A JSON object, empty where it is absent."""
+        found = self.value(field)
+        if found is None:
+            return {}
+        if not isinstance(found, Mapping):
+            raise self.refuse(f"field {field!r} must be an object, not {_show(found)}")
+        return cast("Mapping[str, Any]", found)
+
+    def items(self, field: str, most: int = MAX_LAYERS) -> list[Any] | None:
+        """A JSON array of at most `most` items, or `None` where it is absent."""
+        found = self.values.get(field)
+        for spelling in _SPELLINGS.get(field, ()):
+            found = found if found is not None else self.values.get(spelling)
+        if found is None:
+            return None
+        if not isinstance(found, list | tuple):
+            raise self.refuse(f"field {field!r} must be a list, not {_show(found)}")
+        items = list(cast("list[Any]", found))
+        if len(items) > most:
+            raise self.refuse(f"field {field!r} has {len(items)} items, more than {most}")
+        return items
+
+
+def _collapse(value: Any) -> Any:
+    """A list of one repeated number (some configs write a value once per layer) as that number."""
+    if isinstance(value, list) and value:
+        items = cast("list[Any]", value)
+        if len(items) <= MAX_LAYERS and all(isinstance(item, int) and item == items[0] for item in items):
+            return items[0]
+    return value
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _show(value: Any) -> str:
+    """`value` for a one-line message: at most 60 characters, whatever it is."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 200:
+        return "a number of more than 60 digits"
+    if isinstance(value, list | tuple | dict | Mapping):
+        return f"a {'list' if isinstance(value, list | tuple) else 'JSON object'}"
+    shown = repr(value) if isinstance(value, str | int | float) else type(value).__name__
+    return shown if len(shown) <= 60 else shown[:57] + "…"

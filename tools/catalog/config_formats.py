@@ -1,0 +1,174 @@
+"""The number formats that a checkpoint is stored in, from a config: which tensors are quantised, and how.
+
+Reads `torch_dtype`/`dtype`, `quantization_config`, `expert_dtype` and the catalogue's `native_weight_dtype`. What a
+quantisation leaves in 16 bits is said by `precision.py`; here only what the checkpoint itself says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from .architecture import WeightDTypes
+from .config_fields import ConfigFields
+from .dtypes import DType
+
+_DTYPE_NAMES: dict[str, DType] = {
+    "bfloat16": "bf16", "bf16": "bf16", "float16": "fp16", "fp16": "fp16", "half": "fp16",
+    "float32": "fp32", "fp32": "fp32", "float": "fp32",
+    "fp8": "fp8", "float8_e4m3fn": "fp8", "fp8_e4m3": "fp8", "e4m3": "fp8", "mxfp8": "mxfp8",
+    "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
+}  # fmt: skip
+_SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
+
+
+@dataclass(frozen=True, slots=True)
+class NativeFormats:
+    """The checkpoint's formats by tensor class, the name of its precision, and its fp8 block."""
+
+    dtypes: WeightDTypes
+    precision: DType
+    fp8_block: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantised:
+    """What a quantisation changes: the format of matmul weights and of experts; `None` leaves 16 bits."""
+
+    linear: DType | None = None
+    expert: DType | None = None
+
+
+def native_formats(fields: ConfigFields, *, is_moe: bool) -> NativeFormats:
+    """The formats of the checkpoint; bf16 where it says nothing (noted)."""
+    words = fields.text("native_weight_dtype")
+    base = _base(fields, words)
+    quantised = _from_config(fields) or _from_words(fields, words) or _Quantised()
+    expert_text = fields.text("expert_dtype")
+    expert = _named(fields, "expert_dtype", expert_text) if expert_text is not None else quantised.expert
+    linear = quantised.linear or base
+    dtypes = WeightDTypes(linear=linear, expert=expert or base, vocabulary=base, router=base, norm=base)
+    return NativeFormats(dtypes, dtypes.expert if is_moe else linear, _block(fields))
+
+
+def _named(fields: ConfigFields, field: str, text: str) -> DType:
+    found = _DTYPE_NAMES.get(text.lower().removeprefix("torch."))
+    if found is None:
+        raise fields.refuse(f"field {field!r} is {text[:40]!r}, which is no known number format")
+    return found
+
+
+def _base(fields: ConfigFields, words: str | None) -> DType:
+    """The 16-bit (or 32-bit) format that unquantised tensors have."""
+    stated = fields.stated("torch_dtype")
+    if isinstance(stated, str):
+        found = _named(fields, "torch_dtype", stated)
+        return found if found in _SIXTEEN_BIT else "bf16"
+    if words is not None:
+        first = words.lower().split()[0].strip(",()") if words.split() else ""
+        if first == "fp16":
+            return "fp16"
+        if first == "fp32":
+            return "fp32"
+        return "bf16"
+    fields.assume("torch_dtype = bfloat16: not stated")
+    return "bf16"
+
+
+def _from_words(fields: ConfigFields, words: str | None) -> _Quantised | None:
+    """The catalogue's phrase, as in "fp4 experts, fp8 block 128x128 elsewhere" or "mxfp4 (experts), bf16 elsewhere"."""
+    if words is None:
+        return None
+    parts = [part.strip() for part in words.lower()[:200].split(",")]
+    first = parts[0].split()[0] if parts[0].split() else ""
+    name = first.split("_")[0].split("/")[0]
+    head = _DTYPE_NAMES.get(name)
+    if head is None:
+        raise fields.refuse(f"field 'native_weight_dtype' is {words[:40]!r}, which names no known number format")
+    if head in _SIXTEEN_BIT or "variants" in words:
+        return _Quantised()
+    if "experts" in parts[0]:
+        rest = _DTYPE_NAMES.get(parts[1].split()[0]) if len(parts) > 1 and parts[1] else None
+        return _Quantised(linear=None if rest in _SIXTEEN_BIT else rest, expert=head)
+    return _Quantised(head, head)
+
+
+def _from_config(fields: ConfigFields) -> _Quantised | None:
+    config = fields.mapping("quantization_config")
+    if not config:
+        return None
+    method = str(config.get("quant_method", config.get("quant_algo", ""))).lower()[:60]
+    if method in ("fp8", "fbgemm_fp8", "finegrained_fp8"):
+        return _Quantised("fp8", "fp8")
+    if method == "mxfp4":
+        return _Quantised(None, "mxfp4")
+    if method in ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin"):
+        return _by_bits(fields, config.get("bits", config.get("w_bit", 4)))
+    if method == "bitsandbytes":
+        return _by_bits(fields, 8 if config.get("load_in_8bit") else 4)
+    if method in ("compressed-tensors", "compressed_tensors", "modelopt", "modelopt_fp4", "quark", "nvfp4"):
+        return _grouped(fields, config, method)
+    raise fields.refuse(f"quantization_config has the unknown quant_method {method!r}")
+
+
+def _by_bits(fields: ConfigFields, bits: Any) -> _Quantised:
+    if bits == 4:
+        return _Quantised("int4", "int4")
+    if bits == 8:
+        return _Quantised("int8", "int8")
+    raise fields.refuse("quantization_config has an unknown number of bits (4 or 8 can be read)")
+
+
+def _grouped(fields: ConfigFields, config: Mapping[str, Any], method: str) -> _Quantised:
+    """compressed-tensors and modelopt: one scheme for what their `ignore` list does not leave alone."""
+    found = _scheme(fields, config, method)
+    ignored = " ".join(str(item)[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert"))))
+    # Checkpoints that quantise the routed experts alone list attention and the shared experts as ignored.
+    experts_only = "self_attn" in ignored and ("shared" in ignored or "mlp." in ignored)
+    no_list = not ignored and found == "int4" and (fields.stated("kv_lora_rank") is not None)
+    return _Quantised(None if experts_only or no_list else found, found)
+
+
+def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DType:
+    words = " ".join(str(config.get(key, ""))[:60].lower() for key in ("format", "quant_algo", "fmt")) + " " + method
+    if "nvfp4" in words:
+        return "nvfp4"
+    if "mxfp4" in words:
+        return "mxfp4"
+    if "float-quantized" in words or "fp8" in words:
+        return "fp8"
+    groups = config.get("config_groups")
+    if isinstance(groups, Mapping) and groups:
+        weights = next(iter(cast("Mapping[str, Any]", groups).values()))
+        weights = cast("Mapping[str, Any]", weights).get("weights") if isinstance(weights, Mapping) else None
+        if isinstance(weights, Mapping):
+            scheme = cast("Mapping[str, Any]", weights)
+            bits, kind = scheme.get("num_bits"), scheme.get("type")
+            if (bits, kind) in ((4, "int"), (8, "int"), (8, "float"), (4, "float")):
+                return {(4, "int"): "int4", (8, "int"): "int8", (8, "float"): "fp8", (4, "float"): "nvfp4"}[
+                    (bits, kind)
+                ]
+    if "pack-quantized" in words:
+        return "int4"
+    if "int-quantized" in words:
+        return "int8"
+    raise fields.refuse(f"quantization_config ({method}) does not say its number format")
+
+
+def _strings(value: Any) -> list[str]:
+    if not isinstance(value, list | tuple):
+        return []
+    return [item for item in cast("list[Any]", value)[:10_000] if isinstance(item, str)]
+
+
+def _block(fields: ConfigFields) -> int | None:
+    """The edge of an fp8 scale block, from `weight_block_size` or the catalogue's phrase."""
+    size = fields.mapping("quantization_config").get("weight_block_size")
+    if isinstance(size, list | tuple) and size:
+        edge = cast("list[Any]", size)[-1]
+        if isinstance(edge, int) and not isinstance(edge, bool) and 1 <= edge <= 65536:
+            return edge
+        raise fields.refuse("quantization_config.weight_block_size must list whole numbers")
+    words = fields.text("native_weight_dtype") or ""
+    return 128 if "block 128x128" in words else None

@@ -1,0 +1,125 @@
+"""Linear and recurrent layers from a config: Gated DeltaNet, KDA, lightning attention, Mamba-2.
+
+Such a layer keeps a constant state per sequence and caches nothing per token. State elements include the tail of the
+short convolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from .architecture import AttentionSpec, WeightTensor
+from .config_attention import AttentionContext, head_dim_of, matrix, vector
+
+
+@dataclass(frozen=True, slots=True)
+class _Recurrence:
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    conv_tail: int = 0
+
+
+def _spec(context: AttentionContext, shape: _Recurrence, tensors: list[WeightTensor]) -> AttentionSpec:
+    return AttentionSpec(
+        kind="linear",
+        query_heads=shape.key_heads,
+        kv_heads=shape.value_heads,
+        qk_head_dim=shape.key_dim,
+        v_head_dim=shape.value_dim,
+        tensors=(context.norms, *tensors),
+        cache_elements_per_token=0,
+        cache_shards=1,
+        state_elements=shape.value_heads * shape.key_dim * shape.value_dim + shape.conv_tail,
+        state_shards=min(shape.key_heads, shape.value_heads),
+        linear_key_heads=shape.key_heads,
+        linear_value_heads=shape.value_heads,
+    )
+
+
+def gated_delta_net(context: AttentionContext) -> AttentionSpec:
+    """Gated DeltaNet (Qwen3-Next): projections of q, k, v, z and of two gates, a short convolution on q, k, v."""
+    fields, width = context.fields, context.hidden_size
+    why = "a linear-attention layer has this many or this wide heads"
+    key_heads, key_dim = fields.size("linear_num_key_heads", why), fields.size("linear_key_head_dim", why)
+    value_heads, value_dim = fields.size("linear_num_value_heads", why), fields.size("linear_value_head_dim", why)
+    kernel = fields.size("linear_conv_kernel_dim", "the short convolution has this width")
+    if value_heads % key_heads:
+        raise fields.refuse(f"{value_heads} linear value heads cannot share {key_heads} key heads evenly")
+    keys, values = key_heads * key_dim, value_heads * value_dim
+    mixed = 2 * keys + values
+    tensors = [
+        matrix("in_proj_qkvz", width * (2 * keys + 2 * values)),
+        matrix("in_proj_ba", width * 2 * value_heads),
+        vector("conv1d", mixed * kernel, sharded=True),
+        vector("decay", 2 * value_heads, sharded=True),
+        vector("linear_norm", value_dim),
+        matrix("out_proj", values * width),
+    ]
+    shape = _Recurrence(key_heads, value_heads, key_dim, value_dim, mixed * (kernel - 1))
+    return _spec(context, shape, tensors)
+
+
+def kda(context: AttentionContext) -> AttentionSpec:
+    """Kimi delta attention (Ling 3): as Gated DeltaNet with a decay per channel and equal heads throughout."""
+    fields, width = context.fields, context.hidden_size
+    heads = fields.size("linear_num_heads", "a linear-attention layer has this many heads")
+    dim = fields.size("linear_head_dim", "a linear-attention head has this width")
+    kernel = fields.size("linear_conv_kernel_dim", "the short convolution has this width")
+    inner = heads * dim
+    tensors = [
+        matrix("qkv_proj", width * 3 * inner),
+        vector("conv1d", 3 * inner * kernel, sharded=True),
+        matrix("forget_gate", width * inner),
+        matrix("beta_proj", width * heads),
+        matrix("output_gate", width * inner),
+        vector("decay", heads + inner, sharded=True),
+        vector("linear_norm", dim),
+        matrix("out_proj", inner * width),
+    ]
+    return _spec(context, _Recurrence(heads, heads, dim, dim, 3 * inner * (kernel - 1)), tensors)
+
+
+def lightning(context: AttentionContext) -> AttentionSpec:
+    """Lightning attention (MiniMax-01, arXiv 2501.08313): full heads, a state of d x d each, gated output."""
+    width, heads = context.hidden_size, context.query_heads
+    dim = head_dim_of(context.fields, width, heads)
+    inner = heads * dim
+    tensors = [
+        matrix("qkv_proj", width * 3 * inner),
+        matrix("output_gate", width * inner),
+        vector("linear_norm", inner, sharded=True),
+        matrix("out_proj", inner * width),
+    ]
+    return _spec(context, _Recurrence(heads, heads, dim, dim), tensors)
+
+
+def mamba2(context: AttentionContext) -> AttentionSpec:
+    """Mamba-2 (arXiv 2405.21060): heads of `mamba_head_dim` with a state of `ssm_state_size`, B and C in groups."""
+    fields, width = context.fields, context.hidden_size
+    heads = fields.size("mamba_num_heads", "a Mamba layer has this many heads")
+    dim = fields.size("mamba_head_dim", "a Mamba head has this width")
+    groups = fields.size("n_groups", "a Mamba layer groups its B and C projections")
+    state = fields.size("ssm_state_size", "a Mamba head keeps a state of this size per channel")
+    kernel = fields.size("conv_kernel", "the short convolution has this width")
+    inner = heads * dim
+    mixed = inner + 2 * groups * state
+    tensors = [
+        matrix("in_proj", width * (inner + mixed + heads)),
+        vector("conv1d", mixed * (kernel + 1), sharded=True),
+        vector("decay", 3 * heads, sharded=True),
+        vector("linear_norm", inner, sharded=True),
+        matrix("out_proj", inner * width),
+    ]
+    shape = _Recurrence(groups, heads, state, dim, mixed * (kernel - 1))
+    return _spec(context, shape, tensors)
+
+
+LINEAR_KINDS: Mapping[str, Callable[[AttentionContext], AttentionSpec]] = {
+    "gated_delta_net": gated_delta_net,
+    "kda": kda,
+    "lightning": lightning,
+    "mamba2": mamba2,
+}

@@ -1,0 +1,69 @@
+"""Activation memory of one device: the transient peak of a pass, and the logits.
+
+Nothing is kept across layers in inference, so the peak is that of the widest operator: the residual stream twice, plus
+what the operator holds at once (query, key and value; gate and up; the copies that experts receive).
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..catalog.architecture import LayerSpec
+from ..catalog.dtypes import element_bytes
+from ..plan.placement import ffn_groups
+from .setting import Setting
+from .shape import PhaseLayout, StageLayout
+
+LOGIT_BYTES = 4
+
+
+def pass_tokens(setting: Setting, phase: PhaseLayout, requests: int) -> int:
+    """Tokens of one pass in one attention group that serves `requests`: a prefill chunk, or one each in decode."""
+    if phase.phase == "decode":
+        return requests
+    return min(setting.prefill_chunk_tokens, setting.workload.input_tokens * requests)
+
+
+def activation_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: int) -> float:
+    """Peak of one device of `stage`, logits not counted, in bytes."""
+    tokens = pass_tokens(setting, phase, requests)
+    widest = max(
+        (_widest_bytes(setting, phase, stage, run.spec, tokens) for run in setting.runs(*stage.layers)), default=0.0
+    )
+    return 2 * tokens * setting.architecture.hidden_size * setting.activation_bytes + widest
+
+
+def _widest_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec, tokens: int) -> float:
+    degrees, hidden = phase.degrees, setting.architecture.hidden_size
+    candidates = [0.0]
+    if spec.attention is not None:
+        heads = spec.attention
+        width = heads.query_heads * heads.qk_head_dim + heads.kv_heads * (heads.qk_head_dim + heads.v_head_dim)
+        candidates.append(math.ceil(tokens / degrees.sp) * width / degrees.tp * setting.activation_bytes)
+    all_tokens = tokens * phase.attention_groups
+    shared = spec.moe.shared if spec.moe is not None else None
+    for dense in (spec.ffn, shared):
+        if dense is not None:
+            own_tokens = tokens if ffn_groups(degrees) == phase.attention_groups else all_tokens
+            matrices = 2 if dense.gated else 1
+            candidates.append(own_tokens * matrices * dense.width / degrees.tp_ffn * setting.activation_bytes)
+    if spec.moe is not None and stage.experts:
+        moe = spec.moe
+        hosted = max(len(ids) for ids in stage.experts) / moe.experts
+        copies = all_tokens * moe.top_k * hosted
+        matrices = 2 if moe.gated else 1
+        in_and_out = hidden * (element_bytes(setting.precision.activations) + setting.activation_bytes)
+        inner = matrices * moe.width / (degrees.tp_expert or 1) * setting.activation_bytes
+        candidates.append(copies * (in_and_out + inner))
+    return max(candidates)
+
+
+def logits_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: int) -> float:
+    """fp32 logits of the last positions that one pass finishes, on a device with the LM head."""
+    if not stage.head_devices:
+        return 0.0
+    finished = requests
+    if phase.phase == "prefill":
+        tokens = pass_tokens(setting, phase, requests)
+        finished = min(requests, math.ceil(tokens / setting.workload.input_tokens))
+    return finished * setting.architecture.vocab_size * LOGIT_BYTES / stage.vocab_shards

@@ -1,0 +1,133 @@
+"""The memory terms of one device, less the number of requests: what `memory.py` adds up.
+
+Devices with equal terms need equal memory, so a search over concurrency or strategies looks at few of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from .activations import activation_bytes, logits_bytes
+from .kv_cache import request_bytes
+from .layout import Layout
+from .setting import Setting
+from .shape import PhaseLayout, ReplicaLayout, StageLayout
+from .weights import stage_holding, weights_bytes
+
+# NCCL's own buffers on one device by the ranks that it talks to: 342 MiB for 2, 392 MiB from 4 on
+# (ai-dynamo/aiconfigurator, `nccl_mem` of its system files).
+_NCCL_PAIR_BYTES = 358_612_992
+_NCCL_GROUP_BYTES = 411_041_792
+
+
+def communication_buffer_bytes(ranks: int) -> int:
+    """Bytes that the communication library keeps on a device that talks to `ranks` devices (itself counted)."""
+    if ranks <= 1:
+        return 0
+    return _NCCL_PAIR_BYTES if ranks < 4 else _NCCL_GROUP_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Requests on one replica: those that it serves, per attention-DP group of the phase that holds their cache."""
+
+    requests: int
+
+    def per_group(self, phase: PhaseLayout) -> int:
+        """Requests of one attention-DP group."""
+        return math.ceil(self.requests / phase.attention_groups)
+
+
+def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Load:
+    """Requests whose cache `replica` holds when the deployment has `concurrency` in flight.
+
+    Replicas that decode share them evenly, rounded up (rule ME001). A prefill-only replica holds the prompts in its
+    stages and one in transfer, for each attention-DP group.
+    """
+    if replica.decode is not None:
+        return Load(math.ceil(concurrency / max(1, len(layout.decode_replicas))))
+    share = math.ceil(concurrency / max(1, len(layout.prefill_replicas)))
+    prefill = replica.prefill
+    most = share if prefill is None else prefill.attention_groups * (len(prefill.stages) + 1)
+    return Load(min(share, most))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTerms:
+    """What the memory of a device depends on, less the number of requests: equal terms, equal memory."""
+
+    weights: int
+    communication: int
+    decode_request: float
+    prefill_request: float
+    stages: tuple[tuple[PhaseLayout, StageLayout, bool], ...]
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for two devices of one replica that need equal memory."""
+        where = tuple((phase.phase, stage.index, has_head) for phase, stage, has_head in self.stages)
+        return self.weights, self.communication, self.decode_request, self.prefill_request, where
+
+    def cache_bytes(self, load: Load) -> int:
+        """KV cache on the device.
+
+        While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
+        """
+        decode = next((phase for phase, _, _ in self.stages if phase.phase == "decode"), None)
+        prefill = next((phase for phase, _, _ in self.stages if phase.phase == "prefill"), None)
+        if decode is None:
+            return 0 if prefill is None else math.ceil(load.per_group(prefill) * self.prefill_request)
+        requests = load.per_group(decode)
+        full = requests * self.decode_request
+        return math.ceil(max(full, (requests - 1) * self.decode_request + self.prefill_request))
+
+    def activation_bytes(self, setting: Setting, load: Load) -> int:
+        """Activations and logits on the device: the larger of its phases."""
+        peak = 0.0
+        for phase, stage, has_head in self.stages:
+            requests = load.per_group(phase)
+            size = activation_bytes(setting, phase, stage, requests)
+            if has_head:
+                size += logits_bytes(setting, phase, stage, requests)
+            peak = max(peak, size)
+        return math.ceil(peak)
+
+    def total_bytes(self, setting: Setting, load: Load) -> int:
+        """All four terms."""
+        return self.weights + self.communication + self.cache_bytes(load) + self.activation_bytes(setting, load)
+
+
+def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTerms:
+    """The memory terms of `device`, which `replica` uses."""
+    stages: list[tuple[PhaseLayout, StageLayout, bool]] = []
+    cache = {"prefill": 0.0, "decode": 0.0}
+    ranks = 1
+    for phase in replica.phases:
+        tokens = setting.request_tokens
+        if phase.phase == "prefill":
+            tokens = min(tokens, setting.workload.input_tokens)
+        for stage in phase.stages:
+            if device not in stage.devices:
+                continue
+            stages.append((phase, stage, device in stage.head_devices))
+            ranks = max(ranks, len(phase.devices))
+            if device in stage.attention_devices:
+                cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)
+    holdings = tuple(dict.fromkeys(stage_holding(phase, stage, device) for phase, stage, _ in stages))
+    return DeviceTerms(
+        weights=math.ceil(weights_bytes(setting, holdings)),
+        communication=communication_buffer_bytes(ranks),
+        decode_request=cache["decode"],
+        prefill_request=cache["prefill"],
+        stages=tuple(stages),
+    )
+
+
+def distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
+    """The terms of the devices of `replica`, each once."""
+    found: dict[tuple[object, ...], DeviceTerms] = {}
+    for device in replica.devices:
+        terms = terms_of(setting, replica, device)
+        found.setdefault(terms.key, terms)
+    return tuple(found.values())

@@ -1,0 +1,269 @@
+"""Reads the setting and the degrees of a plan out of its view: what the graph shows, not what is declared.
+
+A fault that makes the arithmetic impossible is an `InputError` that names it; what a rule can judge is read as far as
+it can be (the majority of a stage's operators counts), so that the other rules' findings stand beside.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..catalog.architecture import Architecture
+from ..catalog.hardware import hardware_facts
+from ..errors import InputError
+from ..plan.document import (
+    HardwareBlock,
+    Phase,
+    PhaseStrategy,
+    PolicyBlock,
+    PrecisionBlock,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from ..plan.view import NodeView, PhaseView, PlanView, StageView
+from .setting import Setting, make_setting
+from .shape import NO_EXPERTS, PhaseLayout, ReplicaLayout, StageLayout
+
+Block = TypeVar("Block", bound=BaseModel)
+# Sizes of an operator along dp, kv_sp, sp, tp, and its devices in rank order.
+_Sharding = tuple[tuple[int, int, int, int], tuple[str, ...]]
+_DIMENSIONS = ("dp", "kv_sp", "sp", "tp")
+_ONE = (1, 1, 1, 1)
+
+
+def read_block(model: type[Block], raw: Mapping[str, Any], where: str) -> Block:
+    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
+
+    Raises:
+        InputError: a required field is missing or unreadable.
+    """
+    kept = {name: value for name, value in raw.items() if name in model.model_fields}
+    for _ in range(len(kept) + 1):
+        try:
+            return model.model_validate(kept)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0]) if first["loc"] else ""
+            if name not in kept or model.model_fields[name].is_required():
+                raise InputError(f"{where}.{name}: {first['msg']}") from None
+            del kept[name]
+    raise InputError(f"{where} cannot be read")
+
+
+def read_setting(view: PlanView) -> Setting:
+    """Model, hardware, workload, precision and policy of a plan.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    if view.architecture is None:
+        raise InputError(view.architecture_error or "model.config cannot be read")
+    block = read_block(HardwareBlock, view.hardware, "hardware")
+    hardware = hardware_facts(
+        block.accelerator,
+        block.nodes,
+        block.gpus_per_node,
+        intra_node_bw_gb_s=block.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=block.inter_node_bw_gb_s,
+    )
+    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
+    return make_setting(
+        view.architecture,
+        hardware,
+        read_block(WorkloadBlock, view.workload, "workload"),
+        read_block(PrecisionBlock, view.precision, "precision"),
+        read_block(PolicyBlock, known, "policy"),
+        read_block(ServingBlock, view.serving, "serving"),
+    )
+
+
+_KNOWN_RELAXATIONS = frozenset(
+    {"tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"}
+)
+
+
+def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLayout, ...]:
+    """The replicas of a plan with the degrees and devices that their graphs show.
+
+    Raises:
+        InputError: no phase can be read, or a stage's layers are not the model's.
+    """
+    phases: dict[str, dict[Phase, PhaseView]] = {}
+    for phase in view.phases:
+        if phase.replica is not None and phase.phase in ("prefill", "decode"):
+            name: Phase = "prefill" if phase.phase == "prefill" else "decode"
+            phases.setdefault(phase.replica.id, {}).setdefault(name, phase)
+    if not phases:
+        raise InputError("the plan has no phase inside a replica: nothing can be evaluated (rule PH001)")
+    return tuple(
+        ReplicaLayout(
+            index,
+            _read_phase("prefill", found["prefill"], architecture) if "prefill" in found else None,
+            _read_phase("decode", found["decode"], architecture) if "decode" in found else None,
+        )
+        for index, found in enumerate(phases.values())
+    )
+
+
+def read_strategy(replicas: tuple[ReplicaLayout, ...]) -> Strategy:
+    """The strategy that `replicas` amount to."""
+    prefill = [r.prefill for r in replicas if r.prefill is not None]
+    decode = [r.decode for r in replicas if r.decode is not None]
+    apart = any(replica.prefill is None or replica.decode is None for replica in replicas)
+
+    def degrees(of: list[PhaseLayout], other: list[PhaseLayout]) -> PhaseStrategy:
+        first = (of or other)[0].degrees
+        return first.model_copy(update={"replicas": len(of)}) if apart and of else first
+
+    devices = {device for replica in replicas for device in replica.devices}
+    return Strategy(
+        dp=len(replicas),
+        gpu_count=max(1, len(devices)),
+        prefill=degrees(prefill, decode),
+        decode=degrees(decode, prefill),
+    )
+
+
+def _sharding(operator: NodeView) -> _Sharding:
+    """Sizes along each dimension and devices in rank order of an operator's own shards."""
+    ranked: list[tuple[tuple[int, ...], str]] = []
+    sizes = [1, 1, 1, 1]
+    for shard in operator.children_of_type("ShardNode"):
+        rank = shard.rank
+        place = tuple(rank.get(dimension, 0) for dimension in _DIMENSIONS)
+        sizes = [max(size, at + 1) for size, at in zip(sizes, place, strict=True)]
+        ranked.extend((place, device) for device in shard.devices[:1])
+    ranked.sort(key=lambda item: item[0])
+    # A rank beyond the shards that there are is a broken rank (TP002), not a degree.
+    bounded = tuple(min(size, max(1, len(ranked))) for size in sizes)
+    return (bounded[0], bounded[1], bounded[2], bounded[3]), tuple(device for _, device in ranked)
+
+
+def _majority(shardings: Iterable[_Sharding]) -> _Sharding:
+    counts = Counter(shardings)
+    return counts.most_common(1)[0][0] if counts else (_ONE, ())
+
+
+def _ffn_nodes(stage: StageView) -> Iterator[NodeView]:
+    for operator in stage.operators():
+        if operator.type == "FFNNode":
+            yield operator
+        elif operator.type == "MoENode":
+            yield from operator.children_of_type("FFNNode")
+
+
+def _experts(stage: StageView) -> dict[str, tuple[frozenset[int], int, int]]:
+    """Per device: the expert ids that it hosts, which slice of each, and in how many slices experts are cut."""
+    shapes: Counter[tuple[tuple[str, frozenset[int], int, int], ...]] = Counter()
+    for operator in stage.operators():
+        if operator.type != "MoENode":
+            continue
+        shape: list[tuple[str, frozenset[int], int, int]] = []
+        for expert in operator.children_of_type("ExpertNode"):
+            ids = frozenset(expert.experts or ())
+            shape.extend((device, ids, place, len(expert.devices)) for place, device in enumerate(expert.devices))
+        shapes[tuple(shape)] += 1
+    if not shapes:
+        return {}
+    return {device: (ids, place, of) for device, ids, place, of in shapes.most_common(1)[0][0]}
+
+
+def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]:
+    """Devices of the embedding or LM head of a stage, and in how many parts its table is cut."""
+    for node in stage.node.children_of_type(node_type):
+        shards = len(node.children_of_type("ShardNode"))
+        return node.devices or tuple(sorted(stage.devices)), max(1, shards)
+    return (), 1
+
+
+def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...]:
+    """Devices of the stage: attention's first, in rank order, then the others."""
+    return tuple(dict.fromkeys((*attention, *sorted(stage.devices, key=_device_order))))
+
+
+def _device_order(device: str) -> tuple[int, str]:
+    return len(device), device
+
+
+def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> PhaseLayout:
+    if not found.stages:
+        raise InputError(f"phase {found.node.id!r} has no PipelineStageNode (rule PP001)")
+    stages: list[StageLayout] = []
+    attention_sizes: list[tuple[int, int, int, int]] = []
+    ffn_sizes: list[tuple[int, int, int, int]] = []
+    expert_shapes: list[tuple[int, int]] = []
+    for index, stage in enumerate(found.stages):
+        first, last = _layers(stage, architecture)
+        sizes, attention = _majority(_sharding(n) for n in stage.operators() if n.type == "AttentionNode")
+        ffn_size, ffn = _majority(_sharding(node) for node in _ffn_nodes(stage))
+        devices = _stage_order(stage, attention)
+        experts = _experts(stage)
+        embedding, embedding_shards = _vocabulary(stage, "EmbeddingNode")
+        head, head_shards = _vocabulary(stage, "LMHeadNode")
+        if attention:
+            attention_sizes.append(sizes)
+        if ffn:
+            ffn_sizes.append(ffn_size)
+        if experts:
+            slices = max(of for _, _, of in experts.values())
+            expert_shapes.append((max(1, len(experts) // slices), slices))
+        stages.append(
+            StageLayout(
+                index=index,
+                layers=(first, last),
+                devices=devices,
+                attention_devices=attention,
+                ffn_devices=ffn,
+                experts=tuple(experts[d][0] if d in experts else NO_EXPERTS for d in devices) if experts else (),
+                expert_ranks=tuple(experts[d][1] if d in experts else 0 for d in devices) if experts else (),
+                embedding_devices=embedding,
+                head_devices=head,
+                vocab_shards=max(embedding_shards, head_shards),
+            )
+        )
+    degrees = _degrees(found, stages, attention_sizes, ffn_sizes, expert_shapes)
+    return PhaseLayout(phase, degrees, tuple(stages))
+
+
+def _layers(stage: StageView, architecture: Architecture) -> tuple[int, int]:
+    layers = stage.layers
+    if layers is None or not 0 <= layers[0] <= layers[1] < architecture.num_layers:
+        raise InputError(
+            f"stage {stage.node.id!r}: layers {stage.node.raw.get('layers')!r:.60} are not layers of this model, "
+            f"which has 0 to {architecture.num_layers - 1} (rule PP004)"
+        )
+    return layers
+
+
+def _degrees(
+    found: PhaseView,
+    stages: list[StageLayout],
+    attention_sizes: list[tuple[int, int, int, int]],
+    ffn_sizes: list[tuple[int, int, int, int]],
+    expert_shapes: list[tuple[int, int]],
+) -> PhaseStrategy:
+    dp, kv_sp, sp, tp = Counter(attention_sizes).most_common(1)[0][0] if attention_sizes else _ONE
+    tp_ffn = Counter(size[3] for size in ffn_sizes).most_common(1)[0][0] if ffn_sizes else 1
+    ep, tp_expert = Counter(expert_shapes).most_common(1)[0][0] if expert_shapes else (1, 1)
+    ulysses = any(
+        node.role == "sequence_in"
+        for stage in found.stages
+        for operator in stage.operators()
+        for node in operator.children_of_type("AllToAllNode")
+    )
+    return PhaseStrategy(
+        pp=len(stages),
+        sp=sp,
+        ep=ep,
+        tp=tp,
+        tp_ffn=tp_ffn,
+        sp_kind=None if sp == 1 else "ulysses" if ulysses else "all_gather",
+        attention_dp=dp if dp > 1 else None,
+        tp_expert=tp_expert if tp_expert > 1 else None,
+        kv_sp=kv_sp if kv_sp > 1 else None,
+    )

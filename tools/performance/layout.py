@@ -1,0 +1,160 @@
+"""A strategy on devices under a setting: everything that memory and time are computed from.
+
+`make_layout` needs no graph (search compares hundreds of strategies); `layout_from_plan` and `layout_from_view` read
+what the graph shows, not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from ..errors import InputError
+from ..plan.document import Phase, PhaseStrategy, Plan, Strategy
+from ..plan.graph import expert_groups
+from ..plan.placement import Placement, StagePlacement
+from ..plan.view import PlanView
+from .graph_reading import read_replicas, read_setting, read_strategy
+from .setting import Setting
+from .shape import NO_EXPERTS, PhaseLayout, ReplicaLayout, StageLayout
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """A strategy and its devices under a setting (compared by identity)."""
+
+    setting: Setting
+    strategy: Strategy
+    replicas: tuple[ReplicaLayout, ...]
+    # Whether replicas of one kind differ in nothing but their devices' names (always so where made from a strategy).
+    replicas_alike: bool = False
+    # What this package has already computed of the layout.
+    memo: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+
+    @cached_property
+    def representatives(self) -> tuple[ReplicaLayout, ...]:
+        """The replicas that memory has to be computed for: one of each kind where all of a kind are alike."""
+        if not self.replicas_alike:
+            return self.replicas
+        kinds: dict[tuple[bool, bool], ReplicaLayout] = {}
+        for replica in self.replicas:
+            kinds.setdefault(replica.kind, replica)
+        return tuple(kinds.values())
+
+    @cached_property
+    def prefill_replicas(self) -> tuple[ReplicaLayout, ...]:
+        """Replicas that serve prefill."""
+        return tuple(replica for replica in self.replicas if replica.prefill is not None)
+
+    @cached_property
+    def decode_replicas(self) -> tuple[ReplicaLayout, ...]:
+        """Replicas that serve decode."""
+        return tuple(replica for replica in self.replicas if replica.decode is not None)
+
+    @property
+    def is_disaggregated(self) -> bool:
+        """Whether some replica serves one phase only."""
+        return any(replica.prefill is None or replica.decode is None for replica in self.replicas)
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Every device, each once."""
+        return tuple(dict.fromkeys(device for replica in self.replicas for device in replica.devices))
+
+    def phase(self, phase: Phase) -> PhaseLayout:
+        """The named phase of the first replica that serves it.
+
+        Raises:
+            InputError: no replica serves it.
+        """
+        for replica in self.replicas:
+            found = replica.prefill if phase == "prefill" else replica.decode
+            if found is not None:
+                return found
+        raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
+
+
+@lru_cache(maxsize=1024)
+def _even_experts(experts: int, groups: int) -> tuple[frozenset[int], ...]:
+    """The experts of each group as the builder deals them out."""
+    result: list[frozenset[int]] = []
+    for runs in expert_groups(experts, groups):
+        ids: set[int] = set()
+        for run in runs:
+            ids.update((run,) if isinstance(run, int) else range(run[0], run[1] + 1))
+        result.append(frozenset(ids))
+    return tuple(result)
+
+
+def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, last: bool) -> StageLayout:
+    width = degrees.tp_expert or 1
+    experts: tuple[frozenset[int], ...] = ()
+    if setting.architecture.is_moe:
+        groups = _even_experts(setting.architecture.num_experts, degrees.ep)
+        experts = tuple(
+            groups[place // width] if place // width < len(groups) else NO_EXPERTS
+            for place in range(len(placed.devices))
+        )
+    parallel = "vocab_parallel" in setting.relaxations
+    return StageLayout(
+        index=placed.index,
+        layers=placed.layers,
+        devices=placed.devices,
+        attention_devices=placed.attention_devices,
+        ffn_devices=placed.ffn_devices,
+        experts=experts,
+        expert_ranks=tuple(place % width for place in range(len(experts))),
+        embedding_devices=placed.devices if placed.index == 0 else (),
+        head_devices=placed.devices if last else (),
+        vocab_shards=len(placed.devices) if parallel else 1,
+    )
+
+
+def _phase(
+    setting: Setting, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement] | None
+) -> PhaseLayout | None:
+    if stages is None:
+        return None
+    laid = tuple(_stage(setting, degrees, stage, last=stage is stages[-1]) for stage in stages)
+    return PhaseLayout(phase, degrees, laid)
+
+
+def make_layout(setting: Setting, strategy: Strategy, placement: Placement) -> Layout:
+    """The layout of `strategy` placed on devices; no graph is needed."""
+    return Layout(
+        setting,
+        strategy,
+        tuple(
+            ReplicaLayout(
+                replica.index,
+                _phase(setting, "prefill", strategy.prefill, replica.prefill),
+                _phase(setting, "decode", strategy.decode, replica.decode),
+            )
+            for replica in placement
+        ),
+        replicas_alike=True,
+    )
+
+
+def layout_from_view(view: PlanView) -> Layout:
+    """The layout that a plan's graph shows: stages, the devices and degrees of its operators, experts per device.
+
+    Where operators of a stage differ, which a legal plan's never do, what most of them show counts.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    setting = read_setting(view)
+    replicas = read_replicas(view, setting.architecture)
+    return Layout(setting, read_strategy(replicas), replicas)
+
+
+def layout_from_plan(plan: Plan | dict[str, Any]) -> Layout:
+    """The layout of a whole plan document.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    return layout_from_view(PlanView(plan.model_dump(mode="json") if isinstance(plan, Plan) else plan))

@@ -1,0 +1,135 @@
+"""Memory of every device in four terms (weights, KV cache, activations, communication buffers) against what is usable.
+
+Usable is the accelerator's memory times `memory_utilization`; the runtime's own context lives in the rest. It reserves
+nothing that it cannot name. Rules R9 to R11 and ME001.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..plan.performance import DeviceMemory, MemoryEstimate
+from ..plan.view import PlanView
+from .budget import DeviceTerms, Load, distinct_terms, replica_load, terms_of
+from .kv_cache import all_layers, bytes_per_token, request_bytes
+from .layout import Layout, layout_from_view
+from .setting import Setting
+from .shape import ReplicaLayout
+
+# More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.
+_MOST_REQUESTS = 1 << 20
+
+_Distinct = tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]
+
+
+def usable_bytes(layout: Layout) -> int:
+    """Bytes of one accelerator that the plan may use."""
+    return math.floor(layout.setting.hardware.memory_bytes * layout.setting.memory_utilization)
+
+
+def device_memory(layout: Layout) -> MemoryEstimate:
+    """Memory of every device of `layout` at its workload's concurrency, and the most requests that would fit."""
+    setting = layout.setting
+    concurrency = setting.workload.concurrency
+    usable = usable_bytes(layout)
+    kinds = {replica.kind: _all_terms(layout, replica) for replica in layout.representatives}
+    per_device: list[DeviceMemory] = []
+    for replica in layout.replicas:
+        load = replica_load(layout, replica, concurrency)
+        terms = kinds[replica.kind] if layout.replicas_alike else _all_terms(layout, replica)
+        sizes: dict[tuple[object, ...], DeviceMemory] = {}
+        for device, term in zip(replica.devices, terms, strict=True):
+            if term.key not in sizes:
+                sizes[term.key] = _device(setting, device, term, load, usable)
+            per_device.append(sizes[term.key].model_copy(update={"device": device}))
+    whole = request_bytes(setting, all_layers(setting), setting.request_tokens)
+    return MemoryEstimate(
+        per_device=tuple(per_device),
+        kv_cache_bytes_per_token=bytes_per_token(setting),
+        kv_cache_bytes_total=math.ceil(concurrency * whole),
+        max_concurrency=max_concurrency(layout),
+        kv_cache_bytes_per_device_replicated=_replicated_bytes(layout),
+        usable_from=(
+            f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "
+            f"{setting.hardware.memory_source}"
+        ),
+    )
+
+
+def _device(setting: Setting, device: str, term: DeviceTerms, load: Load, usable: int) -> DeviceMemory:
+    cache, activations = term.cache_bytes(load), term.activation_bytes(setting, load)
+    return DeviceMemory(
+        device=device,
+        weights_bytes=term.weights,
+        kv_cache_bytes=cache,
+        activation_bytes=activations,
+        communication_bytes=term.communication,
+        total_bytes=term.weights + cache + activations + term.communication,
+        usable_bytes=usable,
+    )
+
+
+def _all_terms(layout: Layout, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
+    return tuple(terms_of(layout.setting, replica, device) for device in replica.devices)
+
+
+def _replicated_bytes(layout: Layout) -> int:
+    """004 §4.2's bound: the most cache that a device would hold were none of it cut by tensor parallelism."""
+    setting, worst = layout.setting, 0.0
+    for replica in layout.representatives:
+        phase = replica.decode or replica.prefill
+        if phase is None:
+            continue
+        requests = replica_load(layout, replica, setting.workload.concurrency).per_group(phase)
+        for stage in phase.stages:
+            whole = request_bytes(setting, stage.layers, setting.request_tokens, 1, phase.token_parts)
+            worst = max(worst, requests * whole)
+    return math.ceil(worst)
+
+
+def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
+    """By how much the fullest device exceeds what is usable (negative: what it has to spare)."""
+    wanted = layout.setting.workload.concurrency if concurrency is None else concurrency
+    usable = usable_bytes(layout)
+    return max(
+        term.total_bytes(layout.setting, replica_load(layout, replica, wanted)) - usable
+        for replica, terms in _distinct_terms(layout)
+        for term in terms
+    )
+
+
+def fits(layout: Layout, concurrency: int | None = None) -> bool:
+    """Whether every device holds its share at `concurrency` (the workload's by default): rule ME001."""
+    return shortfall_bytes(layout, concurrency) <= 0
+
+
+def max_concurrency(layout: Layout) -> int:
+    """The most requests in flight over the whole deployment that fit into memory; 0 where not even one does."""
+    if not fits(layout, 1):
+        return 0
+    replicas = max(1, len(layout.decode_replicas))
+    low, high = 1, 2
+    while high <= _MOST_REQUESTS and fits(layout, high * replicas):
+        low, high = high, high * 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(layout, middle * replicas) else (low, middle)
+    return low * replicas
+
+
+def _distinct_terms(layout: Layout) -> _Distinct:
+    """Each representative replica with those of its devices' terms that differ; kept on the layout."""
+    found = layout.memo.get("terms")
+    if found is None:
+        found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
+        layout.memo["terms"] = found
+    return found
+
+
+def memory_of_view(view: PlanView) -> MemoryEstimate:
+    """Memory of every device of a plan as its graph shows it.
+
+    Raises:
+        InputError: what cannot be read, by name.
+    """
+    return device_memory(layout_from_view(view))

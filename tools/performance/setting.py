@@ -1,0 +1,141 @@
+"""Everything about a deployment that no strategy decides: model, hardware, load, number formats, policy.
+
+A `Setting` is made once and shared by all the layouts that are compared under it, so the sums over layers and tensors
+that every layout needs are kept on it. It knows nothing of degrees or devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
+from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
+from ..catalog.hardware import HardwareFacts
+from ..catalog.precision import weight_dtypes
+from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
+
+# Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
+# `chunked_prefill_size`) on large accelerators.
+DEFAULT_PREFILL_CHUNK_TOKENS = 8192
+# The state of a linear (recurrent) layer is kept in fp32 by the engines that serve such models.
+STATE_BYTES_PER_ELEMENT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LayerRun:
+    """`count` layers of one kind among a range of layers."""
+
+    spec: LayerSpec
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TensorBytes:
+    """Bytes of an operator's tensors by the way that tensor parallelism cuts them."""
+
+    sharded: float
+    kv_heads: float
+    replicated: float
+
+    @property
+    def total(self) -> float:
+        """Bytes of the whole operator."""
+        return self.sharded + self.kv_heads + self.replicated
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Model, hardware, load, precision and policy of a deployment (compared by identity)."""
+
+    architecture: Architecture
+    hardware: HardwareFacts
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    dtypes: WeightDTypes
+    relaxations: frozenset[str] = frozenset()
+    memory_utilization: float = 0.90
+    serving: ServingBlock | None = None
+    usd_per_gpu_hour: float | None = None
+    _runs: dict[tuple[int, int], tuple[LayerRun, ...]] = field(
+        default_factory=dict[tuple[int, int], tuple[LayerRun, ...]], repr=False
+    )
+    _tensor_bytes: dict[int, TensorBytes] = field(default_factory=dict[int, TensorBytes], repr=False)
+    # Other modules of this package keep their sums here (weights per holding, cache per range, times per operator).
+    memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
+
+    @property
+    def kv_element_bytes(self) -> float:
+        """Bytes of one cached element."""
+        return element_bytes(self.precision.kv_cache)
+
+    @property
+    def activation_bytes(self) -> float:
+        """Bytes of one activation element between operators: two at least, since the residual stream stays 16-bit."""
+        return max(2.0, element_bytes(self.precision.activations))
+
+    @property
+    def prefill_chunk_tokens(self) -> int:
+        """Tokens of one prefill pass: the plan's, else the stated default."""
+        chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
+        return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
+
+    @property
+    def request_tokens(self) -> int:
+        """Tokens of a request at its end, input and output, at most what the model can attend to (rule ME001)."""
+        return min(
+            self.workload.input_tokens + self.workload.output_tokens, self.architecture.max_position_embeddings
+        )  # fmt: skip
+
+    def weight_bytes(self, tensor_class: TensorClass) -> float:
+        """Bytes of one weight of `tensor_class`, block scales included."""
+        return weight_bytes_per_element(self.weight_dtype(tensor_class))
+
+    def weight_dtype(self, tensor_class: TensorClass) -> DType:
+        """Number format of weights of `tensor_class`."""
+        return self.dtypes.of(tensor_class)
+
+    def runs(self, first: int, last: int) -> tuple[LayerRun, ...]:
+        """How many layers of each kind lie in `first`…`last` (inclusive), in the order of first appearance."""
+        key = (first, last)
+        found = self._runs.get(key)
+        if found is None:
+            layers = self.architecture.layers[first : last + 1]
+            counts = Counter(id(layer) for layer in layers)
+            kinds = {id(layer): layer for layer in layers}
+            found = tuple(LayerRun(kinds[kind], count) for kind, count in counts.items())
+            self._runs[key] = found
+        return found
+
+    def tensor_bytes(self, tensors: tuple[WeightTensor, ...]) -> TensorBytes:
+        """Bytes of `tensors` by split, each in its own number format; kept per tuple (by identity)."""
+        found = self._tensor_bytes.get(id(tensors))
+        if found is None:
+            sums = {"sharded": 0.0, "kv_heads": 0.0, "replicated": 0.0}
+            for tensor in tensors:
+                sums[tensor.split] += tensor.elements * self.weight_bytes(tensor.tensor_class)
+            found = TensorBytes(**sums)
+            self._tensor_bytes[id(tensors)] = found
+        return found
+
+
+def make_setting(
+    architecture: Architecture,
+    hardware: HardwareFacts,
+    workload: WorkloadBlock,
+    precision: PrecisionBlock,
+    policy: PolicyBlock | None = None,
+    serving: ServingBlock | None = None,
+) -> Setting:
+    """The setting of a deployment, with the weight formats that `precision.weights` means for this model."""
+    chosen = policy or PolicyBlock()
+    return Setting(
+        architecture=architecture,
+        hardware=hardware,
+        workload=workload,
+        precision=precision,
+        dtypes=weight_dtypes(architecture, precision.weights),
+        relaxations=frozenset(chosen.relaxations),
+        memory_utilization=chosen.memory_utilization,
+        serving=serving,
+    )

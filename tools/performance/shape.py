@@ -1,0 +1,85 @@
+"""Which device runs what: the degrees and devices of a plan in the form that the arithmetic reads.
+
+Made either from a strategy and a placement (`layout.make_layout`) or from a plan's graph (`graph_reading`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..plan.document import Phase, PhaseStrategy
+
+NO_EXPERTS: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class StageLayout:
+    """One pipeline stage. Device order is rank order: tensor rank fastest, then sequence rank, then attention group.
+
+    `experts[i]` are the routed experts on `devices[i]` (under `tp_in_expert` a slice of each, `expert_ranks[i]` says
+    which). `embedding_devices` and `head_devices` are empty where the stage has neither; `vocab_shards` cuts both.
+    """
+
+    index: int
+    layers: tuple[int, int]
+    devices: tuple[str, ...]
+    attention_devices: tuple[str, ...]
+    ffn_devices: tuple[str, ...]
+    experts: tuple[frozenset[int], ...] = ()
+    expert_ranks: tuple[int, ...] = ()
+    embedding_devices: tuple[str, ...] = ()
+    head_devices: tuple[str, ...] = ()
+    vocab_shards: int = 1
+
+    @property
+    def width(self) -> int:
+        """|D|, the devices of the stage."""
+        return len(self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseLayout:
+    """One phase of one replica."""
+
+    phase: Phase
+    degrees: PhaseStrategy
+    stages: tuple[StageLayout, ...]
+
+    @property
+    def attention_groups(self) -> int:
+        """Attention-DP groups: each serves requests of its own."""
+        return self.degrees.attention_dp or 1
+
+    @property
+    def token_parts(self) -> int:
+        """Parts that the sequence is cut into inside attention: prefill SP, or the KV split of decode."""
+        return self.degrees.sp * (self.degrees.kv_sp or 1)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """All devices, stage by stage."""
+        return tuple(device for stage in self.stages for device in stage.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaLayout:
+    """One replica: the phases that it serves."""
+
+    index: int
+    prefill: PhaseLayout | None
+    decode: PhaseLayout | None
+
+    @property
+    def kind(self) -> tuple[bool, bool]:
+        """Whether it serves prefill, and decode."""
+        return self.prefill is not None, self.decode is not None
+
+    @property
+    def phases(self) -> tuple[PhaseLayout, ...]:
+        """The phases served, prefill first."""
+        return tuple(phase for phase in (self.prefill, self.decode) if phase is not None)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """Every device of the replica, each once, in order of first use."""
+        return tuple(dict.fromkeys(device for phase in self.phases for device in phase.devices))

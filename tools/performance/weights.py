@@ -1,0 +1,145 @@
+"""Weight memory of one device: the union of the tensor slices that its phases hold there.
+
+A slice of a sharded tensor is the interval [rank/degree, (rank+1)/degree) of it. A device that serves prefill and
+decode holds the union of its two intervals: nested slices (tp 8 inside tp 4, same place) cost the larger one, disjoint
+ones their sum. KV projections are cut by head and repeat beyond one head per device; replicated tensors are whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..catalog.architecture import LayerSpec
+from .setting import Setting
+from .shape import NO_EXPERTS, PhaseLayout, StageLayout
+
+# A rank and the number of parts; `None` where the device holds nothing of the operator.
+Slice = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What one device holds of one stage: layers, and its slice of each kind of operator."""
+
+    first: int
+    last: int
+    attention: Slice | None
+    ffn: Slice | None
+    experts: frozenset[int]
+    expert_slice: Slice
+    router: bool
+    embedding: Slice | None
+    head: Slice | None
+
+
+def stage_holding(phase: PhaseLayout, stage: StageLayout, device: str) -> Holding:
+    """What `device` holds of `stage`."""
+    degrees = phase.degrees
+    at = _place(stage.devices, device)
+    experts = stage.experts[at] if at is not None and at < len(stage.experts) else NO_EXPERTS
+    expert_rank = stage.expert_ranks[at] if at is not None and at < len(stage.expert_ranks) else 0
+    return Holding(
+        first=stage.layers[0],
+        last=stage.layers[1],
+        attention=_slice(stage.attention_devices, device, degrees.tp),
+        ffn=_slice(stage.ffn_devices, device, degrees.tp_ffn),
+        experts=experts,
+        expert_slice=(expert_rank, degrees.tp_expert or 1),
+        router=at is not None,
+        embedding=_slice(stage.embedding_devices, device, stage.vocab_shards),
+        head=_slice(stage.head_devices, device, stage.vocab_shards),
+    )
+
+
+def _place(devices: Sequence[str], device: str) -> int | None:
+    return devices.index(device) if device in devices else None
+
+
+def _slice(devices: Sequence[str], device: str, parts: int) -> Slice | None:
+    place = _place(devices, device)
+    return None if place is None else (place % parts, parts)
+
+
+def covered_share(slices: Iterable[Slice]) -> float:
+    """Share of a tensor that the union of `slices` covers."""
+    distinct = set(slices)
+    if len(distinct) <= 1:
+        return 1.0 / next(iter(distinct))[1] if distinct else 0.0
+    covered, end = 0.0, 0.0
+    for start, stop in sorted((rank / parts, (rank + 1) / parts) for rank, parts in distinct):
+        covered += max(0.0, stop - max(start, end))
+        end = max(end, stop)
+    return covered
+
+
+def kv_slice(part: Slice, kv_heads: int) -> Slice:
+    """The slice of the KV projections on a device: whole heads, repeated where there are more devices than heads."""
+    rank, parts = part
+    return part if parts <= kv_heads else (rank * kv_heads // parts, kv_heads)
+
+
+def weights_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
+    """Bytes of weights on a device that holds `holdings` (one per phase and stage it serves)."""
+    key = ("weights", holdings)
+    found = setting.memo.get(key)
+    if isinstance(found, float):
+        return found
+    bounds = sorted({h.first for h in holdings} | {h.last + 1 for h in holdings})
+    total = _vocabulary_bytes(setting, holdings)
+    for start, stop in pairwise(bounds):
+        active = tuple(dict.fromkeys(h for h in holdings if h.first <= start <= h.last))
+        if active:
+            total += sum(run.count * _layer_bytes(setting, run.spec, active) for run in setting.runs(start, stop - 1))
+    setting.memo[key] = total
+    return total
+
+
+def _layer_bytes(setting: Setting, spec: LayerSpec, active: tuple[Holding, ...]) -> float:
+    total = 0.0
+    attention = [h.attention for h in active if h.attention is not None]
+    if spec.attention is not None and attention:
+        parts = setting.tensor_bytes(spec.attention.tensors)
+        heads = spec.attention.kv_heads
+        total += parts.replicated + parts.sharded * covered_share(attention)
+        total += parts.kv_heads * covered_share(kv_slice(part, heads) for part in attention)
+    ffn = [h.ffn for h in active if h.ffn is not None]
+    shared = spec.moe.shared if spec.moe is not None else None
+    for dense in (spec.ffn, shared):
+        if dense is not None and ffn:
+            parts = setting.tensor_bytes(dense.tensors)
+            total += parts.replicated + (parts.sharded + parts.kv_heads) * covered_share(ffn)
+    if spec.moe is not None:
+        if any(h.router for h in active):
+            total += setting.tensor_bytes(spec.moe.router_tensors).total
+        total += setting.tensor_bytes(spec.moe.expert_tensors).total * _expert_count(active, spec.moe.experts)
+    return total
+
+
+def _expert_count(active: tuple[Holding, ...], experts: int) -> float:
+    """Experts' worth of weights on the device, slices of one expert added up."""
+    slices = {h.expert_slice for h in active if h.experts}
+    ids: set[int] = set()
+    for holding in active:
+        ids.update(holding.experts)
+    if len(slices) <= 1:
+        return sum(1 for expert in ids if expert < experts) * covered_share(slices)
+    return sum(
+        covered_share(h.expert_slice for h in active if expert in h.experts) for expert in ids if expert < experts
+    )
+
+
+def _vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
+    architecture = setting.architecture
+    embedding = [h.embedding for h in holdings if h.embedding is not None]
+    head = [h.head for h in holdings if h.head is not None]
+    table = setting.tensor_bytes(architecture.embedding_tensors).total
+    if architecture.tied_embeddings:
+        total = table * covered_share([*embedding, *head])
+    else:
+        total = table * covered_share(embedding)
+        total += setting.tensor_bytes(architecture.lm_head_tensors).total * covered_share(head)
+    if head:
+        total += setting.tensor_bytes(architecture.final_norm_tensors).total
+    return total

@@ -1,0 +1,267 @@
+"""Strategy + placement → the plan document with its full DAG, correct by construction.
+
+Covers the whole closed set: dense and MoE models, shared experts, leading dense layers, MLA, interleaved layers,
+prefill and decode with degrees of their own, replicas, disaggregated prefill and decode, and the relaxed forms. It
+does not decide anything: an illegal strategy gives a document that the rules refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..catalog.architecture import Architecture, LayerSpec
+from ..catalog.config import read_architecture
+from ..errors import InputError
+from .blocks import Block, fold_layers
+from .document import (
+    FORMAT,
+    VERSION,
+    HardwareBlock,
+    ModelBlock,
+    Phase,
+    PhaseStrategy,
+    Plan,
+    PolicyBlock,
+    PrecisionBlock,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from .graph import GraphWriter, OperatorSite, write_attention, write_ffn, write_moe, write_vocabulary
+from .placement import Placement, ReplicaPlacement, StagePlacement, place, stage_width
+
+RECURRENCE = "kv_cache:t->t+1"
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """Everything that a plan states but the graph. `placement` is chosen by `place` where it is `None`."""
+
+    model: ModelBlock
+    hardware: HardwareBlock
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    strategy: Strategy
+    policy: PolicyBlock = field(default_factory=PolicyBlock)
+    serving: ServingBlock | None = None
+    placement: Placement | None = None
+    redundant_experts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _CacheSite:
+    """An attention operator as the KV edges see it: its nodes, and the layers that it covers."""
+
+    attention: str
+    update: str
+    layers: range
+
+
+def build_plan(request: BuildRequest) -> Plan:
+    """The plan document of `request`.
+
+    Raises:
+        InputError: the config cannot be read, or the inventory is too small for the strategy.
+    """
+    architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
+    placement = request.placement or place(
+        request.strategy,
+        architecture.num_layers,
+        nodes=request.hardware.nodes,
+        gpus_per_node=request.hardware.gpus_per_node,
+    )
+    if placement is None:
+        have = request.hardware.nodes * request.hardware.gpus_per_node
+        raise InputError(f"the strategy needs {request.strategy.gpu_count} devices, the hardware has {have}")
+    graph = _Builder(request, architecture).write(placement)
+    strategy = request.strategy
+    return Plan.model_validate(
+        {
+            "format": FORMAT,
+            "version": VERSION,
+            "model": request.model,
+            "hardware": request.hardware,
+            "workload": request.workload,
+            "precision": request.precision,
+            "policy": request.policy,
+            "reasoning": _reasoning(architecture, strategy),
+            "construction": _construction(graph, strategy),
+            "strategy": strategy,
+            "serving": request.serving,
+            "nodes": graph.nodes,
+            "edges": graph.edges,
+        }
+    )
+
+
+class _Builder:
+    def __init__(self, request: BuildRequest, architecture: Architecture) -> None:
+        self.request = request
+        self.architecture = architecture
+        self.graph = GraphWriter()
+        self.vocab_parallel = "vocab_parallel" in request.policy.relaxations
+
+    def write(self, placement: Placement) -> GraphWriter:
+        root = self.graph.node("request", "RequestNode", None)
+        caches: dict[tuple[int, Phase], list[_CacheSite]] = {}
+        for replica in placement:
+            name = self.graph.node(f"r{replica.index}", "ReplicaNode", root, index=replica.index)
+            for phase, stages in _phases(replica):
+                caches[replica.index, phase] = list(self._phase(name, phase, stages))
+        for source, target in _feeds(placement):
+            self._cache_edges(caches[source, "prefill"], caches[target, "decode"])
+        return self.graph
+
+    def _phase(self, replica: str, phase: Phase, stages: Sequence[StagePlacement]) -> Iterator[_CacheSite]:
+        extra: dict[str, Any] = {"tokens_per_step": 1, "recurrence": RECURRENCE} if phase == "decode" else {}
+        node = self.graph.node(f"{replica}.{phase}", "PhaseNode", replica, phase=phase, **extra)
+        previous: str | None = None
+        for stage in stages:
+            name = self.graph.node(
+                f"{node}.s{stage.index}", "PipelineStageNode", node, index=stage.index, layers=list(stage.layers)
+            )
+            if previous is not None:
+                self.graph.pipeline(previous, name)
+            previous = name
+            yield from self._stage(name, phase, stage, last=stage is stages[-1])
+
+    def _stage(self, name: str, phase: Phase, stage: StagePlacement, *, last: bool) -> Iterator[_CacheSite]:
+        before: str | None = None
+        if stage.index == 0:
+            before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, parallel=self.vocab_parallel)
+        blocks = fold_layers(self.architecture, *stage.layers)
+        for position, block in enumerate(blocks):
+            block_id = self.graph.node(
+                f"{name}.b{position}", "LayerBlockNode", name, layers=[block.first, block.last],
+                **({"period": block.period} if block.period > 1 else {}),
+            )  # fmt: skip
+            if before is not None:
+                self.graph.data(before, block_id, "activations")
+            before = block_id
+            following = blocks[position + 1] if position + 1 < len(blocks) else None
+            yield from self._block(block_id, phase, stage, block, self._after(stage, block, following, last=last))
+        if last:
+            head = write_vocabulary(self.graph, "LMHeadNode", name, stage, parallel=self.vocab_parallel)
+            if before is not None:
+                self.graph.data(before, head, "activations")
+
+    def _after(self, stage: StagePlacement, block: Block, following: Block | None, *, last: bool) -> frozenset[str]:
+        """Devices of whatever may run after the block's last operator, inside the stage."""
+        devices: set[str] = set()
+        if block.last - block.first + 1 > block.period:
+            devices.update(_first_devices(self.architecture.layers[block.first], stage))
+        if following is not None:
+            devices.update(_first_devices(self.architecture.layers[following.first], stage))
+        elif last:
+            devices.update(stage.devices)
+        return frozenset(devices)
+
+    def _block(
+        self, block_id: str, phase: Phase, stage: StagePlacement, block: Block, after: frozenset[str]
+    ) -> Iterator[_CacheSite]:
+        steps = [
+            (offset, kind)
+            for offset in range(block.period)
+            for kind in _operators(self.architecture.layers[block.first + offset])
+        ]
+        before: str | None = None
+        for position, (offset, kind) in enumerate(steps):
+            next_devices = after
+            if position + 1 < len(steps):
+                next_devices = frozenset(_devices_of(steps[position + 1][1], stage))
+            prefix = block_id if block.period == 1 else f"{block_id}.l{offset}"
+            site = OperatorSite(
+                block_id, f"{prefix}.{kind}", phase, self._degrees(phase), stage, next_devices, offset
+            )  # fmt: skip
+            operator = self._operator(site, self.architecture.layers[block.first + offset], kind)
+            if before is not None:
+                self.graph.data(before, operator, "activations")
+            before = operator
+            if kind == "attn":
+                layers = range(block.first + offset, block.last + 1, block.period)
+                yield _CacheSite(operator, f"{operator}.kv", layers)
+
+    def _operator(self, site: OperatorSite, layer: LayerSpec, kind: str) -> str:
+        if kind == "attn" and layer.attention is not None:
+            return write_attention(self.graph, site, layer.attention.kind)
+        if kind == "moe" and layer.moe is not None:
+            return write_moe(self.graph, site, layer.moe, self.request.redundant_experts)
+        return write_ffn(self.graph, site)
+
+    def _degrees(self, phase: Phase) -> PhaseStrategy:
+        return self.request.strategy.prefill if phase == "prefill" else self.request.strategy.decode
+
+    def _cache_edges(self, sources: Sequence[_CacheSite], targets: Sequence[_CacheSite]) -> None:
+        for target in targets:
+            wanted = set(target.layers)
+            for source in sources:
+                if not wanted.isdisjoint(source.layers):
+                    self.graph.data(source.update, target.attention, "kv_cache")
+
+
+def _phases(replica: ReplicaPlacement) -> Iterator[tuple[Phase, tuple[StagePlacement, ...]]]:
+    if replica.prefill is not None:
+        yield "prefill", replica.prefill
+    if replica.decode is not None:
+        yield "decode", replica.decode
+
+
+def _feeds(placement: Placement) -> Iterator[tuple[int, int]]:
+    """Which replica's prefill may feed which replica's decode: its own, or any prefill-only one (R14)."""
+    prefill_only = [replica.index for replica in placement if replica.decode is None]
+    for replica in placement:
+        if replica.decode is None:
+            continue
+        if replica.prefill is not None:
+            yield replica.index, replica.index
+        else:
+            yield from ((source, replica.index) for source in prefill_only)
+
+
+def _operators(layer: LayerSpec) -> list[str]:
+    kinds = (("attn", layer.attention), ("ffn", layer.ffn), ("moe", layer.moe))
+    return [kind for kind, spec in kinds if spec is not None]
+
+
+def _devices_of(kind: str, stage: StagePlacement) -> tuple[str, ...]:
+    return {"attn": stage.attention_devices, "ffn": stage.ffn_devices, "moe": stage.devices}[kind]
+
+
+def _first_devices(layer: LayerSpec, stage: StagePlacement) -> tuple[str, ...]:
+    return _devices_of(_operators(layer)[0], stage)
+
+
+def _construction(graph: GraphWriter, strategy: Strategy) -> list[str]:
+    types = {node["type"] for node in graph.nodes}
+    parents_of_shards = [node["parent"] for node in graph.nodes if node["type"] == "ShardNode"]
+    used = {
+        "dp_fan_out": strategy.dp > 1,
+        "pp_chain": any(edge["type"] == "pipeline" for edge in graph.edges),
+        "operator_parallelism": len(parents_of_shards) > len(set(parents_of_shards)),
+        "expert_subgraphs": "MoENode" in types,
+    }
+    return [step for step, is_used in used.items() if is_used]
+
+
+def _degrees_text(phase: PhaseStrategy) -> str:
+    values = phase.model_dump(exclude={"stage_layers", "replicas", "sp_kind"})
+    return ", ".join(f"{name} {value}" for name, value in values.items() if isinstance(value, int) and value > 1)
+
+
+def _reasoning(architecture: Architecture, strategy: Strategy) -> list[dict[str, str]]:
+    kinds = sorted({layer.attention.kind for layer in architecture.layers if layer.attention is not None})
+    ffn = f"{architecture.num_experts} experts in the MoE layers" if architecture.is_moe else "dense FFN"
+    phases = (("prefill", strategy.prefill), ("decode", strategy.decode))
+    structural = "; ".join(f"{name}: pp {p.pp}, ep {p.ep} on {stage_width(p)} devices a stage" for name, p in phases)
+    operator = "; ".join(f"{name}: {_degrees_text(p) or 'one device per operator'}" for name, p in phases)
+    return [
+        {
+            "step": "model_structure",
+            "decision": f"{architecture.num_layers} layers, {' and '.join(kinds)} attention, {ffn}",
+        },
+        {"step": "structural_parallelism", "decision": structural},
+        {"step": "operator_parallelism", "decision": operator},
+        {"step": "data_parallelism", "decision": f"{strategy.dp} replica(s), {strategy.gpu_count} GPUs in all"},
+    ]

@@ -1,0 +1,159 @@
+"""The canonical form of a plan and its content hash: what it means, not how it is written.
+
+The hash does not see the order of nodes and edges, the spelling of ids, `reasoning`, `construction` or `performance`.
+Nodes are told apart by colour refinement (Weisfeiler-Leman): a node's colour is first what it says of itself, then
+again and again what its parent, children and neighbours are, until no colour class splits any more. Two plans with
+the same refined colours are the same plan for every purpose of ours: siblings that refinement cannot tell apart are
+interchangeable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .compact import expand
+from .document import Plan
+from .view import PlanView, as_list, as_mapping
+
+_HEADER = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy")
+_MAX_ROUNDS = 64
+# What an absent field means: stating a default changes nothing.
+_DEFAULTS: dict[str, Any] = {"period": 1, "offset": 0, "rank": {}}
+_HEADER_DEFAULTS: dict[str, dict[str, Any]] = {
+    "policy": {"relaxations": [], "memory_utilization": 0.9},
+    "workload": {"concurrency": 1, "objective": "latency", "ttft_statistic": "mean", "tpot_statistic": "mean"},
+}
+_PHASE_DEFAULTS: dict[str, Any] = {"pp": 1, "sp": 1, "ep": 1, "tp": 1, "tp_ffn": 1}
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _plain_number(value: Any) -> Any:
+    """1.0 and 1 are the same number; absent and null are the same."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_plain_number(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {key: _plain_number(item) for key, item in value.items() if item is not None}  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
+    header: dict[str, Any] = {}
+    for key in _HEADER:
+        value = _plain_number(raw.get(key))
+        if isinstance(value, dict):
+            block: dict[str, Any] = {**_HEADER_DEFAULTS.get(key, {}), **value}
+            if key == "policy" and isinstance(block.get("relaxations"), list):
+                block["relaxations"] = sorted(block["relaxations"], key=str)
+            if key == "strategy":
+                for phase in ("prefill", "decode"):
+                    if isinstance(block.get(phase), dict):
+                        block[phase] = {**_PHASE_DEFAULTS, **block[phase]}
+            header[key] = block
+        elif value is not None or key != "serving":
+            header[key] = value
+    if header.get("serving") == {}:
+        del header["serving"]
+    if "policy" not in raw:
+        header["policy"] = _HEADER_DEFAULTS["policy"]
+    return header
+
+
+def _own_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
+    own: dict[str, Any] = {}
+    for key, value in node.items():
+        if key in ("id", "parent") or value is None or _DEFAULTS.get(key, ...) == value:
+            continue
+        own[key] = value
+    if experts is not None:
+        own["experts"] = sorted(experts)
+    if isinstance(own.get("devices"), list | tuple):
+        own["devices"] = sorted(own["devices"], key=str)
+    return _text(_plain_number(own))
+
+
+def _graph(view: PlanView) -> list[str]:
+    """The refined colours of nodes and of edges, sorted: equal for equal graphs."""
+    count = len(view.nodes)
+    place = {id(node): index for index, node in enumerate(view.nodes)}
+    colours = [_digest(_own_text(node.raw, node.experts if "experts" in node.raw else None)) for node in view.nodes]
+    for index, node in enumerate(view.nodes):
+        if node.parent is None and node.parent_id is not None:
+            colours[index] = _digest(f"orphan {colours[index].hex()}")
+    parents = [place[id(node.parent)] if node.parent is not None else -1 for node in view.nodes]
+    links: list[list[tuple[bytes, int]]] = [[] for _ in range(count)]
+    dangling: list[str] = []
+    edge_labels: list[tuple[int, int, bytes]] = []
+    for edge in view.edges:
+        own = {key: value for key, value in edge.raw.items() if key not in ("source", "target") and value is not None}
+        label = _digest(_text(_plain_number(own)))
+        if edge.source is None or edge.target is None:
+            dangling.append(f"dangling {label.hex()}")
+            continue
+        source, target = place[id(edge.source)], place[id(edge.target)]
+        edge_labels.append((source, target, label))
+        links[source].append((b">" + label, target))
+        links[target].append((b"<" + label, source))
+    for index, parent in enumerate(parents):
+        if parent >= 0:
+            links[parent].append((b"child", index))
+            links[index].append((b"parent", parent))
+    colours = _refine(colours, links)
+    edges = [f"{colours[s].hex()} {label.hex()} {colours[t].hex()}" for s, t, label in edge_labels]
+    return sorted(colour.hex() for colour in colours) + sorted(edges) + sorted(dangling)
+
+
+def _refine(colours: list[bytes], links: list[list[tuple[bytes, int]]]) -> list[bytes]:
+    classes = len(set(colours))
+    for _ in range(_MAX_ROUNDS):
+        refined = [
+            hashlib.blake2b(
+                colours[index] + b"".join(sorted(label + colours[other] for label, other in around)), digest_size=16
+            ).digest()
+            for index, around in enumerate(links)
+        ]
+        now = len(set(refined))
+        colours = refined
+        if now == classes:
+            return colours
+        classes = now
+    return colours
+
+
+def canonical_text(document: Mapping[str, Any]) -> str:
+    """The canonical form of `document` as text: equal for plans of equal meaning."""
+    raw, _ = expand(document)
+    view = PlanView(raw)
+    unread = [_text(_plain_number(item)) for item in _unread(view)]
+    return _text([_header(view.raw), _graph(view), sorted(unread)])
+
+
+def _unread(view: PlanView) -> Iterable[Any]:
+    """What of `nodes` and `edges` the view could not take up: it counts too, as its sorted JSON."""
+    taken = {node.position for node in view.nodes}
+    yield from (item for at, item in enumerate(as_list(view.raw.get("nodes"))) if at not in taken)
+    seen = {edge.position for edge in view.edges}
+    yield from (item for at, item in enumerate(as_list(view.raw.get("edges"))) if at not in seen)
+
+
+def content_hash(document: Mapping[str, Any] | Plan | object) -> str:
+    """SHA-256 (hex) of the canonical form; of the sorted JSON where `document` is no object that can be read."""
+    if isinstance(document, Plan):
+        document = document.model_dump(mode="json")
+    if isinstance(document, Mapping):
+        try:
+            return hashlib.sha256(canonical_text(as_mapping(dict(document))).encode()).hexdigest()  # pyright: ignore[reportUnknownArgumentType]
+        except RecursionError:
+            return hashlib.sha256(b"nested too deeply").hexdigest()
+    return hashlib.sha256(_text(document).encode()).hexdigest()

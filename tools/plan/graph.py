@@ -1,0 +1,240 @@
+"""The nodes and edges inside one operator: attention, FFN, MoE, embedding and LM head.
+
+Written as plain JSON objects into a `GraphWriter`; the builder turns the whole into a typed `Plan`. Correct by
+construction: every collective that an operator needs, and the closing one that the next operator calls for (DE004),
+is written here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..catalog.architecture import MoESpec
+from .document import Phase, PhaseStrategy
+from .placement import StagePlacement, ffn_groups
+
+
+@dataclass(slots=True)
+class GraphWriter:
+    """Collects nodes and edges in the order in which they are written."""
+
+    nodes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    edges: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def node(self, node_id: str, node_type: str, parent: str | None, **fields: Any) -> str:
+        """Write one node; returns its id."""
+        self.nodes.append({"id": node_id, "type": node_type, "parent": parent, **fields})
+        return node_id
+
+    def data(self, source: str, target: str, carries: str | None = None) -> None:
+        """Write a data edge."""
+        self._edge(source, target, "data", carries)
+
+    def sync(self, source: str, target: str, carries: str | None = None) -> None:
+        """Write a synchronization edge."""
+        self._edge(source, target, "synchronization", carries)
+
+    def pipeline(self, source: str, target: str) -> None:
+        """Write a pipeline edge between two stages."""
+        self._edge(source, target, "pipeline", "activations")
+
+    def _edge(self, source: str, target: str, edge_type: str, carries: str | None) -> None:
+        edge = {"source": source, "target": target, "type": edge_type}
+        self.edges.append(edge if carries is None else {**edge, "carries": carries})
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSite:
+    """Where an operator is written: its parent, phase, degrees and stage, and the devices of what may run next."""
+
+    parent: str
+    node_id: str
+    phase: Phase
+    degrees: PhaseStrategy
+    stage: StagePlacement
+    next_devices: frozenset[str]
+    offset: int
+
+    def union(self, devices: Sequence[str]) -> tuple[str, ...]:
+        """`devices`, and after them those of the next operator that are not among them, in the stage's order."""
+        wanted = self.next_devices.union(devices)
+        return tuple(device for device in self.stage.devices if device in wanted)
+
+
+def _shards(graph: GraphWriter, parent: str, ranks: Sequence[dict[str, int]], devices: Sequence[str]) -> list[str]:
+    ids: list[str] = []
+    for rank, device in zip(ranks, devices, strict=True):
+        name = ".".join(f"{dimension}{place}" for dimension, place in rank.items()) or "shard"
+        ids.append(graph.node(f"{parent}.{name}", "ShardNode", parent, rank=rank, devices=[device]))
+    return ids
+
+
+def _ranks(**sizes: int) -> list[dict[str, int]]:
+    """All ranks over the dimensions larger than 1, the last one fastest."""
+    ranks: list[dict[str, int]] = [{}]
+    for dimension, size in sizes.items():
+        if size > 1:
+            ranks = [{**rank, dimension: place} for rank in ranks for place in range(size)]
+    return ranks
+
+
+def _collective(
+    graph: GraphWriter, parent: str, name: str, node_type: str, devices: Sequence[str], **extra: Any
+) -> str:
+    return graph.node(f"{parent}.{name}", node_type, parent, **extra, devices=list(devices))
+
+
+def write_attention(graph: GraphWriter, site: OperatorSite, kind: str) -> str:
+    """One attention operator: shards, the cache write, and the collectives of TP, SP and the way on."""
+    degrees, devices = site.degrees, site.stage.attention_devices
+    operator = graph.node(
+        site.node_id, "AttentionNode", site.parent, **({"offset": site.offset} if site.offset else {}), kind=kind
+    )
+    kv_sp = degrees.kv_sp or 1
+    ranks = _ranks(dp=degrees.attention_dp or 1, kv_sp=kv_sp, sp=degrees.sp, tp=degrees.tp)
+    shards = _shards(graph, operator, ranks, devices)
+    if degrees.sp > 1:
+        gather = (
+            _collective(graph, operator, "a2ain", "AllToAllNode", devices, role="sequence_in")
+            if degrees.sp_kind == "ulysses"
+            else _collective(graph, operator, "kvag", "AllGatherNode", devices)
+        )
+        for shard in shards:
+            graph.sync(gather, shard, "kv_cache")
+    update = graph.node(f"{operator}.kv", "KVCacheUpdateNode", operator, devices=list(devices))
+    for shard in shards:
+        graph.data(shard, update, "kv_cache")
+    _close_attention(graph, site, operator, shards)
+    return operator
+
+
+def _close_attention(graph: GraphWriter, site: OperatorSite, operator: str, shards: Sequence[str]) -> None:
+    degrees, devices = site.degrees, site.stage.attention_devices
+    wider = site.union(devices)
+    reduces = degrees.tp > 1 or (degrees.kv_sp or 1) > 1
+    ends: Sequence[str] = shards
+    if reduces:
+        reduce = _collective(
+            graph, operator, "ar", "AllReduceNode", devices if degrees.sp > 1 else wider
+        )  # fmt: skip
+        for shard in shards:
+            graph.sync(shard, reduce)
+        ends = (reduce,)
+    if degrees.sp > 1:
+        out = (
+            _collective(graph, operator, "a2aout", "AllToAllNode", wider, role="sequence_out")
+            if degrees.sp_kind == "ulysses"
+            else _collective(graph, operator, "ag", "AllGatherNode", wider)
+        )
+    elif not reduces and len(wider) > len(devices):
+        out = _collective(graph, operator, "ag", "AllGatherNode", wider)
+    else:
+        return
+    for end in ends:
+        graph.sync(end, out)
+
+
+def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
+    """One dense FFN operator, or (with a MoE node for parent) a shared expert."""
+    degrees, devices = site.degrees, site.stage.ffn_devices
+    operator = graph.node(
+        site.node_id, "FFNNode", site.parent, **({"offset": site.offset} if site.offset else {})
+    )  # fmt: skip
+    groups = ffn_groups(degrees)
+    shards = _shards(graph, operator, _ranks(dp=groups, tp=degrees.tp_ffn), devices)
+    wider = site.union(devices)
+    if (degrees.attention_dp or 1) > 1 and groups == 1 and degrees.tp_ffn > 1:
+        # TP over all the attention groups: their tokens are gathered before and scattered back after.
+        gather = _collective(graph, operator, "ag", "AllGatherNode", devices)
+        for shard in shards:
+            graph.sync(gather, shard, "tokens")
+        close = _collective(graph, operator, "rs", "ReduceScatterNode", wider)
+    elif degrees.tp_ffn > 1:
+        close = _collective(graph, operator, "ar", "AllReduceNode", wider)
+    elif len(wider) > len(devices):
+        close = _collective(graph, operator, "ag", "AllGatherNode", wider)
+    else:
+        return operator
+    for shard in shards:
+        graph.sync(shard, close)
+    return operator
+
+
+def expert_groups(experts: int, groups: int, redundant: int = 0) -> list[list[list[int] | int]]:
+    """Experts of each group as ids and inclusive ranges: contiguous, the first groups one larger where uneven.
+
+    With `redundant` copies the slots 0…experts+redundant-1 are dealt out in order, slot s holding expert s mod experts.
+    """
+    slots = experts + redundant
+    base, extra = divmod(slots, groups)
+    result: list[list[list[int] | int]] = []
+    start = 0
+    for group in range(groups):
+        size = base + (1 if group < extra else 0)
+        ids = sorted({slot % experts for slot in range(start, start + size)})
+        start += size
+        runs: list[list[int] | int] = []
+        for expert in ids:
+            last = runs[-1] if runs else None
+            if isinstance(last, list) and last[1] == expert - 1:
+                last[1] = expert
+            elif isinstance(last, int) and last == expert - 1:
+                runs[-1] = [last, expert]
+            else:
+                runs.append(expert)
+        result.append(runs)
+    return result
+
+
+def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_experts: int = 0) -> str:
+    """One MoE operator: router, dispatch, one expert group a device, combine, and the shared expert beside."""
+    degrees, devices = site.degrees, list(site.stage.devices)
+    operator = graph.node(
+        site.node_id, "MoENode", site.parent, **({"offset": site.offset} if site.offset else {})
+    )  # fmt: skip
+    router = graph.node(f"{operator}.router", "RouterNode", operator, devices=devices)
+    width = degrees.tp_expert or 1
+    experts: list[str] = []
+    for group, ids in enumerate(expert_groups(moe.experts, degrees.ep, redundant_experts)):
+        own = devices[group * width : (group + 1) * width]
+        expert = graph.node(f"{operator}.e{group}", "ExpertNode", operator, experts=ids, devices=own)
+        experts.append(expert)
+        if width > 1:
+            reduce_id = f"{expert}.ar"
+            for shard in _shards(graph, expert, _ranks(tp=width), own):
+                graph.sync(shard, reduce_id)
+            graph.node(reduce_id, "AllReduceNode", expert, devices=own)
+    if degrees.ep > 1:
+        dispatch = _collective(graph, operator, "dispatch", "AllToAllNode", devices, role="dispatch")
+        combine = _collective(graph, operator, "combine", "AllToAllNode", devices, role="combine")
+        graph.data(router, dispatch, "routing")
+        for expert in experts:
+            graph.sync(dispatch, expert, "tokens")
+            graph.sync(expert, combine, "tokens")
+    else:
+        graph.data(router, experts[0], "routing")
+    if moe.shared is not None:
+        # The shared expert's output is added to the routed one's on every device of the stage.
+        shared = OperatorSite(
+            operator, f"{operator}.shared", site.phase, degrees, site.stage, frozenset(devices), 0
+        )  # fmt: skip
+        write_ffn(graph, shared)
+    return operator
+
+
+def write_vocabulary(graph: GraphWriter, node_type: str, parent: str, stage: StagePlacement, *, parallel: bool) -> str:
+    """The embedding or the LM head: whole on every device of the stage, or (relaxed) split by vocabulary."""
+    name = "emb" if node_type == "EmbeddingNode" else "head"
+    operator = graph.node(f"{parent}.{name}", node_type, parent, devices=list(stage.devices))
+    if parallel and len(stage.devices) > 1:
+        shards = _shards(graph, operator, _ranks(tp=len(stage.devices)), stage.devices)
+        close = (
+            _collective(graph, operator, "ar", "AllReduceNode", stage.devices)
+            if name == "emb"
+            else _collective(graph, operator, "ag", "AllGatherNode", stage.devices)
+        )
+        for shard in shards:
+            graph.sync(shard, close)
+    return operator

@@ -1,0 +1,120 @@
+"""Reads a plan document from wherever it comes: a file, a text, an object, a `Plan`.
+
+The input is hostile: bounded in size and depth, strict JSON (no NaN, no key twice), nothing evaluated. A file that
+cannot be opened is an `InputError`; anything that can is read as far as it goes, with its faults (rule ST001) listed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from ..errors import InputError
+from .compact import SchemaFault, expand
+from .document import Plan
+from .schema import explain_refusal, shown
+from .view import PlanView
+
+MAX_DOCUMENT_BYTES = 128 * 2**20
+
+
+@dataclass(frozen=True)
+class ReadDocument:
+    """A document as read: prose stripped, compact form expanded.
+
+    `raw` is the JSON object (`None` where the text holds none), `plan` the typed plan where the document is one.
+    """
+
+    raw: dict[str, Any] | None
+    plan: Plan | None
+    faults: tuple[SchemaFault, ...] = field(default=())
+
+    @cached_property
+    def view(self) -> PlanView:
+        """The indexed view of what was read."""
+        return PlanView(self.raw if self.raw is not None else {})
+
+
+def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument:
+    """Read `source`: a document, a JSON text (it starts with `{` or `[`), or the path of a file.
+
+    Raises:
+        InputError: the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
+    """
+    if isinstance(source, Plan):
+        return ReadDocument(source.model_dump(mode="json"), source)
+    if isinstance(source, Mapping):
+        return _read_object(source, ())
+    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+        return read_text(source)
+    return read_text(read_file(Path(source)))
+
+
+def read_file(path: Path) -> str:
+    """The text of `path`.
+
+    Raises:
+        InputError: it cannot be opened, is too large, or is not UTF-8.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_DOCUMENT_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{shown(str(path))}: {reason}") from None
+    if len(data) > MAX_DOCUMENT_BYTES:
+        raise InputError(f"{path}: larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+
+
+def read_text(text: str) -> ReadDocument:
+    """Read a JSON text; never raises."""
+    faults: list[SchemaFault] = []
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen and len(faults) < 100:
+                    faults.append(SchemaFault("", f"key {shown(key)} stands twice in one object", key))
+                seen.add(key)
+        return members
+
+    def no_constant(name: str) -> float:
+        faults.append(SchemaFault("", f"{name} is not JSON", name))
+        return 0.0
+
+    try:
+        document = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
+    except RecursionError:
+        return ReadDocument(None, None, (SchemaFault("", "nested too deeply to be a plan"),))
+    except ValueError as error:
+        return ReadDocument(None, None, (SchemaFault("", f"not JSON: {error}"),))
+    if not isinstance(document, dict):
+        return ReadDocument(None, None, (SchemaFault("", "not a JSON object", type(document).__name__, "object"),))
+    return _read_object(cast("dict[str, Any]", document), tuple(faults))
+
+
+def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -> ReadDocument:
+    raw, unexpanded = expand(document)
+    faults = (*faults, *unexpanded)
+    try:
+        plan = Plan.model_validate(raw)
+    except ValidationError as refusal:
+        try:
+            return ReadDocument(raw, None, (*faults, *explain_refusal(raw, refusal)))
+        except RecursionError:
+            return ReadDocument(raw, None, (*faults, SchemaFault("", "nested too deeply to be a plan")))
+    except RecursionError:
+        return ReadDocument(raw, None, (*faults, SchemaFault("", "nested too deeply to be a plan")))
+    return ReadDocument(raw, None if faults else plan, faults)

@@ -1,0 +1,154 @@
+"""The JSON Schema of the plan document: generated from the pydantic models, and used to explain a refusal.
+
+Whether a document is a plan is decided by pydantic (fast); `jsonschema` only explains a refusal, on the failing
+element alone, with its JSON Pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from .compact import SchemaFault
+from .document import Plan
+from .view import as_list, as_mapping
+
+SCHEMA_URI = "https://json-schema.org/draft/2020-12/schema"
+MAX_FAULTS = 100
+_SHOWN_CHARS = 200
+
+
+@lru_cache(maxsize=1)
+def plan_schema() -> dict[str, Any]:
+    """JSON Schema (draft 2020-12) of a plan in the full form."""
+    schema = Plan.model_json_schema()
+    return {"$schema": SCHEMA_URI, "title": "shardwright plan", **{k: v for k, v in schema.items() if k != "title"}}
+
+
+@lru_cache(maxsize=1)
+def compact_schema() -> dict[str, Any]:
+    """The same for what a proposer may write: nodes and edges with `repeat`, replicas with `like`."""
+    import copy
+
+    schema = copy.deepcopy(plan_schema())
+    schema["title"] = "shardwright plan, compact form allowed"
+    definitions: dict[str, Any] = schema["$defs"]
+    template = {"type": "string", "pattern": r"\{i(\*[0-9]+)?([+-][0-9]+)?\}"}
+    repeat = {"type": "integer", "minimum": 1, "description": "stands for this many, {i} being 0 to repeat-1"}
+    for name, definition in definitions.items():
+        properties: dict[str, Any] = definition.get("properties", {})
+        if name == "Rank":
+            definition["properties"] = {key: {"anyOf": [value, template]} for key, value in properties.items()}
+        if not (name.endswith("Node") or name == "Edge"):
+            continue
+        properties["repeat"] = repeat
+        for field in ("index", "devices", "experts"):
+            if field in properties:
+                properties[field] = {"anyOf": [properties[field], template, {"type": "array"}]}
+        if name == "ReplicaNode":
+            properties["like"] = {"type": "string", "description": "id of the replica that this one copies"}
+            properties["device_offset"] = {"type": "integer", "description": "added to node * gpus_per_node + gpu"}
+    return schema
+
+
+def pointer(parts: Iterable[str | int]) -> str:
+    """JSON Pointer (RFC 6901) of `parts`."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def explain_refusal(document: Mapping[str, Any], refusal: ValidationError) -> tuple[SchemaFault, ...]:
+    """Why pydantic refused `document`, element by element; at most `MAX_FAULTS` faults."""
+    header_refused = False
+    elements: dict[tuple[str, int], list[Any]] = {}
+    for error in refusal.errors(include_url=False, include_context=False, include_input=False):
+        location = error["loc"]
+        if len(location) >= 2 and location[0] in ("nodes", "edges") and isinstance(location[1], int):
+            elements.setdefault((str(location[0]), location[1]), []).append(error)
+        else:
+            header_refused = True
+    faults: list[SchemaFault] = []
+    if header_refused:
+        faults.extend(_explain_header(document, refusal))
+    for (collection, position), errors in elements.items():
+        if len(faults) >= MAX_FAULTS:
+            break
+        faults.extend(_explain_element(document[collection][position], f"/{collection}/{position}", errors))
+    return tuple(faults[:MAX_FAULTS])
+
+
+def _explain_header(document: Mapping[str, Any], refusal: ValidationError) -> list[SchemaFault]:
+    # Nodes and edges are explained one by one: here they stand empty, so that the pass stays small.
+    slim = {key: [] if key in ("nodes", "edges") and as_list(value) else value for key, value in document.items()}
+    faults = _explain(slim, plan_schema(), "")
+    if faults:
+        return faults
+    return [
+        SchemaFault(pointer(error["loc"]), str(error["msg"]))
+        for error in refusal.errors(include_url=False, include_context=False, include_input=False)
+        if error["loc"][:1] not in (("nodes",), ("edges",)) or len(error["loc"]) == 1
+    ]
+
+
+def _explain_element(element: Any, path: str, errors: list[Any]) -> list[SchemaFault]:
+    definitions: dict[str, Any] = plan_schema()["$defs"]
+    name = "Edge"
+    if path.startswith("/nodes") and isinstance(element, dict):
+        written = as_mapping(cast("object", element)).get("type")
+        legal = sorted(key for key in definitions if key.endswith("Node"))
+        if written is None:
+            return [SchemaFault(path, "'type' is a required property", None, legal)]
+        if written not in legal:
+            return [SchemaFault(f"{path}/type", f"{shown(written)} is not a node type", written, legal)]
+        name = str(written)
+    faults = _explain(element, {"$defs": definitions, "$ref": f"#/$defs/{name}"}, path)
+    # The two may differ on a corner (8.0 for an integer): pydantic decides, so its word stands.
+    return faults or [SchemaFault(path + pointer(error["loc"][3:]), str(error["msg"])) for error in errors]
+
+
+def _explain(instance: Any, schema: Mapping[str, Any], path: str) -> list[SchemaFault]:
+    from jsonschema import Draft202012Validator
+
+    faults: list[SchemaFault] = []
+    # The stubs of jsonschema leave its errors half typed; `_fault` is the one reader of them.
+    validator: Any = Draft202012Validator(schema)
+    for error in validator.iter_errors(_as_json(instance)):
+        faults.append(_fault(error, path))
+        if len(faults) >= MAX_FAULTS:
+            break
+    return faults
+
+
+def _as_json(value: Any) -> Any:
+    """Tuples as lists: jsonschema knows no tuple."""
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {str(key): _as_json(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value
+
+
+def _fault(error: Any, path: str) -> SchemaFault:
+    from jsonschema import exceptions
+
+    best: Any = exceptions.best_match  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    while error.context:
+        error = best(error.context)
+    where: list[str | int] = [*error.absolute_path]
+    expected: Any = {"enum": error.validator_value, "const": error.validator_value}.get(str(error.validator))
+    if error.validator in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"):
+        expected = {str(error.validator): error.validator_value}
+    return SchemaFault(path + pointer(where), shortened(error.message), error.instance, expected)
+
+
+def shortened(text: str) -> str:
+    """`text` on one line, cut at a readable length."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN_CHARS else f"{line[: _SHOWN_CHARS - 1]}…"
+
+
+def shown(value: object) -> str:
+    """`value` as it may stand in a message."""
+    return shortened(repr(value))

@@ -1,0 +1,179 @@
+"""PP005: the stages and blocks fit the layers that the model has.
+
+Reports a phase with no stage or with more stages than layers, a stage that holds nothing, a block that is no whole
+number of its periods, and operators that a layer does not have in the model. Where a whole run of layers has a dense
+FFN for its experts or the reverse, EP001 says so; a run that lumps dense and MoE layers together is named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ...catalog.architecture import LayerSpec
+from ...plan.view import NodeView, PhaseView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import MAX_LAYERS, clipped, label
+
+# Words that people use for the kinds of attention that the model is read into.
+_KINDS = {
+    "global": "full", "causal": "full", "dense": "full",
+    "swa": "sliding", "local": "sliding", "window": "sliding", "sliding_window": "sliding", "hybrid_sliding": "sliding",
+    "mamba": "linear", "mamba2": "linear", "recurrent": "linear", "lightning": "linear", "gated_deltanet": "linear",
+    "compressed_sparse": "compressed", "heavily_compressed": "compressed",
+    "dsa": "mla",
+}  # fmt: skip
+# How heads share K and V; says nothing of which layers attend to what.
+_HEAD_SHARING = frozenset({"mha", "mqa", "gqa"})
+_SHARING_KINDS = frozenset({"full", "sliding", "chunked"})
+
+
+def _kind_fits(written: str | None, actual: str) -> bool:
+    if written is None:
+        return True
+    word = written.strip().lower().replace("-", "_").removesuffix("_attention")
+    if word in _HEAD_SHARING:
+        return actual in _SHARING_KINDS
+    return _KINDS.get(word, word) == actual
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """What the children of a block say of one layer of its period."""
+
+    attention: Sequence[NodeView]
+    ffn: Sequence[NodeView]
+    moe: Sequence[NodeView]
+
+
+def _slots(block: NodeView) -> dict[int, _Slot]:
+    found: dict[int, _Slot] = {}
+    for node in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):
+        slot = found.setdefault(node.offset, _Slot([], [], []))
+        group = {"AttentionNode": slot.attention, "FFNNode": slot.ffn}.get(node.type, slot.moe)
+        assert isinstance(group, list)
+        group.append(node)
+    return found
+
+
+def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> tuple[str, NodeView | None] | None:
+    """What of `slot` is not so in `layer`, and the node that says it; `like`: the slot covers layers of one kind."""
+    for name, nodes in (("attention", slot.attention), ("FFN", slot.ffn), ("MoE", slot.moe)):
+        if len(nodes) > 1:
+            return f"has two {name} operators", nodes[1]
+    attention = layer.attention
+    if attention is None and slot.attention:
+        return "has an attention operator, the model has none there", slot.attention[0]
+    if attention is not None and not slot.attention:
+        return f"has no attention operator, the model has {attention.kind} attention there", None
+    if attention is not None and not _kind_fits(slot.attention[0].kind, attention.kind):
+        wrong = slot.attention[0]
+        return f"has attention of kind {wrong.kind!r:.80}, the model has {attention.kind!r} there", wrong
+    if layer.ffn is not None and not slot.ffn and not slot.moe:
+        return "has no FFN operator, the model has a dense FFN there", None
+    if layer.ffn is not None and slot.moe and not slot.ffn and not like:
+        return "has a MoE operator, the model has a dense FFN there", slot.moe[0]
+    if layer.ffn is None and slot.ffn and (layer.moe is None or slot.moe):
+        return "has a dense FFN, the model has none there", slot.ffn[0]
+    if layer.moe is not None and slot.ffn and not slot.moe and not like:
+        return "has a dense FFN, the model has a MoE operator there", slot.ffn[0]
+    return None
+
+
+def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Finding]:
+    slots = _slots(block)
+    for offset, slot in slots.items():
+        if offset >= block.period:
+            node = (*slot.attention, *slot.ffn, *slot.moe)[0]
+            yield Finding(
+                f"{label(node)} stands at offset {offset} of a period of {block.period}",
+                where=node, nodes=(block,), value=offset, expected=f"0 to {block.period - 1}",
+            )  # fmt: skip
+    start = block.layers[0] if block.layers is not None else 0
+    specs: dict[int, list[tuple[int, LayerSpec]]] = {}
+    for layer in layers:
+        spec = view.layer_spec(layer)
+        if spec is not None:
+            specs.setdefault((layer - start) % block.period, []).append((layer, spec))
+    for offset, covered in specs.items():
+        slot = slots.get(offset, _Slot((), (), ()))
+        like = len({spec.moe is not None for _, spec in covered}) == 1
+        for layer, spec in covered:
+            fault = _fault(slot, spec, like=like)
+            if fault is not None:
+                node = fault[1]
+                yield Finding(f"layer {layer} in {label(block)} {fault[0]}", where=node or block, nodes=(block,))
+                break
+
+
+def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    # Each layer is compared once: a block over layers that another one holds already is PP004's.
+    seen = bytearray(view.architecture.num_layers if view.architecture is not None else MAX_LAYERS)
+    for stage in phase.stages:
+        for block in stage.blocks:
+            if block.layers is None:
+                continue
+            held = block.layers[1] - block.layers[0] + 1
+            if held > 0 and held % block.period:
+                yield Finding(
+                    f"block {label(block)} holds {held} layers, no whole number of its periods of {block.period}",
+                    where=block, value=held, expected=f"a multiple of {block.period}",
+                )  # fmt: skip
+                continue
+            layers = clipped(block.layers, len(seen))
+            if not layers or seen[layers[0]] or seen[layers[-1]]:
+                continue
+            seen[layers.start : layers.stop] = b"\x01" * len(layers)
+            yield from _block_faults(view, block, layers)
+
+
+def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    total = view.architecture.num_layers if view.architecture is not None else None
+    if total is not None and len(phase.stages) > total:
+        yield Finding(
+            f"{label(phase.node)} has {len(phase.stages)} stages, the model has {total} layers",
+            where=phase.node, value=len(phase.stages), expected=total,
+        )  # fmt: skip
+        return
+    for stage in phase.stages:
+        if not stage.blocks or (stage.layers is not None and stage.layers[1] < stage.layers[0]):
+            yield Finding(f"stage {label(stage.node)} holds no layer", where=stage.node, value=stage.layers)
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every stage and block that does not fit the model's layers."""
+    decoding: set[int] = set()
+    for phase in view.phases:
+        if phase.phase == "decode" and phase.replica is not None:
+            # A further decode branch of a replica is DE005's, with all that it lacks.
+            if phase.replica.position in decoding:
+                continue
+            decoding.add(phase.replica.position)
+        if not phase.stages:
+            yield Finding(f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1")
+            continue
+        yield from _stages(view, phase)
+        yield from _structure(view, phase)
+
+
+_BASE = "dense-pp2-tp2"
+
+RULE = Rule(
+    id="PP005",
+    name="ignored layer structure",
+    severity="error",
+    requirement=(
+        "1 ≤ pp ≤ num_hidden_layers and no stage is empty; every block holds a whole number of its periods, and what "
+        "its children say of each layer is what the model has there."
+    ),
+    rationale=(
+        "Memory, KV cache and time of a layer follow from its operators: a plan that says other ones is a plan of "
+        "another model."
+    ),
+    source="003 §7",
+    fix="re-plan",
+    remedy="cut the blocks where the kind of layer changes, and describe each layer as the model has it",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.decode.s1.b0.attn", "kind", "sliding"),)),
+)

@@ -1,0 +1,68 @@
+"""PP007: the embedding sits in the first stage only, the LM head in the last only.
+
+Reports one that is missing, doubled or in another stage. One that hangs under no stage at all is ST003's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView, StageView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..stage_chain import StageChain, stage_chain
+
+_NAMES = {"EmbeddingNode": "embedding", "LMHeadNode": "LM head"}
+
+
+def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Iterator[Finding]:
+    name = _NAMES[node_type]
+    here = home.node.children_of_type(node_type)
+    elsewhere = [node for stage in chain.stages if stage is not home for node in stage.node.children_of_type(node_type)]
+    for node in elsewhere:
+        stage = node.parent
+        assert stage is not None
+        yield Finding(
+            f"{name} {label(node)} sits in stage {label(stage)}; its place is the {end} stage, {label(home.node)}",
+            where=node,
+            nodes=(stage,),
+            value=stage.id,
+            expected=home.node.id,
+        )
+    for node in here[1:]:
+        yield Finding(f"stage {label(home.node)} has a second {name}, {label(node)}", where=node, nodes=(here[0],))
+    if not here and not elsewhere and not _strays(chain, node_type):
+        yield Finding(
+            f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type
+        )
+
+
+def _strays(chain: StageChain, node_type: str) -> list[NodeView]:
+    """Nodes of the type somewhere else below the phase."""
+    return [node for node in chain.phase.node.descendants() if node.type == node_type]
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every embedding and LM head that is not where activations enter and leave the phase."""
+    for phase in view.phases:
+        chain = stage_chain(phase)
+        if chain.stages:
+            yield from _faults(chain, "EmbeddingNode", chain.stages[0], "first")
+            yield from _faults(chain, "LMHeadNode", chain.stages[-1], "last")
+
+
+_BASE = "dense-pp2-tp2"
+
+RULE = Rule(
+    id="PP007",
+    name="misplaced embedding or LM head",
+    severity="error",
+    requirement="The embedding sits in the first stage only, the LM head in the last only.",
+    rationale="Tokens enter at the first layer and logits leave after the last; a second table is memory for nothing.",
+    source="001 §05",
+    fix="local",
+    remedy="keep one embedding in the first stage and one LM head in the last",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, ()),
+)

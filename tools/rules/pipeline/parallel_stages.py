@@ -1,0 +1,81 @@
+"""PP002: no two stages of a phase run side by side.
+
+Reports stages that both take their input from earlier stages with no edge from one to the next. A stage that has no
+input at all is a broken chain (PP001) or was skipped (PP003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import EdgeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..stage_chain import Gap, StageChain, stage_chain
+
+
+def _runs(chain: StageChain) -> Iterator[list[Gap]]:
+    """Parallel gaps, those that follow one another together."""
+    run: list[Gap] = []
+    for gap in chain.gaps():
+        if not gap.parallel:
+            continue
+        if run and run[-1].after is not gap.before:
+            yield run
+            run = []
+        run.append(gap)
+    if run:
+        yield run
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every run of stages that no edge orders."""
+    for phase in view.phases:
+        chain = stage_chain(phase)
+        for run in _runs(chain):
+            branches = [run[0].before.node, *(gap.after.node for gap in run)]
+            positions = {node.position for node in branches}
+            edges: list[EdgeView] = [
+                edge
+                for edge in chain.edges
+                if edge.target is not None and edge.target.position in positions and chain.span(edge) > 0
+            ]
+            yield Finding(
+                f"stages {' and '.join(label(node) for node in branches[:4])} of {label(phase.node)} run side by side",
+                where=branches[1],
+                nodes=branches,
+                edges=edges,
+                value=[[edge.source_id, edge.target_id] for edge in edges],
+                expected=[[gap.before.node.id, gap.after.node.id] for gap in run],
+            )
+
+
+_BASE = "dense-pp4"
+
+
+def _pipeline(source: str, target: str) -> dict[str, str]:
+    return {"source": f"r0.prefill.{source}", "target": f"r0.prefill.{target}", "type": "pipeline"}
+
+
+RULE = Rule(
+    id="PP002",
+    name="parallel stages",
+    severity="error",
+    requirement="The stages of a phase form no parallel branches.",
+    rationale=(
+        "Layers run one after another, so stages cannot run side by side on the same tokens; what does is a replica "
+        "(DP) or a split of an operator (TP, EP)."
+    ),
+    source="002 §5",
+    fix="local",
+    remedy="chain the stages: each gets its input from the one before it alone",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        (
+            Edit("remove_edge", value=_pipeline("s1", "s2")),
+            Edit("add_edge", value={**_pipeline("s0", "s2"), "carries": "activations"}),
+        ),
+    ),
+)

@@ -1,0 +1,94 @@
+"""PP006: the stages of one phase share no device.
+
+Counts the devices that a stage computes on. One TP group with a shard on a device of another stage is TP004's; what
+one device does in prefill and in decode is no matter of this rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ...plan.view import NodeView, PhaseView, PlanView, StageView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import COMPUTE_TYPES, label
+
+_COMPUTES = frozenset({*COMPUTE_TYPES, "EmbeddingNode", "LMHeadNode"})
+_MAX_NAMED = 16
+
+
+@dataclass(slots=True)
+class _Home:
+    """Where a stage computes: the operators on each device, and one node that says so."""
+
+    operators: dict[str, dict[int, NodeView]] = field(default_factory=dict[str, dict[int, NodeView]])
+    witness: dict[str, NodeView] = field(default_factory=dict[str, NodeView])
+
+
+def _home(stage: StageView) -> _Home:
+    home = _Home()
+    for node in stage.node.descendants():
+        if node.type not in _COMPUTES:
+            continue
+        operator = node.parent if node.type == "ShardNode" and node.parent is not None else node
+        for device in node.devices:
+            home.operators.setdefault(device, {})[operator.position] = operator
+            home.witness.setdefault(device, node)
+    return home
+
+
+def _strays(home: _Home, device: str, foreign: _Home) -> bool:
+    """Whether `device` is used by one TP group alone that has its other shards at home: TP004's fault."""
+    operators = list(home.operators[device].values())
+    if len(operators) != 1 or operators[0].type not in ("AttentionNode", "FFNNode"):
+        return False
+    shards = operators[0].children_of_type("ShardNode")
+    return any(own not in foreign.operators for shard in shards for own in shard.devices)
+
+
+def _phase_faults(phase: PhaseView) -> Iterator[Finding]:
+    homes = [_home(stage) for stage in phase.stages]
+    first: dict[str, int] = {}
+    shared: dict[tuple[int, int], list[str]] = {}
+    for place, home in enumerate(homes):
+        for device in home.operators:
+            owner = first.setdefault(device, place)
+            if owner == place or _strays(home, device, homes[owner]) or _strays(homes[owner], device, home):
+                continue
+            shared.setdefault((owner, place), []).append(device)
+    for (owner, place), devices in shared.items():
+        stages = (phase.stages[owner].node, phase.stages[place].node)
+        nodes = [homes[side].witness[device] for device in devices[:_MAX_NAMED] for side in (owner, place)]
+        yield Finding(
+            f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:_MAX_NAMED])}",
+            where=stages[1],
+            nodes=(*stages, *nodes),
+            value=sorted(devices),
+            expected=[],
+        )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each pair of stages of one phase with a device in common."""
+    for phase in view.phases:
+        yield from _phase_faults(phase)
+
+
+_BASE = "mla-tp2-ep2-pp2"
+
+RULE = Rule(
+    id="PP006",
+    name="shared stage devices",
+    severity="error",
+    requirement="Stages of one phase share no device; PP replicates neither TP nor EP groups.",
+    rationale=(
+        "Stages work at the same time on different requests: a device in two of them would do both shares, and hold "
+        "the weights of both."
+    ),
+    source="003 §5",
+    fix="re-plan",
+    remedy="give each stage devices of its own",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, ()),
+)

@@ -1,0 +1,132 @@
+"""PP004: the stages of a phase cover every layer exactly once and in order, and so do the blocks of each stage.
+
+Reports gaps, overlaps, a wrong order, and layers that the model does not have. Empty stages and stages without blocks
+are PP005's; replicas that share the layers out among themselves are DP003's. Without a readable model the last layer
+is not known and only what is between the stages is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PhaseView, PlanView, StageView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..stage_chain import StageChain, stage_chain
+
+
+def _split_over_replicas(view: PlanView) -> frozenset[str]:
+    """Phases whose replicas hold layers of their own each: DP that splits the model is one fault, named by DP003."""
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for phase in view.phases:
+        layers = [stage.layers for stage in phase.stages if stage.layers is not None]
+        if phase.phase is not None and layers:
+            spans.setdefault(phase.phase, []).append((min(first for first, _ in layers), max(last for _, last in layers)))
+    found: set[str] = set()
+    for name, held in spans.items():
+        held.sort()
+        if len(held) > 1 and all(a[1] < b[0] for a, b in zip(held, held[1:], strict=False)):
+            found.add(name)
+    return frozenset(found)
+
+
+def _stage_faults(chain: StageChain, first: int | None, total: int | None) -> Iterator[Finding]:
+    parallel = chain.parallel_positions()
+    expected = first
+    previous: StageView | None = None
+    for stage in chain.stages:
+        if stage.layers is None:
+            expected, previous = None, stage
+            continue
+        start, end = stage.layers
+        if end < start:
+            continue
+        if previous is not None and stage.node.position in parallel and stage.layers == previous.layers:
+            continue
+        if expected is not None and start != expected:
+            yield Finding(
+                f"stage {label(stage.node)} begins at layer {start} where layer {expected} is next",
+                where=stage.node,
+                nodes=(stage.node,) if previous is None else (stage.node, previous.node),
+                value=[start, end],
+                expected=[expected, end],
+            )
+        expected, previous = end + 1, stage
+    if total is not None and expected is not None and expected != total and previous is not None:
+        yield Finding(
+            f"the stages of {label(chain.phase.node)} end at layer {expected - 1}, the model at layer {total - 1}",
+            where=previous.node,
+            value=expected - 1,
+            expected=total - 1,
+        )
+
+
+def _block_fault(stage: StageView) -> Finding | None:
+    """The first place where the blocks of `stage` do not tile its layers."""
+    if stage.layers is None or not stage.blocks or stage.layers[1] < stage.layers[0]:
+        return None
+    expected = stage.layers[0]
+    for block in stage.blocks:
+        if block.layers is None:
+            return None
+        start, end = block.layers
+        if start != expected or end < start or end > stage.layers[1]:
+            return Finding(
+                f"block {label(block)} holds layers {start} to {end} where layer {expected} of stage "
+                f"{label(stage.node)} ({stage.layers[0]} to {stage.layers[1]}) is next",
+                where=block,
+                nodes=(block, stage.node),
+                value=[start, end],
+                expected=[expected, stage.layers[1]],
+            )
+        expected = end + 1
+    if expected == stage.layers[1] + 1:
+        return None
+    return Finding(
+        f"no block of stage {label(stage.node)} holds layers {expected} to {stage.layers[1]}",
+        where=stage.node,
+        nodes=(stage.blocks[-1],),
+        value=expected - 1,
+        expected=stage.layers[1],
+    )
+
+
+def _phase_faults(phase: PhaseView, first: int | None, total: int | None) -> Iterator[Finding]:
+    named: set[str] = set()
+    for finding in _stage_faults(stage_chain(phase), first, total):
+        named.update(node if isinstance(node, str) else node.id for node in finding.nodes)
+        if not isinstance(finding.where, str):
+            named.add(getattr(finding.where, "id", ""))
+        yield finding
+    for stage in phase.stages:
+        fault = None if stage.node.id in named else _block_fault(stage)
+        if fault is not None:
+            yield fault
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every gap, overlap and excess of layers, stage by stage and then block by block."""
+    total = view.architecture.num_layers if view.architecture is not None else None
+    shared_out = _split_over_replicas(view)
+    for phase in view.phases:
+        if phase.phase in shared_out:
+            yield from _phase_faults(phase, None, None)
+        else:
+            yield from _phase_faults(phase, 0, total)
+
+
+_BASE = "dense-pp2-tp2"
+
+RULE = Rule(
+    id="PP004",
+    name="uncovered layers",
+    severity="error",
+    requirement="Stages own contiguous blocks of layers that cover every layer exactly once, in order.",
+    rationale="A layer that no stage holds is not computed; one that two stages hold is computed twice.",
+    source="002 §3.2, 003 §2.3",
+    fix="local",
+    remedy="let each stage, and each block in it, begin where the one before it ends",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.prefill.s1", "layers", [5, 7]),)),
+)

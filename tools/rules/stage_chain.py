@@ -1,0 +1,116 @@
+"""The chain of stages of one phase: their order, the edges between them, and where the chain is broken.
+
+The order is witnessed three times: by `index`, by `layers` and by the edges. Two witnesses that agree are believed, so
+that one wrong index, one wrong layer range or one turned edge is one fault and not three.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..plan.view import EdgeView, PhaseView, StageView
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Gap:
+    """Two stages that follow one another with no edge from `before` to `after`.
+
+    `parallel`: both are reached from earlier stages, so that they run side by side. `turned`: the edge from `after`
+    to `before`, where there is one.
+    """
+
+    before: StageView
+    after: StageView
+    parallel: bool
+    turned: EdgeView | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageChain:
+    """Stages of one phase in order of execution, `place` by node position, and the edges between two of them."""
+
+    phase: PhaseView
+    stages: tuple[StageView, ...]
+    place: dict[int, int]
+    edges: tuple[EdgeView, ...]
+
+    def span(self, edge: EdgeView) -> int:
+        """How many places the edge goes forward; negative where it runs against the order."""
+        assert edge.source is not None and edge.target is not None
+        return self.place[edge.target.position] - self.place[edge.source.position]
+
+    def gaps(self) -> Iterator[Gap]:
+        """Consecutive stages that no edge joins in order."""
+        entered = [False] * len(self.stages)
+        left = [False] * len(self.stages)
+        steps: dict[int, list[EdgeView]] = {}
+        for edge in self.edges:
+            assert edge.source is not None and edge.target is not None
+            source, target = self.place[edge.source.position], self.place[edge.target.position]
+            if target > source:
+                entered[target] = left[source] = True
+            if abs(target - source) == 1:
+                steps.setdefault(min(source, target), []).append(edge)
+        for place, (before, after) in enumerate(zip(self.stages, self.stages[1:], strict=False)):
+            joined = steps.get(place, ())
+            if any(self.span(edge) == 1 for edge in joined):
+                continue
+            same_index = before.index is not None and before.index == after.index
+            # Two stages of one index that both lead on are two heads of one chain.
+            parallel = (entered[place] and entered[place + 1]) or (same_index and left[place] and left[place + 1])
+            yield Gap(before, after, parallel, next(iter(joined), None))
+
+    def parallel_positions(self) -> frozenset[int]:
+        """Node positions of the stages that run beside another one."""
+        pairs = (gap for gap in self.gaps() if gap.parallel)
+        return frozenset(stage.node.position for gap in pairs for stage in (gap.before, gap.after))
+
+
+def stage_chain(phase: PhaseView) -> StageChain:
+    """The chain of `phase`."""
+    positions = {stage.node.position for stage in phase.stages}
+    edges = tuple(
+        edge
+        for stage in phase.stages
+        for edge in stage.node.edges_out
+        if edge.target is not None and edge.target is not stage.node and edge.target.position in positions
+    )
+    stages = _execution_order(phase.stages, edges)
+    return StageChain(phase, stages, {stage.node.position: place for place, stage in enumerate(stages)}, edges)
+
+
+def _execution_order(by_index: tuple[StageView, ...], edges: tuple[EdgeView, ...]) -> tuple[StageView, ...]:
+    by_edges = _order_of_edges(by_index, edges)
+    if by_edges is None or by_edges == by_index:
+        return by_index
+    return by_edges if by_edges == _order_of_layers(by_index) else by_index
+
+
+def _order_of_layers(stages: tuple[StageView, ...]) -> tuple[StageView, ...] | None:
+    """Stages by their layers, or `None` where these leave the order open."""
+    spans = [stage.layers for stage in stages]
+    if None in spans or len(set(spans)) < len(spans):
+        return None
+    return tuple(sorted(stages, key=lambda stage: stage.layers or (0, 0)))
+
+
+def _order_of_edges(stages: tuple[StageView, ...], edges: tuple[EdgeView, ...]) -> tuple[StageView, ...] | None:
+    """The only order that the edges allow, or `None` where they allow several or none (Kahn's algorithm)."""
+    by_position = {stage.node.position: stage for stage in stages}
+    waiting = dict.fromkeys(by_position, 0)
+    following: dict[int, list[int]] = {position: [] for position in by_position}
+    for edge in edges:
+        assert edge.source is not None and edge.target is not None
+        waiting[edge.target.position] += 1
+        following[edge.source.position].append(edge.target.position)
+    ready = [position for position, count in waiting.items() if count == 0]
+    order: list[StageView] = []
+    while len(ready) == 1:
+        position = ready.pop()
+        order.append(by_position[position])
+        for after in following[position]:
+            waiting[after] -= 1
+            if waiting[after] == 0:
+                ready.append(after)
+    return tuple(order) if len(order) == len(stages) else None

@@ -1,0 +1,35 @@
+"""A strategy in the field's shorthand, for people: `DP2 × PP2 × TP8`, each phase apart where they differ."""
+
+from __future__ import annotations
+
+from ..plan.document import PhaseStrategy, Strategy
+from ..plan.placement import is_disaggregated
+
+
+def describe_phase(phase: PhaseStrategy) -> str:
+    """The degrees of one phase that are more than 1."""
+    parts = [
+        f"{name}{degree}"
+        for name, degree in (
+            ("PP", phase.pp),
+            ("SP", phase.sp),
+            ("EP", phase.ep),
+            ("attention-DP", phase.attention_dp or 1),
+            ("KV-SP", phase.kv_sp or 1),
+            ("TP", phase.tp),
+            ("expert-TP", phase.tp_expert or 1),
+        )
+        if degree > 1
+    ]
+    if phase.tp_ffn not in (1, phase.tp):
+        parts.append(f"FFN-TP{phase.tp_ffn}")
+    return " × ".join(parts) or "one device"
+
+
+def describe(strategy: Strategy) -> str:
+    """The whole strategy on one line, without the number of GPUs."""
+    prefill, decode = describe_phase(strategy.prefill), describe_phase(strategy.decode)
+    if is_disaggregated(strategy):
+        return f"{strategy.prefill.replicas} prefill of {prefill} + {strategy.decode.replicas} decode of {decode}"
+    shape = prefill if prefill == decode else f"prefill {prefill}, decode {decode}"
+    return f"DP{strategy.dp} of {shape}" if strategy.dp > 1 else shape

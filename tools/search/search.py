@@ -1,0 +1,245 @@
+"""Evaluates the space of strategies and ranks it for an objective under the workload's limits.
+
+Every legal strategy is looked at and accounted for: evaluated, or rejected with the rule that says why. The figures
+are those of the performance model; nothing is decided by a rule of thumb.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..catalog.architecture import Architecture
+from ..catalog.hardware import HardwareFacts
+from ..performance.estimate import estimate_layout
+from ..performance.layout import Layout, make_layout
+from ..performance.memory import device_memory, max_concurrency
+from ..performance.setting import Setting, make_setting
+from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
+from ..plan.performance import PerformanceEstimate, Sparse
+from ..plan.placement import Placement, place
+from .space import SpaceRequest, strategies
+
+# Two candidates within this share of each other are a tie, which the simpler one wins.
+TIE_SHARE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits."""
+
+    architecture: Architecture
+    hardware: HardwareBlock
+    facts: HardwareFacts
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    policy: PolicyBlock = field(default_factory=PolicyBlock)
+    serving: ServingBlock | None = None
+    concurrency_open: bool = False
+    disaggregated: bool | None = None
+
+    @property
+    def space(self) -> SpaceRequest:
+        """The bounds of the space of strategies."""
+        return SpaceRequest(
+            architecture=self.architecture,
+            nodes=self.hardware.nodes,
+            gpus_per_node=self.hardware.gpus_per_node,
+            input_tokens=self.workload.input_tokens,
+            relaxations=frozenset(self.policy.relaxations),
+            disaggregated=self.disaggregated,
+        )
+
+
+class Candidate(Sparse):
+    """One strategy with its figures. `why_not` names each rule that it breaks, with the number."""
+
+    strategy: Strategy
+    feasible: bool
+    why_not: tuple[str, ...] = ()
+    gpus: int
+    concurrency: int
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    end_to_end_ms: float | None = None
+    output_tokens_per_s: float | None = None
+    output_tokens_per_s_per_gpu: float | None = None
+    memory_per_gpu_bytes: int | None = None
+    shortfall_bytes: int | None = None
+
+
+class SearchResult(Sparse):
+    """All candidates, best first: the feasible ones by the objective, then those that miss a limit, then the rest."""
+
+    candidates: tuple[Candidate, ...]
+    evaluated: int
+    rejected: dict[str, int]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The best feasible candidate, if there is one."""
+        return self.candidates[0] if self.candidates and self.candidates[0].feasible else None
+
+
+class _Evaluator:
+    """Evaluates strategies of one request; settings are made once for each concurrency."""
+
+    def __init__(self, request: SearchRequest) -> None:
+        self.request = request
+        self.settings: dict[int, Setting] = {}
+
+    def setting(self, concurrency: int) -> Setting:
+        if concurrency not in self.settings:
+            request = self.request
+            workload = request.workload.model_copy(update={"concurrency": concurrency})
+            self.settings[concurrency] = make_setting(
+                request.architecture, request.facts, workload, request.precision, request.policy, request.serving
+            )  # fmt: skip
+        return self.settings[concurrency]
+
+    def evaluate(self, strategy: Strategy) -> Candidate | None:
+        """The figures of `strategy`, or `None` where the inventory is too small for it."""
+        hardware = self.request.hardware
+        placement = place(
+            strategy,
+            self.request.architecture.num_layers,
+            nodes=hardware.nodes,
+            gpus_per_node=hardware.gpus_per_node,
+        )
+        if placement is None:
+            return None
+        concurrency = 1 if self.request.concurrency_open else self.request.workload.concurrency
+        layout = make_layout(self.setting(concurrency), strategy, placement)
+        memory = device_memory(layout)
+        fullest = max(memory.per_device, key=lambda device: device.total_bytes - device.usable_bytes)
+        if fullest.total_bytes > fullest.usable_bytes:
+            shortfall = fullest.total_bytes - fullest.usable_bytes
+            return Candidate(
+                strategy=strategy,
+                feasible=False,
+                why_not=(f"ME001: {fullest.device} needs {shortfall / 1e9:.1f} GB more than it has",),
+                gpus=strategy.gpu_count,
+                concurrency=concurrency,
+                memory_per_gpu_bytes=fullest.total_bytes,
+                shortfall_bytes=shortfall,
+            )
+        if self.request.concurrency_open:
+            return self._fill(strategy, placement, max_concurrency(layout))
+        return self._candidate(layout, concurrency)
+
+    def _fill(self, strategy: Strategy, placement: Placement, most: int) -> Candidate:
+        """The candidate at the highest concurrency that fits memory and meets the limits (halved until it does)."""
+        concurrency = max(1, most)
+        while True:
+            layout = make_layout(self.setting(concurrency), strategy, placement)
+            candidate = self._candidate(layout, concurrency)
+            if candidate.feasible or concurrency == 1:
+                return candidate
+            concurrency = max(1, _power_below(concurrency))
+
+    def _candidate(self, layout: Layout, concurrency: int) -> Candidate:
+        estimate = estimate_layout(layout)
+        missed = limits_missed(self.request.workload, estimate)
+        return Candidate(
+            strategy=layout.strategy,
+            feasible=not missed,
+            why_not=missed,
+            gpus=layout.strategy.gpu_count,
+            concurrency=concurrency,
+            ttft_ms=estimate.latency.ttft_ms,
+            tpot_ms=estimate.latency.tpot_ms,
+            end_to_end_ms=estimate.latency.end_to_end_ms,
+            output_tokens_per_s=estimate.throughput.dp_scaled_tokens_per_s,
+            output_tokens_per_s_per_gpu=estimate.throughput.output_tokens_per_s_per_gpu,
+            memory_per_gpu_bytes=max(device.total_bytes for device in estimate.memory.per_device),
+        )
+
+
+def _power_below(value: int) -> int:
+    """The largest power of two below `value`."""
+    return 1 << ((value - 1).bit_length() - 1)
+
+
+def limits_missed(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
+    """Each limit of the workload that the estimate does not hold, by how much (rule PE010)."""
+    latency, rate = estimate.latency, estimate.throughput.dp_scaled_tokens_per_s
+    missed: list[str] = []
+    for name, value, limit in (
+        ("TTFT", latency.ttft_ms, workload.ttft_ms_max),
+        ("TPOT", latency.tpot_ms, workload.tpot_ms_max),
+    ):
+        if limit is not None and value > limit:
+            missed.append(f"PE010: {name} {value:.4g} ms exceeds {limit:.4g} ms")
+    floors = {
+        "output tokens/s": workload.min_tokens_per_second,
+        "output tokens/s for the request rate": (
+            None if workload.request_rate is None else workload.request_rate * workload.output_tokens
+        ),
+    }
+    missed.extend(
+        f"PE010: {rate:.4g} {name}, {floor:.4g} wanted"
+        for name, floor in floors.items()
+        if floor is not None and rate < floor
+    )
+    return tuple(missed)
+
+
+def complexity(strategy: Strategy) -> int:
+    """How much machinery a strategy has: the sum over phases of the degrees' logarithms, PP and SP counted double."""
+    total = strategy.dp.bit_length() - 1
+    for phase in (strategy.prefill, strategy.decode):
+        total += sum(degree.bit_length() - 1 for degree in (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp or 1))
+        total += 2 * (phase.pp.bit_length() - 1 + phase.sp.bit_length() - 1)
+    return total + 4 * (strategy.prefill != strategy.decode)
+
+
+def _worth(candidate: Candidate, objective: str) -> float:
+    """What is to be made small, for a candidate with figures."""
+    if objective == "latency":
+        return candidate.end_to_end_ms or 0.0
+    if objective == "throughput":
+        return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
+    return 1.0 / max(candidate.output_tokens_per_s_per_gpu or 0.0, 1e-12)
+
+
+def _ranked(candidates: Iterable[Candidate], objective: str) -> list[Candidate]:
+    """Best first; among those within `TIE_SHARE` of the best one left, the fewest GPUs, then the simplest, lead."""
+    rest = sorted(candidates, key=lambda candidate: _worth(candidate, objective))
+    if not rest:
+        return []
+    bound = _worth(rest[0], objective) * (1 + TIE_SHARE)
+    ties = [candidate for candidate in rest if _worth(candidate, objective) <= bound]
+    ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), _worth(c, objective)))
+    return [*ties, *rest[len(ties) :]]
+
+
+def search(request: SearchRequest) -> SearchResult:
+    """Evaluate the whole space of `request` and rank it."""
+    evaluator = _Evaluator(request)
+    feasible: list[Candidate] = []
+    missing: list[Candidate] = []
+    too_large: list[Candidate] = []
+    rejected: Counter[str] = Counter()
+    evaluated = 0
+    for strategy in strategies(request.space):
+        candidate = evaluator.evaluate(strategy)
+        if candidate is None:
+            rejected["GP004"] += 1
+            continue
+        evaluated += 1
+        if candidate.feasible:
+            feasible.append(candidate)
+        elif candidate.ttft_ms is None:
+            too_large.append(candidate)
+            rejected["ME001"] += 1
+        else:
+            missing.append(candidate)
+            rejected["PE010"] += 1
+    objective = request.workload.objective
+    ordered = [
+        *_ranked(feasible, objective),
+        *_ranked(missing, objective),
+        *sorted(too_large, key=lambda c: (c.shortfall_bytes or 0, c.gpus)),
+    ]
+    return SearchResult(candidates=tuple(ordered), evaluated=evaluated, rejected=dict(rejected))

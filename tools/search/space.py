@@ -1,0 +1,187 @@
+"""The space of strategies: every combination of the closed set that is legal for a model on given hardware.
+
+A strategy is legal here when the rules on degrees would accept it (divisibility of heads, widths and experts, layers
+for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere.
+Degrees that would leave a stage's devices idle are not tried where a fuller choice of the same kind exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..catalog.architecture import Architecture, AttentionSpec
+from ..plan.document import PhaseStrategy, Strategy
+from ..plan.placement import gpu_count, phase_width
+
+# Below this SP is not worth its communication (rule SP004).
+SP_MIN_INPUT_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRequest:
+    """What bounds the space: the model, the devices, the prompt length and the relaxations in force."""
+
+    architecture: Architecture
+    nodes: int
+    gpus_per_node: int
+    input_tokens: int
+    relaxations: frozenset[str] = frozenset()
+    disaggregated: bool | None = None
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    return tuple(value for value in range(1, number + 1) if number % value == 0)
+
+
+def legal_attention_tp(spec: AttentionSpec, tp: int) -> bool:
+    """Whether tensor parallelism of degree `tp` may split this attention (rule TP005)."""
+    if spec.kind == "linear" and spec.linear_key_heads and spec.linear_value_heads:
+        return spec.linear_key_heads % tp == 0 and spec.linear_value_heads % tp == 0
+    if spec.query_heads % tp:
+        return False
+    return spec.kind == "mla" or spec.kv_heads % tp == 0 or tp % spec.kv_heads == 0
+
+
+@lru_cache(maxsize=64)
+def _attention_kinds(architecture: Architecture) -> tuple[AttentionSpec, ...]:
+    return tuple({layer.attention for layer in architecture.layers if layer.attention is not None})
+
+
+@lru_cache(maxsize=64)
+def _ffn_widths(architecture: Architecture) -> tuple[int, ...]:
+    widths: set[int] = set()
+    for layer in architecture.layers:
+        if layer.ffn is not None:
+            widths.add(layer.ffn.width)
+        if layer.moe is not None and layer.moe.shared is not None:
+            widths.add(layer.moe.shared.width)
+    return tuple(sorted(widths))
+
+
+def legal_tp(architecture: Architecture, tp: int) -> bool:
+    """Whether `tp` may split every attention of the model."""
+    return all(legal_attention_tp(spec, tp) for spec in _attention_kinds(architecture))
+
+
+def legal_tp_ffn(architecture: Architecture, tp_ffn: int) -> bool:
+    """Whether `tp_ffn` may split every dense FFN and shared expert; with a block-quantised FP8 checkpoint each slice
+    stays a whole number of blocks, as the engines demand."""
+    widths = _ffn_widths(architecture)
+    if not widths:
+        return tp_ffn == 1
+    block = architecture.fp8_block or 1
+    return all(width % tp_ffn == 0 and (tp_ffn == 1 or (width // tp_ffn) % block == 0) for width in widths)
+
+
+def _largest_tp_ffn(architecture: Architecture, width: int) -> int:
+    return max(value for value in divisors(width) if legal_tp_ffn(architecture, value))
+
+
+def _phase_options(request: SpaceRequest, pp: int, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
+    """All legal degrees of one phase with `pp` stages of `stage` devices each."""
+    architecture = request.architecture
+    ep = 1
+    if architecture.is_moe:
+        if stage > min(layer.moe.experts for layer in architecture.layers if layer.moe is not None):
+            return
+        ep = stage
+    sps = divisors(stage) if prefill and request.input_tokens >= SP_MIN_INPUT_TOKENS else (1,)
+    groups = divisors(stage) if "attention_dp" in request.relaxations and architecture.is_moe else (1,)
+    seen: set[tuple[int, int, int, int]] = set()
+    for sp in sps:
+        for attention_dp in groups:
+            for tp in divisors(stage):
+                width = sp * attention_dp * tp
+                if stage % width or (width < stage and not architecture.is_moe) or not legal_tp(architecture, tp):
+                    continue
+                if attention_dp > 1 and (sp > 1 or width < stage):
+                    continue
+                for tp_ffn in _ffn_options(architecture, tp, stage, attention_dp):
+                    key = (sp, attention_dp, tp, tp_ffn)
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                    relaxed = attention_dp if attention_dp > 1 else None
+                    yield PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
+
+
+def _ffn_options(architecture: Architecture, tp: int, stage: int, attention_dp: int) -> Iterable[int]:
+    if not _ffn_widths(architecture):
+        return (1,)
+    options = {_largest_tp_ffn(architecture, stage)}
+    if legal_tp_ffn(architecture, tp):
+        options.add(tp)
+    if attention_dp > 1:
+        # The shards carry the attention group, or run as TP over all devices of the stage.
+        options = {value for value in options if value <= tp or value == stage} or {1}
+    return sorted(options)
+
+
+def phase_strategies(request: SpaceRequest, width: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
+    """All legal strategies of one phase on exactly `width` devices (one replica)."""
+    for pp in divisors(width):
+        if pp > request.architecture.num_layers:
+            break
+        yield from _phase_options(request, pp, width // pp, prefill=prefill)
+
+
+def replica_widths(request: SpaceRequest) -> tuple[int, ...]:
+    """Devices that one replica may have: divisors of what a node or the whole cluster offers."""
+    total = request.nodes * request.gpus_per_node
+    inside = [width for width in divisors(request.gpus_per_node) if width <= total]
+    across = [nodes * request.gpus_per_node for nodes in range(1, request.nodes + 1)]
+    return tuple(sorted({*inside, *across}))
+
+
+def colocated(request: SpaceRequest) -> Iterator[Strategy]:
+    """Strategies in which each replica serves both phases: the two phases cut the layers alike, degrees their own."""
+    total = request.nodes * request.gpus_per_node
+    for width in replica_widths(request):
+        decodes = list(phase_strategies(request, width, prefill=False))
+        for prefill in phase_strategies(request, width, prefill=True):
+            for decode in decodes:
+                if decode.pp == prefill.pp and decode.attention_dp == prefill.attention_dp:
+                    for dp in _replica_counts(total // width):
+                        yield _colocated(prefill, decode, dp)
+
+
+def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
+    strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
+    return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
+
+
+def _replica_counts(most: int) -> tuple[int, ...]:
+    return tuple(sorted({1, most, *(2**power for power in range(most.bit_length()) if 2**power <= most)}))
+
+
+def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
+    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow, all of them used."""
+    total = request.nodes * request.gpus_per_node
+    widths = replica_widths(request)
+    prefills = [phase for width in widths for phase in phase_strategies(request, width, prefill=True)]
+    decodes = [phase for width in widths for phase in phase_strategies(request, width, prefill=False)]
+    for prefill in prefills:
+        for decode in decodes:
+            wide, deep = phase_width(prefill), phase_width(decode)
+            for count in _replica_counts((total - deep) // wide if total > deep else 0):
+                rest = (total - count * wide) // deep if count else 0
+                if count < 1 or rest < 1:
+                    continue
+                strategy = Strategy(
+                    dp=count + rest,
+                    gpu_count=count * wide + rest * deep,
+                    prefill=prefill.model_copy(update={"replicas": count}),
+                    decode=decode.model_copy(update={"replicas": rest}),
+                )
+                yield strategy
+
+
+def strategies(request: SpaceRequest) -> Iterator[Strategy]:
+    """The whole space: colocated strategies, and disaggregated ones where they are asked for."""
+    if request.disaggregated:
+        yield from disaggregated(request)
+    else:
+        yield from colocated(request)
