@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from .tools.plan.performance import PerformanceEstimate
     from .tools.validate import ValidationReport, validate
 
+    __version__: str
+
 __all__ = [
     "InputError",
     "PerformanceEstimate",

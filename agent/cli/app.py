@@ -20,7 +20,16 @@ from .planning import plan_command
 EXIT_INTERRUPTED = 130
 
 
+class OrderedGroup(click.Group):
+    """A group that lists its commands in the order of work, not of the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names as they were added."""
+        return list(self.commands)
+
+
 @click.group(
+    cls=OrderedGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

@@ -53,9 +53,10 @@ def title_of(path: Path) -> str:
 @output_format
 def validate_command(document: Path, output_format: str) -> int:
     """Check the plan document FILE against every rule; exit 1 where it breaks one."""
-    from ...tools.validate import validate
+    read = read_plan(document)
+    from ...tools.validate import validate_read
 
-    report = validate(read_plan(document))
+    report = validate_read(read)
     if output_format == "json":
         write_json(report)
     else:
@@ -73,9 +74,10 @@ def estimate_command(document: Path, output_format: str) -> int:
 
     It does not check the rules: that is what validate does.
     """
+    plan = typed_plan(document)
     from ...tools.performance.estimate import estimate
 
-    figures = estimate(typed_plan(document))
+    figures = estimate(plan)
     if output_format == "json":
         write_json(figures)
     else:

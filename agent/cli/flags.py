@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from ...tools.errors import InputError
 from .streams import well_formed
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 MAX_COUNT = 1_000_000_000
 MAX_LIMIT = 1e12
@@ -119,9 +122,7 @@ class NameType(click.ParamType):
             self.fail(f"{value!r} is none of {', '.join(names)}", param, ctx)
         return found
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin as typed."""
         from click.shell_completion import CompletionItem
 
@@ -135,11 +136,11 @@ class HardwareType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> HardwareFlag:
         """`value` with the accelerator found in the catalogue."""
-        from ...tools.catalog.hardware import find_accelerator
-
         match = _HARDWARE.fullmatch(str(value))
         if match is None or int(match[1]) < 1 or int(match[2]) < 1:
             self.fail(f"{value!r} is not NODESxGPUS:ACCELERATOR, as in 2x8:h100-sxm", param, ctx)
+        from ...tools.catalog.hardware import find_accelerator
+
         try:
             accelerator = find_accelerator(match[3].strip()).id
         except InputError as error:

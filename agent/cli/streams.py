@@ -118,19 +118,18 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _target(path: Path) -> Path:
+    """Where to write: a link is written through, not replaced."""
     name = click.format_filename(path)
     try:
-        # A link is written through, not replaced.
         target = path.resolve()
-        if target.is_dir():
-            raise InputError(f"{name}: is a folder; name a file in it")
-        if not target.parent.is_dir():
-            raise InputError(f"{name}: the folder {click.format_filename(target.parent)} does not exist")
+        is_folder, has_parent = target.is_dir(), target.parent.is_dir()
     except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"{name}: {reason}") from None
+    if is_folder:
+        raise InputError(f"{name}: is a folder; name a file in it")
+    if not has_parent:
+        raise InputError(f"{name}: the folder {click.format_filename(target.parent)} does not exist")
     return target
 
 

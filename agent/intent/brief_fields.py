@@ -64,7 +64,7 @@ _HARDWARE: tuple[_Row, ...] = (
     ("gpus_per_node", "count gpus", rf"<nodes> ?(?:x|of|with|,|each with|\() ?#|<nodes> ?#|<count> x # {GPU}|# ?(?:x )?{GPU} x <nodes>"
      rf"|# ?(?:{GPU} )?(?:x )?(?:{GPU} )?(?:for |in )?{PER_NODE}|{PER_NODE}[^#<]{{0,12}}#|# ?{GPU} {NODE}|# ?{GPU}? ?(?:each|apiece)\b"
      rf"|{GPU} (?:count )?{PER_NODE}|{PER_NODE}[^#<]{{0,8}}{GPU}", r"total|overall|in all|总|共|bandwidth|memory|# gpus? in total"),
-    ("nodes", "nodes", r"#", PER_NODE + r"(?<!# ser)(?<!zz) ?#"),
+    ("nodes", "nodes", r"#", rf"(?:per|each|every|/) ?#"),
     ("nodes", "count", rf"(?:num(?:ber)?|n|count|total|how many)?(?: of)? ?{NODE}\b|{NODE} ?(?:count|num(?:ber)?|数量?)|台数|节点数|机器数|# x <gpus>|# x <count> gpu",
      rf"{PER_NODE}|inter|intra|bandwidth|between|id\b|index|rank"),
     ("gpus", "count gpus", rf"{GPU}(?: ?(?:count|num(?:ber)?|total|数量?|数))?|world size|总卡数|卡数|# ?张", rf"{PER_NODE}|memory|bandwidth|price|cost|hour|\bid\b|index"),

@@ -1,100 +1,141 @@
 """How many accelerators, on how many nodes: every way of saying "2x8 H200" in English and Chinese.
 
-The names of accelerators are already marks on the page. It reads counts, open counts ("no limit on cards") and link
-bandwidths, and refuses to complete them: what was not said stays unsaid.
+The text is first turned into a string of one-letter symbols (`n` a number, `S` a server, `g` the word GPU, `C` the name
+of an accelerator, ...); a dozen short shapes over that string say what the numbers count. It reads counts and open
+counts ("no limit on cards") and refuses to complete them: what was not said stays unsaid.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from .claims import Claims
 from .page import BOX, CARD, Page
 from .quantities import find_quantities, read_number
 
-_N = r"(?:-?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?![a-z0-9]))?)"
-_WORD_N = (
-    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|twenty-four|thirty-two|sixty-four|a\ssingle|"
-    r"single|a\spair\sof|a\scouple\sof|a\sdozen|[一二两三四五六七八九十百双单]{1,5})"
+_NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
+# Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
+_LEXICON: tuple[tuple[str, str], ...] = (
+    ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
+    ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
+    (
+        "",
+        r"\s+|(?:nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])",
+    ),
+    (
+        "n",
+        r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])",
+    ),
+    (
+        "n",
+        r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|twenty-four|thirty-two|sixty-four|zero|"
+        r"a\ssingle|single|a\spair\sof|a\scouple\sof|a\sdozen)(?![a-z])|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
+    ),
+    (
+        "e",
+        r"(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"
+        rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
+        rf"/\s?{_NODE_NOUN}(?![a-z])|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
+        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
+    ),
+    ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
+    (
+        "S",
+        r"(?:compute\s|gpu\s|physical\s|bare[\s\-]metal\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|dgx|hgx)(?![a-z])|"
+        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器)|机(?![架柜器])",
+    ),
+    (
+        "g",
+        r"(?:gpus?|cards?|accelerators?|chips?|way)(?![a-z])|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
+        r"个\s?(?:gpus?(?![a-z])|卡)|显卡|卡",
+    ),
+    ("x", r"[x*](?![a-z])|times(?![a-z])"),
+    ("o", r"w/"),
+    (
+        "o",
+        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|that|which|at|full\sof|equipped|using)(?![a-z])"
+        r"|的|配备|配有|配|带有|带|有|装|上|放|分别|是",
+    ),
+    ("a", r"(?:an?|the|our|my|this|that)(?![a-z])"),
+    ("i", r"(?:for|in|on|to|and|or|is|are|can|please|by|from|over|across)(?![a-z])"),
+    ("(", r"[(\[]"),
+    (")", r"[)\]]"),
+    (",", r","),
+    ("-", r"-"),
+    (":", r"[:=]"),
+    (".", r"[A-Za-z]+|.|\n"),
 )
-_NUM = rf"(?:(?<![A-Za-z0-9_.,]){_N}|(?<![A-Za-z0-9]){_WORD_N})"
-_NUM_AFTER_X = rf"(?:{_N}|{_WORD_N})"
-_CARD = rf"(?:{CARD}+(?:'?s(?![a-z]))?)"
-_BOX = rf"(?:{BOX}+(?:'?s(?![a-z]))?)"
-_NODE = (
-    r"(?:(?:compute\s|gpu\s|physical\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|dgx|hgx)(?![a-z])|"
-    r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?节点|个?\s?服务器|机(?![架柜])器?)"
+_LEXER = re.compile(
+    "|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(_LEXICON)), re.IGNORECASE | re.DOTALL
 )
-_GPU = (
-    r"(?:gpus?(?![a-z])|cards?(?![a-z])|accelerators?(?![a-z])|chips?(?![a-z])|"
-    r"(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|个\s?(?:gpus?(?![a-z])|卡)|卡)"
-)
-_VENDOR = r"(?:(?:nvidia|amd|intel|google)\s)?"
-_PER = r"(?:per|in\seach|in\severy|on\seach|on\severy|in\sone|/|each)"
-_ONE_NODE = r"(?:node|machine|server|box|host|instance)(?!s)"
-_NOT_TOKENS = r"(?!\s?-?(?:tokens?|toks?|ms|sec|s\b|%|k\b|layers?|heads?|experts?|users?|requests?|[\d.]))"
-_X = r"\s?[x*]\s?"
-
-_GRID = re.compile(
-    rf"(?P<nodes>{_NUM})\s?(?:{_NODE}\s?)?{_X}[(]?(?P<per>{_NUM_AFTER_X})(?![A-Za-wyz0-9]){_NOT_TOKENS}"
-    rf"\s?(?:{_X})?[)]?(?:\s?-?{_GPU})?(?:\s?(?:of\s|的)?{_VENDOR}(?:{_CARD}|{_BOX}))?[)]?(?:\s?{_GPU})?",
-    re.IGNORECASE,
-)
-_NODES_OF = re.compile(
-    rf"(?P<nodes>{_NUM})[\s\-]?{_VENDOR}(?:(?:{_CARD}|{_BOX})\s?)?(?P<unit>{_NODE})(?:\s?(?:{_CARD}|{_BOX}))?"
-    rf"(?P<join>[\s,(:]{{0,2}}(?:(?:of|with|having|containing|holding|each\s(?:with|has|have|having|of|holding|containing)|each|"
-    rf"(?:that|which)\s(?:each\s)?have|at|carrying)\s|每(?:台|个)?(?:节点|机器|服务器|机)?(?:有|配|上|装)?|各(?:有|配|带|装)?|"
-    rf"(?:分别)?(?:配备|配有|带|配|有|共|总共|一共|共计)|的)?)\s?(?P<total>共|总共|一共|a\stotal\sof\s|in\stotal\s)?"
-    rf"(?P<per>{_NUM_AFTER_X})(?![\d.])[\s\-]?(?:x\s?)?(?P<gpu>{_GPU})?(?:\s?(?:of\s|的)?{_VENDOR}(?P<card>{_CARD}))?(?:\s?{_GPU})?"
-    rf"(?P<each>\s?(?:each|apiece|{_PER}\s{_ONE_NODE}))?(?P<total_after>\s?(?:in\stotal|total|altogether))?",
-    re.IGNORECASE,
-)
-_SIZED_NODES = re.compile(
-    rf"(?:(?P<nodes>{_NUM}|an?)\s?(?:个|台)?\s?)?(?:{_VENDOR}(?:{_CARD})\s)?(?<![\d.])(?P<per>{_NUM_AFTER_X})"
-    rf"(?:\s?-\s?|\s?x\s?|\s)?(?P<gpu>(?:gpu|card|way)(?![a-z])|卡)?(?P<glue>[\s\-]?x?[\s\-]?)(?:{_VENDOR}(?P<card>{_CARD})[\s\-]?)?(?P<unit>{_NODE})",
-    re.IGNORECASE,
-)
-_CARD_NODES = re.compile(
-    rf"(?P<nodes>{_NUM}|(?<![a-z])(?:an?|the|our|my|this|that))\s?(?:x\s?|\*\s?|台\s?|个\s?)?{_VENDOR}{_CARD}[\s\-]?(?P<unit>{_NODE})",
-    re.IGNORECASE,
-)
-_BOXES = re.compile(
-    rf"(?:(?P<nodes>{_NUM}|(?<![a-z])an?)\s?(?:x\s?|\*\s?|台\s?|个\s?|套\s?)?)?{_VENDOR}{_BOX}(?:\s?[x*]\s?(?P<after>{_N}))?(?:\s?(?P<unit>{_NODE}|systems?))?",
-    re.IGNORECASE,
-)
-_PER_NODE = re.compile(
-    rf"(?P<per>{_NUM})[\s\-]?(?:x\s?)?(?:{_GPU}\s?)?(?:{_VENDOR}{_CARD}\s?)?(?:{_GPU}\s?)?{_PER}\s?{_ONE_NODE}"
-    rf"|每(?:台|个)?\s?(?:节点|机器|服务器|机|台)?\s?(?:上)?(?:有|配|配备|装|放|各)?\s?(?P<per2>{_NUM_AFTER_X})\s?(?:{_GPU})\s?(?:{_CARD})?"
-    rf"|(?:each|every)\s{_ONE_NODE}\s(?:has|have|with|of|holds?|contains?|carries)\s(?P<per3>{_NUM_AFTER_X})\s?(?:x\s?)?(?:{_GPU}|{_CARD})?"
-    rf"|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_ONE_NODE}\s?[:=]?\s?(?:is\s|of\s)?(?P<per4>{_NUM_AFTER_X})"
-    rf"|(?<![A-Za-z0-9])(?P<per5>{_N})[\s\-]?(?:x\s?)?(?:{_GPU}|{_CARD})\s?(?:{_GPU}\s?)?(?:each|apiece)(?![a-z])",
-    re.IGNORECASE,
-)
-_COUNT_OF_CARD = re.compile(
-    rf"(?P<n>{_NUM}|(?<![a-z])an?(?=\s))(?:[\s\-]|x(?![a-z])|\*|of\s|units?\s|pieces?\s|pcs\s|gpus?\s|cards?\s|accelerators?\s|nvidia\s|amd\s|intel\s|google\s|"
-    rf"张|个|块|卡|片|颗|枚|的|显卡|brand[\s\-]new\s|available\s|spare\s){{0,5}}{_CARD}(?!\s?(?:cluster|fleet|pods?|farm|racks?)(?![a-z]))(?:[\s\-]?{_GPU})?",
-    re.IGNORECASE,
-)
-_CARD_OF_COUNT = re.compile(
-    rf"{_CARD}\s?(?:{_GPU}\s?)?(?:[x*]\s?(?P<n>{_N})(?![A-Za-z0-9.])|[(]\s?[x*]?\s?(?P<n2>{_NUM_AFTER_X})\s?(?:{_GPU})?\s?[)]|"
-    rf"[:=,]?\s?(?P<n3>{_NUM_AFTER_X})\s?{_GPU}(?!\s?{_PER})|,\s?(?P<n4>{_NUM_AFTER_X})\sof\s(?:them|those))",
-    re.IGNORECASE,
-)
+_DGX_SIZE = 8  # a DGX or HGX system of any generation with eight-way baseboards
+_HARDWARE_UNITS = frozenset({"count", "gpus", "nodes"})
+_GPU_WORDS = r"(?:gpus?|cards?|accelerators?|chips?|devices|hardware|[\ue001\ue004]+'?s?)"
 _OPEN = re.compile(
-    r"(?:no|without\s(?:a|any)|not\sany)\s(?:limits?|caps?|constraints?|restrictions?)\s(?:on|to|for)\s(?:the\s)?(?:number\sof\s|how\smany\s|count\sof\s)?"
-    r"(?:\w+\s)?(?:gpus?|cards?|accelerators?|hardware|chips?|[\ue001\ue004]+s?)|"
-    r"unlimited\s(?:number\sof\s)?(?:gpus?|cards?|accelerators?|hardware|[\ue001\ue004]+s?)|"
-    r"as\smany\s(?:gpus?|cards?|accelerators?|[\ue001\ue004]+s?)?\s?as\s(?:needed|necessary|required|you\s(?:need|want|like)|it\stakes)|"
-    r"any\snumber\sof\s(?:gpus?|cards?|accelerators?|[\ue001\ue004]+s?)|"
-    r"how\smany\s(?:gpus?|cards?|accelerators?|[\ue001\ue004]+s?)|"
-    r"(?:gpus?|cards?|accelerators?|gpu\scount|number\sof\s(?:gpus|cards))\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|open)|"
-    r"(?:fewest|minimum\s(?:number\sof\s)?|minimal\s(?:number\sof\s)?|smallest\snumber\sof\s|least\snumber\sof\s|as\sfew)\s?(?:gpus?|cards?|accelerators?|[\ue001\ue004]+s?)|"
-    r"(?:卡数?|显卡|gpus?|GPU\s?数量?|卡的?数量|机器数?|[\ue001]+)\s?(?:数量?)?\s?(?:不限制?|没有限制|无限制?|不受限|任意|随意|不做限制)|"
-    r"不限(?:制)?\s?(?:卡|显卡|gpu|机器)(?:的)?(?:数量?)?|(?:需要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"
-    r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)?(?:张|块)?(?:卡|gpu|[\ue001]+)|尽(?:量|可能)少(?:的)?\s?(?:卡|gpu|显卡|[\ue001]+)",
+    rf"(?:no|without\s(?:a|any)|not\sany)\s(?:hard\s)?(?:limits?|caps?|constraints?|restrictions?)\s(?:on|to|for)\s(?:the\s)?"
+    rf"(?:number\sof\s|how\smany\s|count\sof\s|available\s)?{_GPU_WORDS}(?:\scount)?|unlimited\s(?:number\sof\s)?{_GPU_WORDS}|"
+    rf"as\smany\s(?:{_GPU_WORDS}\s)?as\s(?:needed|necessary|required|you\s(?:need|want|like)|it\stakes)|any\snumber\sof\s{_GPU_WORDS}|"
+    rf"how\smany\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
+    rf"(?:fewest|minimum|minimal|min|smallest|least|lowest)(?:\snumber\sof|\samount\sof|\scount\sof)?\s(?:possible\s)?{_GPU_WORDS}(?:\scount)?|"
+    rf"as\sfew\s{_GPU_WORDS}(?:\sas\spossible)?|"
+    r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
+    r"不限(?:制|定)?\s?(?:卡|显卡|gpu|机器)(?:的?数量?)?|(?:需要|至少要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"
+    r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)(?:张|块)?\s?(?:卡|gpu|显卡|[\ue001]+)?|尽(?:量|可能)少的?\s?(?:卡|gpu|显卡|[\ue001]+)|"
+    r"(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
     re.IGNORECASE,
 )
-_PHASE = re.compile(r"prefill|decode|decoding|预填充|解码", re.IGNORECASE)
+_PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
+
+# Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
+_GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?![xq])x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
+_NODES_OF = re.compile(
+    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*(?:[eoa]*))(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>t?)"
+)
+_PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?g?")
+_SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)S")
+_BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
+_CARD_NODES = re.compile(r"(?P<n>[na])-?S?x?o?C-?S")
+_COUNTS = re.compile(
+    r"(?P<g>n)[-xog]{0,4}[CB]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g|(?P<g7>n)-?(?P<node>S)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    symbol: str
+    words: str
+    start: int
+    end: int
+
+
+class _Tokens:
+    """The page as symbols; what a shape takes is struck out so that the next shape does not see it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.tokens = _tokenise(page.text)
+        self.symbols = "".join(token.symbol for token in self.tokens)
+
+    def matches(self, shape: re.Pattern[str]) -> list[re.Match[str]]:
+        return list(shape.finditer(self.symbols))
+
+    def number(self, match: re.Match[str], *names: str) -> float | None:
+        """The value of the first of the named groups that took part; "a" and "the" are one."""
+        for name in names:
+            if match[name]:
+                token = self.tokens[match.start(name)]
+                return 1.0 if token.symbol == "a" else read_number(token.words)
+        return None
+
+    def words(self, match: re.Match[str]) -> str:
+        return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
+
+    def take(self, match: re.Match[str]) -> str:
+        words = self.page.take(self.tokens[match.start()].start, self.tokens[match.end() - 1].end)
+        self.symbols = self.symbols[: match.start()] + "#" * len(match.group()) + self.symbols[match.end() :]
+        return words
 
 
 def read_hardware(page: Page, claims: Claims, box_size: int | None, usual_size: int | None) -> None:
@@ -105,102 +146,108 @@ def read_hardware(page: Page, claims: Claims, box_size: int | None, usual_size: 
     """
     for match in page.search(_OPEN):
         claims.claim("gpus_open", True, page.take(*match.span()))
-    _read_grids(page, claims)
-    _read_nodes_of(page, claims, usual_size or 8)
-    _read_per_node(page, claims)
-    _read_sized_nodes(page, claims)
-    _read_boxes(page, claims, box_size)
-    for match in page.search(_CARD_NODES):
-        claims.claim("nodes", _number(match["nodes"]), page.take(*match.span()))
-    _read_counts(page, claims)
-
-
-def _number(words: str) -> float:
-    if words.lower() in ("a", "an", "the", "our", "my", "this", "that"):
-        return 1
-    value = read_number(words)
-    return float("nan") if value is None else value
-
-
-def _read_grids(page: Page, claims: Claims) -> None:
-    for match in page.search(_GRID):
-        words = page.take(*match.span())
-        claims.claim("nodes", _number(match["nodes"]), words)
-        claims.claim("gpus_per_node", _number(match["per"]), words)
-
-
-def _read_nodes_of(page: Page, claims: Claims, usual_size: int) -> None:
-    for match in page.search(_NODES_OF):
-        nodes, number = _number(match["nodes"]), _number(match["per"])
-        join, unit = match["join"].strip(" ,(:").lower(), match["unit"]
-        says_each = bool(match["each"]) or join.startswith(("of", "each", "每", "各", "that each", "which each"))
-        touches = join in ("", "的", "with", "having", "containing", "holding", "that have", "which have", "carrying", "at")
-        has_noun = bool(match["gpu"] or match["card"])
-        if not says_each and not (has_noun and (touches or join in ("配备", "配有", "带", "配", "有", "共", "总共"))):
-            continue
-        comma = "," in match["join"] or "(" in match["join"] or "(" in page.text[match.start() : match.end()]
-        is_total = bool(match["total"] or match["total_after"] or join in ("共", "总共", "一共", "共计"))
-        if not says_each and (comma or unit.startswith("机")):  # "2 nodes, 16 GPUs"; "双机16卡" counts all cards
-            is_total = True
-        if not says_each and not is_total and nodes > 1 and number > usual_size and number % nodes == 0:
-            is_total = True
-            claims.reading(f"{match.group().strip()!r} read as {number:g} GPUs in all: a usual node holds {usual_size}")
-        if is_total and nodes == 1:
-            is_total = False
-        words = page.take(*match.span())
+    tokens = _Tokens(page)
+    for match in tokens.matches(_GRID):
+        nodes, per_node = tokens.number(match, "n", "n2"), tokens.number(match, "p", "p2")
+        words = tokens.take(match)
         claims.claim("nodes", nodes, words)
-        claims.claim("gpus" if is_total else "gpus_per_node", number, words)
+        claims.claim("gpus_per_node", per_node, words)
+    _read_nodes_of(tokens, claims, usual_size or _DGX_SIZE)
+    for match in tokens.matches(_PER_NODE):
+        claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
+    _read_sized(tokens, claims)
+    _read_boxes(tokens, claims, box_size)
+    for match in tokens.matches(_CARD_NODES):
+        claims.claim("nodes", tokens.number(match, "n"), tokens.take(match))
+    _read_counts(tokens, claims)
 
 
-def _read_per_node(page: Page, claims: Claims) -> None:
-    for match in page.search(_PER_NODE):
-        number = next(value for value in match.groups() if value is not None)
-        claims.claim("gpus_per_node", _number(number), page.take(*match.span()))
-
-
-def _read_sized_nodes(page: Page, claims: Claims) -> None:
-    """ "two 8-GPU nodes", "an 8xH100 server": a size bound to the node by a hyphen, an x or a unit."""
-    for match in page.search(_SIZED_NODES):
-        bound = match["gpu"] or "x" in match["glue"].lower() or "-" in match["glue"] or (match["card"] and match["nodes"])
-        between = page.text[match.end("per") : match.start("unit")]
-        if not (bound or re.match(r"\s?[x\-]", between, re.IGNORECASE)) or (not match["gpu"] and not match["card"]):
+def _tokenise(text: str) -> list[_Token]:
+    others = {
+        q.start: q.end
+        for q in find_quantities(text)
+        if q.unit not in _HARDWARE_UNITS or (q.unit == "count" and not q.words[-1:].isdigit() and q.words[:1].isdigit())
+    }
+    tokens: list[_Token] = []
+    position = 0
+    while position < len(text):
+        if position in others:
+            tokens.append(_Token("q", "", position, others[position]))
+            position = others[position]
             continue
-        words = page.take(*match.span())
-        claims.claim("gpus_per_node", _number(match["per"]), words)
-        if match["nodes"]:
-            claims.claim("nodes", _number(match["nodes"]), words)
+        match = _LEXER.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise AssertionError("the last symbol matches any character")
+        symbol = _LEXICON[int(match.lastgroup[1:])][0]
+        if symbol:
+            tokens.append(_Token(symbol, match.group(), position, match.end()))
+        position = match.end()
+    return tokens
 
 
-def _read_boxes(page: Page, claims: Claims, box_size: int | None) -> None:
-    for match in page.search(_BOXES):
-        number = match["nodes"] or match["after"]
-        words = page.take(*match.span())
-        if number is not None:
-            claims.claim("nodes", _number(number), words)
+def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> None:
+    """ "2 nodes of 8", "2 nodes with 8 H100 each", "8 nodes (64 GPUs)", "2台8卡", "双机16卡"."""
+    for match in tokens.matches(_NODES_OF):
+        nodes, number = tokens.number(match, "n"), tokens.number(match, "p")
+        join = match["join"]
+        says_each = "e" in join or bool(match["e"])
+        if nodes is None or number is None or not (says_each or match["noun"] or join.strip(",(") == "o"):
+            continue
+        unit = tokens.tokens[match.start() + match.group().index("S")].words
+        says_total = bool(match["t1"] or match["t2"]) or join[:1] in (",", "(") or unit == "机"
+        words = tokens.words(match)
+        if not says_each and not says_total and nodes > 1 and number > usual_size and number % nodes == 0:
+            says_total = True
+            claims.reading(f"{words!r} read as {number:g} GPUs in all, since a usual node holds {usual_size}")
+        tokens.take(match)
+        claims.claim("nodes", nodes, words)
+        claims.claim("gpus" if says_total and not says_each and nodes != 1 else "gpus_per_node", number, words)
+
+
+def _read_sized(tokens: _Tokens, claims: Claims) -> None:
+    """ "two 8-GPU nodes", "an 8xH100 server": a size bound to the node by a hyphen, an x or a unit."""
+    for match in tokens.matches(_SIZED):
+        both_numbers = match["n"] and match["card"]  # "one 8 H100 node"
+        if not (match["bind"] or match["bind2"] or both_numbers) or not ("g" in match.group() or match["card"]):
+            continue
+        nodes, per_node = tokens.number(match, "n"), tokens.number(match, "p")
+        words = tokens.take(match)
+        claims.claim("gpus_per_node", per_node, words)
+        if nodes is not None:
+            claims.claim("nodes", nodes, words)
+
+
+def _read_boxes(tokens: _Tokens, claims: Claims, box_size: int | None) -> None:
+    for match in tokens.matches(_BOXES):
+        nodes = tokens.number(match, "n", "n2")
+        words = tokens.take(match)
+        if nodes is not None:
+            claims.claim("nodes", nodes, words)
         if box_size is not None and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", box_size, words)
 
 
-def _read_counts(page: Page, claims: Claims) -> None:
+def _read_counts(tokens: _Tokens, claims: Claims) -> None:
     """Bare counts of GPUs and nodes. Counts for prefill and for decode on cards of their own add up."""
-    counts: list[tuple[float, int, int]] = []
-    for pattern in (_COUNT_OF_CARD, _CARD_OF_COUNT):
-        for match in page.search(pattern):
-            number = next(value for value in match.groups() if value is not None)
-            counts.append((_number(number), *match.span()))
-            page.take(*match.span())
-    for quantity in find_quantities(page.text):
-        if quantity.unit == "gpus":
-            counts.append((quantity.value, quantity.start, quantity.end))
-            page.take(quantity.start, quantity.end)
-        elif quantity.unit == "nodes":
-            claims.claim("nodes", quantity.value, page.take(quantity.start, quantity.end))
-    phases = [frozenset(word.lower()[:4] for word in _PHASE.findall(page.clause_text(s, e))) for _, s, e in counts]
-    if len(counts) == 2 and all(len(p) == 1 for p in phases) and phases[0] != phases[1]:
-        words = " + ".join(page.original[s:e].strip() for _, s, e in counts)
-        claims.claim("gpus", sum(n for n, _, _ in counts), words)
+    counts: list[tuple[float, str, frozenset[str]]] = []
+    for match in tokens.matches(_COUNTS):
+        number = tokens.number(match, "g", "g2", "g3", "g4", "g5", "g6", "g7", "one")
+        start, end = tokens.tokens[match.start()].start, tokens.tokens[match.end() - 1].end
+        words = tokens.take(match)
+        if number is None:
+            continue
+        if match["node"]:
+            claims.claim("nodes", number, words)
+            if re.search(r"[dh]gx", words, re.IGNORECASE) and not claims.has("gpus_per_node"):
+                claims.claim("gpus_per_node", _DGX_SIZE, words)
+            continue
+        phases = _PHASE.findall(tokens.page.clause_text(start, end))
+        counts.append((number, words, frozenset(phase.lower()[:2] for phase in phases)))
+    if len(counts) == 2 and all(len(phases) == 1 for *_, phases in counts) and counts[0][2] != counts[1][2]:
+        words = " + ".join(words for _, words, _ in counts)
+        claims.claim("gpus", sum(number for number, *_ in counts), words)
         claims.claim("disaggregated", True, words)
         claims.reading(f"{words!r} read as GPUs of their own for prefill and for decode")
         return
-    for number, start, end in counts:
-        claims.claim("gpus", number, page.original[start:end].strip())
+    for number, words, _ in counts:
+        claims.claim("gpus", number, words)

@@ -126,6 +126,7 @@ def gap_cost(gap: str) -> float:
     if len(gap) > 120:
         return _LEFT_OUT
     cost = 2.5 * len(_HARD_BREAK.findall(gap)) + 1.2 * len(_SOFT_BREAK.findall(gap))
+    gap = re.sub(r"[\ue000-\ue002\ue004]+", " zz ", gap)  # something that was read already counts as one word
     rest = _FILLER.sub(" ", _SOFT_BREAK.sub(" ", _HARD_BREAK.sub(" ", gap)))
     meaningful = len(re.findall(r"[A-Za-z0-9]+", rest))
     other = len(re.findall(r"[^\sA-Za-z0-9]", rest))

@@ -1,8 +1,8 @@
 """Numbers with units in English and Chinese text: the one place that knows how people write them.
 
-`find_quantities` lists every number of a text with its unit, its range and its place; `read_quantity` reads a value cell
-("2,048 tokens", "1.5k", "两台", "400 Gbit/s"). It refuses to say what a number is *for*: that is the reader's business.
-Digits inside a word (`H100`, `70B`, `v3.1`) are no quantity. Text is expected as `normalise` gives it.
+`find_quantities` lists every number of a text with its unit, its range and its place; `read_quantity` reads a value
+cell ("2,048 tokens", "1.5k", "两台", "400 Gbit/s"). It refuses to say what a number is *for*: that is the reader's
+business. Digits inside a word (`H100`, `70B`, `v3.1`) are no quantity. Text is expected as `normalise` gives it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, replace
-from typing import Literal
 
-Unit = Literal[
-    "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
-    "requests/s", "bytes", "GB/s", "TFLOPS", "share", "usd",
-]  # fmt: skip
-
-# `k` is 1024 where things are counted, 1000 where they are measured.
-_COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
+from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 
 WORD_NUMBERS: dict[str, int] = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
@@ -41,89 +34,40 @@ _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix: (where things are counted, 
 }  # fmt: skip
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d+)(?:\.\d+)?(?:e\+?\d{1,2}(?![A-Za-z0-9])|\^\d{1,3})?"
-_SUFFIX = r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|\s?(?:thousand|million|billion|trillion)\b)"
-_WORDS = "|".join(sorted((w.replace(" ", r"\s+") for w in WORD_NUMBERS), key=len, reverse=True))
-_CHINESE = r"[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
-# The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
-NUMBER_PATTERN = (
-    rf"(?:(?<![A-Za-z0-9_.\-])(?:(?<![^\s(=:,<>]))-?{_DIGITS}(?:\s?{_SUFFIX})?"
-    rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
-    rf"|(?<![A-Za-z0-9_\-])(?:{_WORDS})(?![A-Za-z0-9_\-])|{_CHINESE})"
+_SUFFIX = (
+    r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|"
+    r"\s?(?:thousand|million|billion|trillion)\b)"
 )
-_NUMBER = re.compile(NUMBER_PATTERN, re.IGNORECASE)
+_WORDS = "|".join(sorted((word.replace(" ", r"\s+") for word in WORD_NUMBERS), key=len, reverse=True))
+_CHINESE = r"[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
+_OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
+_FRACTIONS: tuple[tuple[str, float], ...] = (
+    (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
+    (rf"(?:a|one)[\s\-]third{_OF}|三分之一", 1 / 3),
+    (rf"two[\s\-]thirds{_OF}|三分之二", 2 / 3),
+    (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
+    (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
+)
+_HALF_SECOND = re.compile(r"half\sa\ssecond|半秒", re.IGNORECASE)
+_FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
+# The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
+_NUMBER = re.compile(
+    rf"(?<![A-Za-z])(?P<fraction>half\sa\ssecond|半秒|{_FRACTION})"
+    rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
+    rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
+    rf"|(?<![A-Za-z0-9_\-])(?:{_WORDS})(?![A-Za-z0-9_\-])|{_CHINESE}",
+    re.IGNORECASE,
+)
 _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
 
-_PER_SECOND = (
-    r"\s?(?:/\s?(?:s|sec|second|秒)(?![a-z])|ps(?![a-z])|(?:per|a|each|every)[\s\-](?:s|sec|second)(?![a-z])|每秒钟?)"
-)
-_PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a)[\s\-](?:min|minute)(?![a-z])|每分钟)"
-_TOKEN = r"(?:output\s|generated\s|decode\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
-_USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
-_PER_USER = rf"\s?(?:/\s?{_USER}(?!s)|(?:per|for\severy|for\seach|each)[\s\-](?:single\s|individual\s)?{_USER}(?!s)|每个?{_USER})"
-_PER_GPU = r"\s?(?:/\s?(?:gpus?|cards?|device|accelerator|卡)(?![a-z])|(?:per|each)[\s\-](?:gpu|card|device|accelerator|chip)(?![a-z])|每[张块]?卡)"
-_END = r"(?![A-Za-z])"
-_TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|t/s{_END}|tok/s{_END})"
-_REQUEST = r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|次?请求|次|条)"
-
-# Longest meaning first: the first pattern that matches right after the number is its unit.
-_UNITS: tuple[tuple[str, Unit, float], ...] = (
-    (rf"(?:ms|msecs?|milli\s?seconds?|毫秒)\s?(?:/|per|each|a)\s?(?:output\s|generated\s)?(?:tokens?|toks?){_END}", "ms/token", 1.0),
-    (rf"(?:{_TOKEN_RATE}{_PER_USER})", "tokens/s/user", 1.0),
-    (rf"(?:{_TOKEN_RATE}{_PER_GPU})", "tokens/s/gpu", 1.0),
-    (rf"{_TOKEN}{_PER_USER}{_PER_SECOND}", "tokens/s/user", 1.0),
-    (rf"{_TOKEN_RATE}", "tokens/s", 1.0),
-    (rf"{_TOKEN}{_PER_MINUTE}", "tokens/s", 1 / 60),
-    (rf"(?:{_REQUEST}{_PER_SECOND}|qps{_END}|rps{_END})", "requests/s", 1.0),
-    (rf"(?:{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END})", "requests/s", 1 / 60),
-    (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
-    (rf"(?:us|µs|μs|microseconds?){_END}|微秒", "ms", 1e-3),
-    (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
-    (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
-    (r"(?:tib|tibibytes?)(?:/s|ps|\sper\ssecond)(?![a-z])", "GB/s", 2**40 / 1e9),
-    (r"(?:gib|gibibytes?)(?:/s|ps|\sper\ssecond)(?![a-z])", "GB/s", 2**30 / 1e9),
-    (r"(?-i:Tb)(?:/s|ps)(?![a-z])|(?:tbits?|terabits?)(?:/s|ps|\s?/\s?sec|\sper\ssecond)(?![a-z])|(?-i:tbps|Tbps)", "GB/s", 125.0),
-    (r"(?-i:Gb)(?:/s|ps)(?![a-z])|(?:gbits?|gigabits?)(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])|(?-i:gbps)(?![a-z])|gbe(?![a-z])", "GB/s", 0.125),
-    (r"(?:tb|terabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])", "GB/s", 1000.0),
-    (r"(?:gb|gigabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])", "GB/s", 1.0),
-    (r"(?:mb|megabytes?)\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond)(?![a-z])", "GB/s", 1e-3),
-    (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
-    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
-    (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
-    (rf"(?:tib){_END}", "bytes", 2.0**40),
-    (rf"(?:gib){_END}", "bytes", 2.0**30),
-    (rf"(?:mib){_END}", "bytes", 2.0**20),
-    (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
-    (rf"(?:gb|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
-    (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
-    (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
-    (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
-    (rf"(?:input\s|output\s|prompt\s|generated\s|new\s|context\s)?{_TOKEN}{_END}", "tokens", 1.0),
-    (
-        r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s)*(?:users?|requests?|reqs?|"
-        r"sessions?|streams?|chats?|clients?|callers?|people|customers?|sequences?|seqs?|conversations?|queries|"
-        r"samples|prompts)(?![a-z])|(?:个|位|路|条)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列|路并发)|位用户|路(?:并发)?|个人|条(?:请求|序列)",
-        "requests",
-        1.0,
-    ),
-    (
-        r"(?:gpus?|cards?|accelerators?|chips|devices)(?![a-z])|(?:张|块|颗|片|枚|个)\s?(?:显卡|卡|gpus?(?![a-z])|加速卡|加速器)?(?<=[张块颗片枚卡器uUsS])"
-        r"|卡",
-        "gpus",
-        1.0,
-    ),
-    (
-        r"(?:nodes?|machines?|servers?|boxes|box|hosts?|instances?|trays?)(?![a-z])|(?:台|个)\s?(?:机器|服务器|节点|主机|机)|台|机(?!器学)|节点",
-        "nodes",
-        1.0,
-    ),
-)  # fmt: skip
-_UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
-    (re.compile(rf"[\s\-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _UNITS
-)
 _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
+_EACH_SECOND_BEFORE = re.compile(
+    r"每秒钟?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:输出|生成|处理|产出|到达|有)?\s?$"
+)
+_PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -194,19 +138,23 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
 
 
 def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
+    if match["fraction"]:
+        return _fraction(match)
     values = _number_values(match.group())
     if values is None:
         return None
     start, end = match.span()
-    unit, factor, spelled, unit_end = _unit_at(text, end)
+    unit, factor, spelled, unit_end = unit_at(text, end)
     if dollar := _DOLLAR.search(text[max(0, start - 5) : start]):
         start, unit, factor, spelled, unit_end = start - len(dollar.group()), "usd", 1.0, "$", end
     elif unit == "count" and (percent := _PERCENT_BEFORE.search(text[max(0, start - 5) : start])):
         start, unit, factor, spelled, unit_end = start - len(percent.group()), "share", 0.01, "%", end
+    if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 16) : start])):
+        start, unit = start - len(before.group()), _PER_SECOND_OF[unit]
     if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
         return None
     counted, measured = values
-    value = counted if unit in _COUNTED else measured
+    value = counted if unit in COUNTED else measured
     words = text[start:unit_end].strip()
     return Quantity(value * factor, measured * factor, unit, start, unit_end, words, spelled)
 
@@ -215,18 +163,13 @@ def _may_stand_alone(number: str, following: str) -> bool:
     """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
     if not any(c.isdigit() for c in number):
         return number.isascii() and not number.lower().endswith(("single", " of"))
+    if number[-1] in "kK":
+        return True
     return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")
 
 
-def _unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
-    for pattern, unit, factor in _UNIT_PATTERNS:
-        if match := pattern.match(text, position):
-            return unit, factor, match.group().strip(" -"), match.end()
-    return "count", 1.0, "", position
-
-
 def _extended_to_range(text: str, low: Quantity) -> Quantity:
-    """The range that begins with `low`, or `low` itself. The lower end takes the unit of the upper where it has none."""
+    """The range that begins with `low`, or `low` itself; a lower end without a unit takes that of the upper."""
     between = _BETWEEN.search(text[max(0, low.start - 8) : low.start])
     join = (_BETWEEN_JOIN if between else _RANGE_JOIN).match(text, low.end)
     if join is None:
@@ -236,15 +179,37 @@ def _extended_to_range(text: str, low: Quantity) -> Quantity:
     if high is None or high.start != join.end():
         return low
     if low.unit == "count" and high.unit != "count":
-        factor = next(f for p, u, f in _UNIT_PATTERNS if u == high.unit and p.fullmatch(f" {high.spelled}"))
-        base = low.value if high.unit in _COUNTED else low.decimal_value
+        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.fullmatch(high.spelled)), 1.0)
+        base = low.value if high.unit in COUNTED else low.decimal_value
         low = replace(low, value=base * factor, decimal_value=low.decimal_value * factor, unit=high.unit)
+    low = _with_suffix_of(low, high)
     if high.unit == "count":
-        high = replace(high, unit=low.unit, value=high.value if low.unit in _COUNTED else high.decimal_value)
+        high = replace(high, unit=low.unit, value=high.value if low.unit in COUNTED else high.decimal_value)
     if high.unit != low.unit or high.value <= low.value:
         return low
     words = text[low.start : high.end].strip()
     return replace(low, end=high.end, words=words, upper=high.value, spelled=high.spelled or low.spelled)
+
+
+def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
+    """The lower end of "1-2k" counted in thousands too, where it is the smaller number as it stands."""
+    ends = [_PARTS.match(quantity.words) for quantity in (low, high)]
+    if ends[0] is None or ends[1] is None or ends[0][3] or not ends[1][3]:
+        return low
+    if _digits_value(ends[0][2]) >= _digits_value(ends[1][2]):
+        return low
+    counted, measured = _SUFFIXES[ends[1][3].strip().lower()]
+    scale = counted if low.unit in COUNTED else measured
+    return replace(low, value=low.value * scale, decimal_value=low.decimal_value * measured)
+
+
+def _fraction(match: re.Match[str]) -> Quantity:
+    """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
+    words = match.group()
+    if _HALF_SECOND.fullmatch(words):
+        return Quantity(500.0, 500.0, "ms", match.start(), match.end(), words, "second")
+    value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
+    return Quantity(value, value, "share", match.start(), match.end(), words, "")
 
 
 def _number_values(words: str) -> tuple[float, float] | None:

@@ -30,26 +30,29 @@ def render_models(models: Sequence[ModelFacts], *, width: int, bold: bool = Fals
     """One line for each model."""
     columns = (
         Column("model", wraps=True),
-        Column("parameters", figures=True),
+        Column("params", figures=True),
         Column("layers", figures=True),
         Column("experts", figures=True),
         Column("attention", wraps=True),
-        Column("KV/token bf16", figures=True),
-        Column("stored in"),
+        Column("KV/token", figures=True),
+        Column("stored"),
     )
     rows = tuple(
         (
             model.name,
             params_text(model.total_params),
             str(model.layers),
-            f"{model.experts} top {model.experts_per_token}" if model.experts else NONE,
+            f"{model.experts}/{model.experts_per_token}" if model.experts else NONE,
             "+".join(dict.fromkeys(facts.kind for facts in model.attention)) or NONE,
             bytes_text(model.kv_cache_bytes_per_token_bf16),
             model.native_precision,
         )
         for model in models
     )
-    hint = "`shardwright models NAME` shows one; the path of a config.json works wherever a model is named."
+    hint = (
+        "Experts: all / for each token. KV cache in bf16, before any window. `shardwright models NAME` shows one; "
+        "the path of a config.json works wherever a model is named."
+    )
     return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
 
 
@@ -91,7 +94,7 @@ def params_text(count: int) -> str:
     """A parameter count as people say it: `70.6B`."""
     for limit, unit in ((10**12, "T"), (10**9, "B"), (10**6, "M")):
         if count >= limit:
-            return f"{count / limit:.3g}{unit}"
+            return f"{figure(count / limit)}{unit}"
     return str(count)
 
 
@@ -134,9 +137,9 @@ def render_accelerator(accelerator: Accelerator, *, width: int, bold: bool = Fal
     pairs: list[tuple[str, str]] = []
     for name, value in values.items():
         if isinstance(value, dict):
-            pairs += [(f"{name.replace('_', ' ')} {key}", value_text(inner)) for key, inner in value.items()]
+            pairs += [(f"{name}.{key}", value_text(inner)) for key, inner in value.items()]
         else:
-            pairs.append((name.replace("_", " "), value_text(value)))
+            pairs.append((name, value_text(value)))
     count_bytes, which = accelerator.memory_bytes()
     sections = [
         section("", accelerator.id),

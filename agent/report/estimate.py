@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 STEPS_SHOWN = 5
 GROUPS_SHOWN = 8
-_MEMORY_MARKS = "█▓▒░"
-_TIME_MARKS = "█▓▒░"
+_MARKS = "█▓▒░"
 
 
 def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bold: bool = False) -> str:
@@ -45,7 +44,7 @@ def estimate_sections(estimate: PerformanceEstimate, width: int) -> list[Section
 def time_section(estimate: PerformanceEstimate, width: int) -> Section:
     """TTFT and TPOT split into their parts, and the largest steps of each critical path."""
     latency = estimate.latency
-    bar_width = max(12, min(30, width - 76))
+    bar_width = max(12, min(30, width - 68))
     rows = [
         _time_row("prefill pass", latency.prefill_ms, latency.prefill, bar_width),
         _time_row("decode step", latency.tpot_ms, latency.decode_step, bar_width),
@@ -55,9 +54,9 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         Column("time", figures=True),
         Column("compute", figures=True),
         Column("memory", figures=True),
-        Column("communication", figures=True),
+        Column("comm.", figures=True),
         Column("bubble", figures=True),
-        Column(_legend(("compute", "memory", "comm.", "bubble"), _TIME_MARKS)),
+        Column("", picture=True),
     )
     line = (
         f"TTFT {ms_text(latency.ttft_ms)}, TPOT {ms_text(latency.tpot_ms)}, "
@@ -67,19 +66,20 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         "Where the time goes",
         line,
         Table(columns, tuple(rows)),
+        _legend(("compute", "memory", "communication", "bubble"), _MARKS),
         _largest_steps("prefill", estimate.critical_path.prefill),
         _largest_steps("decode", estimate.critical_path.decode),
     )
 
 
 def _legend(names: Iterable[str], marks: str) -> str:
-    return " ".join(f"{mark}{name}" for mark, name in zip(marks, names, strict=True))
+    return "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
 
 
 def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> tuple[str, ...]:
     terms = (parts.compute_ms, parts.memory_ms, parts.communication_ms, parts.bubble_ms)
     whole = sum(terms) or 1.0
-    picture = bar(list(zip(_TIME_MARKS, [term / whole for term in terms], strict=True)), bar_width)
+    picture = bar(list(zip(_MARKS, [term / whole for term in terms], strict=True)), bar_width)
     return (name, ms_text(total_ms), *(ms_text(term) if term else NONE for term in terms), picture)
 
 
@@ -105,7 +105,7 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
     groups: dict[tuple[int, ...], list[DeviceMemory]] = {}
     for device in memory.per_device:
         groups.setdefault(_terms(device), []).append(device)
-    bar_width = max(12, min(30, width - 82))
+    bar_width = max(12, min(30, width - 70))
     ordered = sorted(groups.values(), key=lambda group: -group[0].total_bytes)
     rows = [_memory_row(group, bar_width) for group in ordered[:GROUPS_SHOWN]]
     columns = (
@@ -115,7 +115,7 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
         Column("activations", figures=True),
         Column("comm.", figures=True),
         Column("free", figures=True),
-        Column(_legend(("W", "KV", "act", "comm"), _MEMORY_MARKS)),
+        Column("", picture=True),
     )
     rest = len(ordered) - len(rows)
     lines = [
@@ -128,7 +128,8 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)
         lines.append(f"Were the KV cache not split by TP: {replicated} per GPU (conservative bound)")
     more = f"and {count_text(rest, 'more group')} with less in use" if rest > 0 else ""
-    return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, *lines)
+    legend = _legend(("weights", "KV cache", "activations", "communication buffers"), _MARKS)
+    return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, legend, *lines)
 
 
 def _terms(device: DeviceMemory) -> tuple[int, ...]:
@@ -150,7 +151,7 @@ def _memory_row(group: list[DeviceMemory], bar_width: int) -> tuple[str, ...]:
     *terms, usable_bytes = _terms(first)
     free_bytes = usable_bytes - first.total_bytes
     shares = [term / (usable_bytes or 1) for term in terms]
-    picture = bar(list(zip(_MEMORY_MARKS, shares, strict=True)), bar_width)
+    picture = bar(list(zip(_MARKS, shares, strict=True)), bar_width)
     names = f"{devices_text(device.device for device in group)} ({len(group)})"
     return (
         names,

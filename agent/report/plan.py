@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
@@ -47,8 +47,10 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
         sections += _infeasible_sections(result)
     else:
         sections += _plan_sections(result, result.plan, width)
+    if report is not None and result.plan is not None:
+        sections += _choice_sections(report)
     if report is not None:
-        sections += [*_choice_sections(report), _assumption_section(report, result.intent)]
+        sections.append(_assumption_section(report, result.intent))
     if result.estimate is not None:
         sections.append(confidence(result.estimate))
     if result.plan is not None:
@@ -61,7 +63,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}", workload_text(plan.workload)]
     gpus = plan.strategy.gpu_count
     owned = plan.hardware.nodes * plan.hardware.gpus_per_node
-    used = f"uses {count_text(gpus, 'GPU')}" + (f" of {owned}" if owned != gpus else "")
+    used = f"Uses {count_text(gpus, 'GPU')}" + (f" of {owned}" if owned != gpus else "")
     precision = plan.precision
     lines.append(
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
@@ -141,10 +143,27 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
     facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
     if infeasible.closest:
-        facts += [
-            f"Closest, {name.replace('_', ' ')}: {value_text(value, 400)}" for name, value in infeasible.closest.items()
-        ]
+        facts.append(f"Closest: {closest_text(infeasible.closest)}")
     return [section("", *lines), section("Why, and what would do", Bullets(tuple(facts)))]
+
+
+def closest_text(closest: dict[str, Any]) -> str:
+    """The nearest that was found, on one line: its strategy, its figures, and what stands against it."""
+    from ...tools.plan.document import Strategy
+    from ...tools.search.describe import describe
+
+    rest = dict(closest)
+    parts: list[str] = []
+    if "strategy" in rest:
+        parts.append(describe(Strategy.model_validate(rest.pop("strategy"))))
+    for name, value in rest.items():
+        if isinstance(value, bool) or value in (None, [], ()):
+            continue
+        unit = name.rsplit("_", 1)[-1]
+        label = name.removesuffix("_" + unit).replace("_", " ") if unit in ("ms", "bytes") else name.replace("_", " ")
+        shown = {"ms": ms_text, "bytes": bytes_text}.get(unit, lambda figure_: value_text(figure_, 300))(value)
+        parts.append(f"{label}: {shown}")
+    return ", ".join(parts)
 
 
 def _wanted_hardware(intent: Intent) -> str:
@@ -186,7 +205,7 @@ def _choice_sections(report: PlanReport) -> list[Section]:
         Column("TTFT", figures=True),
         Column("TPOT", figures=True),
         Column("tokens/s/GPU", figures=True),
-        Column("per GPU", figures=True),
+        Column("memory/GPU", figures=True),
         Column("why not", wraps=True),
     )
     rows = tuple(_alternative_row(item) for item in report.alternatives[:ALTERNATIVES_SHOWN])

@@ -6,7 +6,8 @@ Text from documents and requests is data: control characters in it are replaced 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,21 +18,27 @@ if TYPE_CHECKING:
 
 NONE = "–"
 _INDENT = 2
-_LEFT, _RIGHT = "left", "right"
+_GAP = 2
+# A column that wraps is never narrower than this, or words become columns of letters.
+_LEAST_WRAPPED = 14
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a table: its heading, and whether it holds figures (then it is set to the right)."""
+    """One column of a table: figures are set to the right; a picture is left out where the width is short."""
 
     heading: str
     figures: bool = False
     wraps: bool = False
+    picture: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells under columns. Only columns that wrap give way when the width is short."""
+    """Rows of cells under columns. Columns that wrap give way first; a table that is too wide still becomes a list.
+
+    A figure is never cut: half a number is another number.
+    """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -74,7 +81,7 @@ def render(sections: Iterable[Section], *, width: int, bold: bool = False) -> st
         if not part.blocks:
             continue
         indent = _INDENT if part.title else 0
-        body = "\n".join(_lines(block, width - indent) for block in part.blocks)
+        body = "\n".join(_spaced(part.blocks, width - indent))
         indented = "\n".join(" " * indent + line if line else "" for line in body.split("\n"))
         if not part.title:
             parts.append(indented)
@@ -84,13 +91,59 @@ def render(sections: Iterable[Section], *, width: int, bold: bool = False) -> st
     return "\n\n".join(parts) + "\n"
 
 
+def _spaced(blocks: Sequence[Block], width: int) -> Iterator[str]:
+    """The blocks as lines, each table but the first apart from what is above it."""
+    tables = 0
+    for block in blocks:
+        if isinstance(block, Table):
+            tables += 1
+            if tables > 1:
+                yield ""
+        yield _lines(block, width)
+
+
 def _lines(block: Block, width: int) -> str:
     from rich.console import Console
 
     out = io.StringIO()
     console = Console(file=out, width=width, color_system=None, force_terminal=False, legacy_windows=False)
-    console.print(_renderable(block), highlight=False, markup=False, emoji=False)
+    fitting = _fitted(block, width) if isinstance(block, Table) else block
+    console.print(_renderable(fitting), highlight=False, markup=False, emoji=False)
     return "\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").split("\n"))
+
+
+def _fitted(table: Table, width: int) -> Table | Bullets:
+    """`table` as it fits into `width`: whole, else without its pictures, else as a list."""
+    if _least_width(table) <= width:
+        return table
+    kept = [index for index, column in enumerate(table.columns) if not column.picture]
+    plain = Table(
+        tuple(table.columns[index] for index in kept), tuple(tuple(row[index] for index in kept) for row in table.rows)
+    )
+    return plain if _least_width(plain) <= width else _as_list(plain)
+
+
+def _least_widths(table: Table) -> list[int]:
+    """What each column needs: one that wraps at most `_LEAST_WRAPPED`."""
+    from rich.cells import cell_len
+
+    widths: list[int] = []
+    for index, column in enumerate(table.columns):
+        natural = max(cell_len(text) for text in (column.heading, *(row[index] for row in table.rows)))
+        widths.append(min(natural, _LEAST_WRAPPED) if column.wraps else natural)
+    return widths
+
+
+def _least_width(table: Table) -> int:
+    return sum(_least_widths(table)) + _GAP * (len(table.columns) - 1)
+
+
+def _as_list(table: Table) -> Bullets:
+    items: list[str] = []
+    for row in table.rows:
+        cells = zip(table.columns, row, strict=True)
+        items.append(", ".join(f"{column.heading}: {cell}" for column, cell in cells))
+    return Bullets(tuple(items))
 
 
 def _renderable(block: Block) -> RenderableType:
@@ -98,21 +151,21 @@ def _renderable(block: Block) -> RenderableType:
 
     if isinstance(block, str):
         return _text(block)
-    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     if isinstance(block, Bullets):
-        grid.padding = (0, 1, 0, 0)
-        grid.add_column(no_wrap=True)
-        grid.add_column(overflow="fold")
+        marked = RichTable(box=None, pad_edge=False, padding=(0, 1, 0, 0), show_header=False)
+        marked.add_column(no_wrap=True)
+        marked.add_column(overflow="fold")
         for item in block.items:
-            grid.add_row(_text(block.mark), _text(item))
-        return grid
-    grid.show_header = True
-    for column in block.columns:
+            marked.add_row(_text(block.mark), _text(item))
+        return marked
+    grid = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+    for column, least in zip(block.columns, _least_widths(block), strict=True):
         grid.add_column(
             _text(column.heading),
-            justify=_RIGHT if column.figures else _LEFT,
+            justify="right" if column.figures else "left",
             no_wrap=not column.wraps,
-            overflow="fold" if column.wraps else "ellipsis",
+            overflow="fold",
+            min_width=least,
         )
     for row in block.rows:
         grid.add_row(*(_text(cell) for cell in row))
@@ -147,17 +200,16 @@ def bytes_text(count_bytes: float) -> str:
         if abs(value) < 999.5 or unit == "TB":
             break
         value /= 1000
-    return f"{value:.0f} {unit}" if unit == "B" or abs(value) >= 100 else f"{figure(value)} {unit}"
+    return f"{figure(value)} {unit}"
 
 
 def figure(value: float) -> str:
-    """A number with three significant digits at least, no exponent, thousands apart."""
+    """A number with at least three significant digits, no exponent, thousands apart; whole numbers stay whole."""
     size = abs(value)
     if size >= 100 or value == int(value):
         return f"{value:,.0f}"
-    if size >= 10:
-        return f"{value:.1f}"
-    return f"{value:.2f}" if size >= 0.1 else f"{value:.3g}"
+    decimals = 2 - math.floor(math.log10(size))
+    return f"{value:.{min(decimals, 12)}f}"
 
 
 def ms_text(value_ms: float) -> str:

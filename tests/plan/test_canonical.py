@@ -63,7 +63,7 @@ def test_experts_one_by_one_or_as_ranges_are_the_same() -> None:
         lambda d: d["model"]["config"].update(hidden_size=1),
         lambda d: d["nodes"].pop(),
         lambda d: d["edges"].pop(),
-        lambda d: d["edges"][0].update(type="data"),
+        lambda d: d["edges"][0].update(type="pipeline"),
         lambda d: d["edges"].append(dict(d["edges"][0])),
         lambda d: next(n for n in d["nodes"] if n["type"] == "ShardNode").update(devices=["n7.g7"]),
         lambda d: next(n for n in d["nodes"] if n["type"] == "ShardNode").update(parent="request"),

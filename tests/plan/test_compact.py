@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -37,7 +38,7 @@ def _written_compactly() -> tuple[dict[str, Any], dict[str, Any]]:
         if "r1." in edge["source"]:
             continue
         ends = {end: edge[end] for end in ("source", "target")}
-        numbered = {end: name for end, name in ends.items() if name[-3:-1] in ("tp", ".e") or name[-2] == "e"}
+        numbered = {end: name for end, name in ends.items() if re.search(r"\.(tp|e)\d$", name)}
         if not numbered:
             compact["edges"].append(edge)
         elif all(name.endswith("0") for name in numbered.values()):

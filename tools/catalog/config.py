@@ -143,7 +143,6 @@ def _positions(fields: ConfigFields) -> int:
 
 def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind, ...]) -> tuple[LayerSpec, ...]:
     """One `LayerSpec` per layer; equal layers are the same object."""
-    fields = attention.fields
     indexed = _indexed_layers(attention, kinds)
     made: dict[tuple[LayerKind, bool], LayerSpec] = {}
     found: list[LayerSpec] = []

@@ -191,7 +191,7 @@ def _qk_norms(context: AttentionContext, heads: _Heads) -> list[WeightTensor]:
 
 
 def _extras(context: AttentionContext, heads: _Heads, kind: FullKind) -> list[WeightTensor]:
-    fields, traits = context.fields, context.profile.traits
+    traits = context.profile.traits
     found: list[WeightTensor] = []
     if _flag(context, "attention_sinks"):
         found.append(vector("sinks", heads.query, sharded=True))

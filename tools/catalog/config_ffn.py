@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import FFNSpec, MoESpec, TensorClass, WeightTensor
-from .config_attention import hyper_connection, matrix, norm_tensor, vector
+from .config_attention import hyper_connection, norm_tensor, vector
 from .config_fields import MAX_EXPERTS, ConfigFields
 from .config_profiles import Profile
 
@@ -129,7 +129,7 @@ def mixture(context: FFNContext) -> MoESpec:
         width=inner,
         gated=context.gated,
         expert_tensors=tuple(expert),
-        router_tensors=tuple([*context.around(), *_router(context, experts, latent)]),
+        router_tensors=(*context.around(), *_router(context, experts, latent)),
         shared=_shared(context, inner),
         groups=groups,
         topk_groups=topk_groups,

@@ -168,7 +168,7 @@ class ConfigFields:
             return None
         if not isinstance(found, list | tuple):
             raise self.refuse(f"field {field!r} must be a list, not {_show(found)}")
-        items = list(cast("list[Any]", found))
+        items = [*cast("list[Any]", found)]
         if len(items) > most:
             raise self.refuse(f"field {field!r} has {len(items)} items, more than {most}")
         return items

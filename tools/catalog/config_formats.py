@@ -20,6 +20,7 @@ _DTYPE_NAMES: dict[str, DType] = {
     "fp8": "fp8", "float8_e4m3fn": "fp8", "fp8_e4m3": "fp8", "e4m3": "fp8", "mxfp8": "mxfp8",
     "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
 }  # fmt: skip
+_SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
 
@@ -144,11 +145,9 @@ def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DTy
         weights = cast("Mapping[str, Any]", weights).get("weights") if isinstance(weights, Mapping) else None
         if isinstance(weights, Mapping):
             scheme = cast("Mapping[str, Any]", weights)
-            bits, kind = scheme.get("num_bits"), scheme.get("type")
-            if (bits, kind) in ((4, "int"), (8, "int"), (8, "float"), (4, "float")):
-                return {(4, "int"): "int4", (8, "int"): "int8", (8, "float"): "fp8", (4, "float"): "nvfp4"}[
-                    (bits, kind)
-                ]
+            found = _SCHEMES.get(f"{scheme.get('type')!s:.9}{scheme.get('num_bits')!s:.9}")
+            if found is not None:
+                return found
     if "pack-quantized" in words:
         return "int4"
     if "int-quantized" in words:

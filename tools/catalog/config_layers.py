@@ -55,7 +55,7 @@ def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[L
     names = _named_kinds(fields)
     if names is None:
         count = fields.size("num_hidden_layers", "a model has this many layers", MAX_LAYERS)
-        mixers = _implied_mixers(fields, profile, count)
+        mixers: list[Mixer | None] = _implied_mixers(fields, profile, count)
     else:
         stated = fields.optional_size("num_hidden_layers", MAX_LAYERS)
         if stated is not None and stated != len(names):

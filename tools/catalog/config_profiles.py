@@ -33,11 +33,12 @@ class Profile:
 
 
 PLAIN = Profile(None)
+_DATA_PACKAGE = __name__.rpartition(".")[0]
 
 
 @cache
 def _types() -> Mapping[str, Any]:
-    text = files(__package__).joinpath("data/model_types.json").read_text(encoding="utf-8")
+    text = files(_DATA_PACKAGE).joinpath("data/model_types.json").read_text(encoding="utf-8")
     return json.loads(text)["types"]
 
 

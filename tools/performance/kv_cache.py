@@ -22,11 +22,17 @@ def heads_share(parts: int, shards: int) -> float:
     return math.ceil(shards / parts) / shards if parts > 1 else 1.0
 
 
+def state_element_bytes(setting: Setting, attention: AttentionSpec) -> float:
+    """Bytes of one element of the constant state: fp32 in recurrent layers, a cached element in windows kept as state."""
+    return STATE_BYTES_PER_ELEMENT if attention.kind == "linear" else setting.kv_element_bytes
+
+
 def layer_request_bytes(setting: Setting, attention: AttentionSpec, tokens: int, tp: int, token_parts: int) -> float:
     """Cache bytes of one request of `tokens` in one layer on one device."""
     per_device = math.ceil(cached_tokens(attention, tokens) / token_parts)
     cache = per_device * attention.cache_elements_per_token * setting.kv_element_bytes
-    state = attention.state_elements * STATE_BYTES_PER_ELEMENT * heads_share(tp, attention.state_shards)
+    state = attention.state_elements * state_element_bytes(setting, attention)
+    state *= heads_share(tp, attention.state_shards)
     return cache * heads_share(tp, attention.cache_shards) + state
 
 

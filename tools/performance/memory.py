@@ -51,7 +51,7 @@ def device_memory(layout: Layout) -> MemoryEstimate:
         kv_cache_bytes_per_device_replicated=_replicated_bytes(layout),
         usable_from=(
             f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "
-            f"{setting.hardware.memory_source}"
+            f"{setting.hardware.memory_provenance}"
         ),
     )
 

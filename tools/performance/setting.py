@@ -7,7 +7,8 @@ that every layout needs are kept on it. It knows nothing of degrees or devices.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
@@ -63,6 +64,11 @@ class Setting:
     _tensor_bytes: dict[int, TensorBytes] = field(default_factory=dict[int, TensorBytes], repr=False)
     # Other modules of this package keep their sums here (weights per holding, cache per range, times per operator).
     memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
+    roles: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+
+    def with_workload(self, workload: WorkloadBlock) -> Setting:
+        """The same setting under another load; what was already computed is shared (none of it depends on the load)."""
+        return replace(self, workload=workload)
 
     @property
     def kv_element_bytes(self) -> float:

@@ -5,7 +5,7 @@ object with every field optional (`PerformanceClaim`).
 """
 
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, create_model, model_serializer
 
@@ -130,13 +130,15 @@ _optional_cache: dict[type[BaseModel], type[BaseModel]] = {}
 
 
 def _optional_annotation(annotation: Any) -> Any:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return all_optional(cast("type[BaseModel]", annotation))
+    parts = tuple(part if part is ... else _optional_annotation(part) for part in get_args(annotation))
     if get_origin(annotation) is tuple:
-        return tuple[tuple(_optional_annotation(part) if part is not ... else ... for part in get_args(annotation))]
+        return tuple.__class_getitem__(parts)
     if get_origin(annotation) in (Union, UnionType):
-        return Union[tuple(_optional_annotation(part) for part in get_args(annotation))]  # noqa: UP007
-    return annotation
+        return Union[parts]  # noqa: UP007  # an annotation made at run time
+    whole: Any = annotation
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        whole = all_optional(annotation)
+    return whole
 
 
 def all_optional(model: type[BaseModel]) -> type[BaseModel]:

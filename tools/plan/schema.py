@@ -81,7 +81,9 @@ def explain_refusal(document: Mapping[str, Any], refusal: ValidationError) -> tu
 
 def _explain_header(document: Mapping[str, Any], refusal: ValidationError) -> list[SchemaFault]:
     # Nodes and edges are explained one by one: here they stand empty, so that the pass stays small.
-    slim = {key: [] if key in ("nodes", "edges") and as_list(value) else value for key, value in document.items()}
+    slim: dict[str, Any] = {
+        key: [] if key in ("nodes", "edges") and as_list(value) else value for key, value in document.items()
+    }
     faults = _explain(slim, plan_schema(), "")
     if faults:
         return faults

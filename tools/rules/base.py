@@ -104,24 +104,38 @@ class Rule:
         return Violation(
             rule=self.id,
             severity=self.severity,
-            message=finding.message,
-            nodes=tuple(nodes),
-            edges=tuple(edges),
-            path=where if isinstance(where, str) else where.path,
+            message=printable(finding.message),
+            nodes=tuple(printable(node) for node in nodes),
+            edges=tuple((printable(source), printable(target)) for source, target in edges),
+            path=printable(where) if isinstance(where, str) else where.path,
             fix=self.fix,
             source=self.source,
             value=plain(finding.value),
             expected=plain(finding.expected),
-            remedy=finding.remedy or self.remedy,
+            remedy=printable(finding.remedy) or self.remedy,
         )
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON can hold it: sets sorted, tuples as lists, mappings as dicts."""
+_MAX_SHOWN_DEPTH = 24
+
+
+def printable(text: str) -> str:
+    """`text` as UTF-8 can hold it: half a surrogate pair, which JSON can spell, reads as a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def plain(value: Any, depth: int = _MAX_SHOWN_DEPTH) -> Any:
+    """`value` as JSON can hold it: sets sorted, tuples as lists, mappings as dicts; cut where it is nested deeper."""
+    if isinstance(value, str):
+        return printable(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if depth == 0:
+        return "…"
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return {printable(str(key)): plain(item, depth - 1) for key, item in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - raw JSON
     if isinstance(value, set | frozenset):
-        return sorted((plain(item) for item in value), key=str)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return sorted((plain(item, depth - 1) for item in value), key=str)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - raw JSON
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
-    return value
+        return [plain(item, depth - 1) for item in value]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType] - raw JSON
+    return printable(repr(value))

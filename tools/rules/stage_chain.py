@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from ..plan.view import EdgeView, PhaseView, StageView
 
@@ -52,7 +53,7 @@ class StageChain:
                 entered[target] = left[source] = True
             if abs(target - source) == 1:
                 steps.setdefault(min(source, target), []).append(edge)
-        for place, (before, after) in enumerate(zip(self.stages, self.stages[1:], strict=False)):
+        for place, (before, after) in enumerate(pairwise(self.stages)):
             joined = steps.get(place, ())
             if any(self.span(edge) == 1 for edge in joined):
                 continue

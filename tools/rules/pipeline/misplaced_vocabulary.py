@@ -17,6 +17,11 @@ _NAMES = {"EmbeddingNode": "embedding", "LMHeadNode": "LM head"}
 
 def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Iterator[Finding]:
     name = _NAMES[node_type]
+    parallel = chain.parallel_positions()
+    if home.node.position in parallel:
+        # Which of the stages that run side by side (PP002) is the end is open: take the one that has the node.
+        branches = [stage for stage in chain.stages if stage.node.position in parallel]
+        home = next((stage for stage in branches if stage.node.children_of_type(node_type)), home)
     here = home.node.children_of_type(node_type)
     elsewhere = [node for stage in chain.stages if stage is not home for node in stage.node.children_of_type(node_type)]
     for node in elsewhere:
@@ -51,7 +56,8 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield from _faults(chain, "LMHeadNode", chain.stages[-1], "last")
 
 
-_BASE = "dense-pp2-tp2"
+_BASE = "dense-pp4"
+_SECOND = {"id": "again", "type": "EmbeddingNode", "parent": "r0.decode.s1", "devices": ["n0.g1"]}
 
 RULE = Rule(
     id="PP007",
@@ -64,5 +70,11 @@ RULE = Rule(
     remedy="keep one embedding in the first stage and one LM head in the last",
     check=check,
     good=Example(_BASE),
-    bad=Example(_BASE, ()),
+    bad=Example(
+        _BASE,
+        (
+            Edit("add_node", value=_SECOND),
+            Edit("add_edge", value={"source": "again", "target": "r0.decode.s1.b0", "type": "data"}),
+        ),
+    ),
 )

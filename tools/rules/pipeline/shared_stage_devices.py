@@ -74,7 +74,9 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield from _phase_faults(phase)
 
 
-_BASE = "mla-tp2-ep2-pp2"
+_BASE = "dense-pp4"
+_STAGE = "r0.decode.s1.b0"
+_DEVICES = ["n0.g0"]
 
 RULE = Rule(
     id="PP006",
@@ -90,5 +92,8 @@ RULE = Rule(
     remedy="give each stage devices of its own",
     check=check,
     good=Example(_BASE),
-    bad=Example(_BASE, ()),
+    bad=Example(
+        _BASE,
+        tuple(Edit("set", f"{_STAGE}.{leaf}", "devices", _DEVICES) for leaf in ("attn.shard", "attn.kv", "ffn.shard")),
+    ),
 )

@@ -8,6 +8,7 @@ is not known and only what is between the stages is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ...plan.view import PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
@@ -21,11 +22,13 @@ def _split_over_replicas(view: PlanView) -> frozenset[str]:
     for phase in view.phases:
         layers = [stage.layers for stage in phase.stages if stage.layers is not None]
         if phase.phase is not None and layers:
-            spans.setdefault(phase.phase, []).append((min(first for first, _ in layers), max(last for _, last in layers)))
+            spans.setdefault(phase.phase, []).append(
+                (min(first for first, _ in layers), max(last for _, last in layers))
+            )
     found: set[str] = set()
     for name, held in spans.items():
         held.sort()
-        if len(held) > 1 and all(a[1] < b[0] for a, b in zip(held, held[1:], strict=False)):
+        if len(held) > 1 and all(a[1] < b[0] for a, b in pairwise(held)):
             found.add(name)
     return frozenset(found)
 
@@ -56,6 +59,7 @@ def _stage_faults(chain: StageChain, first: int | None, total: int | None) -> It
         yield Finding(
             f"the stages of {label(chain.phase.node)} end at layer {expected - 1}, the model at layer {total - 1}",
             where=previous.node,
+            nodes=(previous.node,),
             value=expected - 1,
             expected=total - 1,
         )
@@ -95,8 +99,6 @@ def _phase_faults(phase: PhaseView, first: int | None, total: int | None) -> Ite
     named: set[str] = set()
     for finding in _stage_faults(stage_chain(phase), first, total):
         named.update(node if isinstance(node, str) else node.id for node in finding.nodes)
-        if not isinstance(finding.where, str):
-            named.add(getattr(finding.where, "id", ""))
         yield finding
     for stage in phase.stages:
         fault = None if stage.node.id in named else _block_fault(stage)

@@ -1,0 +1,100 @@
+"""What a brief states, figure by figure, before it is put together; two places that differ are refused here.
+
+It refuses to choose between two figures for one thing: both places are named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...tools.plan.document import Statistic
+from .brief_statements import Statement
+from .errors import BriefError
+from .quantities import Quantity
+
+Bound = Literal["low", "high", "typical"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing stated. `context` is the clause with its keys, in lower case; `quantity` is the figure where it is one."""
+
+    field: str
+    value: Any
+    words: str
+    where: str
+    context: str = ""
+    quantity: Quantity | None = None
+    statistic: Statistic | None = None
+    bound: Bound | None = None
+
+
+def statement_words(statement: Statement, words: str = "") -> str:
+    """The words of a statement as a person sees them in the report: key, words and place."""
+    key = f"{statement.path[-1]}: " if statement.keyed and statement.path else ""
+    return f"{(key + (words or statement.text))[:160]} ({statement.where})"
+
+
+@dataclass(slots=True)
+class Facts:
+    """All facts of one brief, with the notes for the report."""
+
+    items: list[Fact] = field(default_factory=list[Fact])
+    readings: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+
+    def add(self, facts: Iterable[Fact]) -> None:
+        """Take more facts in."""
+        self.items.extend(facts)
+
+    def reading(self, note: str) -> None:
+        """Say, once, how an ambiguous figure was read."""
+        if note not in self.readings:
+            self.readings.append(note)
+
+    def leave_unread(self, note: str) -> None:
+        """List, once, words that were not understood."""
+        if note not in self.unread:
+            self.unread.append(note)
+
+    def of(self, name: str) -> list[Fact]:
+        """Every fact about a field, in the order of the brief."""
+        return [fact for fact in self.items if fact.field == name]
+
+    def one(self, name: str) -> Fact | None:
+        """The fact about a field, or `None`.
+
+        Raises:
+            BriefError: two places state different values.
+        """
+        return only(name, self.of(name))
+
+
+def only(label: str, facts: list[Fact]) -> Fact | None:
+    """The fact that all of `facts` agree on.
+
+    Raises:
+        BriefError: two of them differ.
+    """
+    for other in facts[1:]:
+        if not same(facts[0].value, other.value):
+            raise BriefError(
+                f"{label.split('.')[-1]} is stated twice: {show(facts[0].value)} at {facts[0].where} and "
+                f"{show(other.value)} at {other.where}; keep one"
+            )
+    return facts[0] if facts else None
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two stated values are equal, figures to one part in a million."""
+    if isinstance(one, int | float) and isinstance(other, int | float):
+        return math.isclose(one, other, rel_tol=1e-6)
+    return bool(one == other)
+
+
+def show(value: Any) -> str:
+    """A value for a one-line message."""
+    return f"{value:.12g}" if isinstance(value, float) else str(value)[:80]

@@ -1,0 +1,198 @@
+"""The figures of a statement: which field each one states, by the words nearest to it, then its key, then its headings.
+
+It refuses to read a figure that no word explains: that stays on the page as unread.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .brief_facts import Bound, Fact, statement_words
+from .brief_fields import FieldRule, field_rules
+from .brief_statements import Statement, key_words
+from .page import Page
+from .quantities import Quantity, Unit, find_quantities
+from ...tools.plan.document import Statistic
+
+_CLAUSE_BREAK = re.compile(r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且")
+_MARK = re.compile("[\ue000-\ue00f]+")
+_HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
+# Words that name no quantity: a figure that stands only beside these belongs to what the key above names.
+_GENERIC = re.compile(
+    r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|limit|target|value|amount|goal|bound"
+    r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|than|less|more|over|about|around|ca"
+    r"|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default"
+    r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|不超过|小于|低于|以内|以下|最大|最小|平均|典型|总|约|上限|目标|为"
+)
+_STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
+    (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
+    (re.compile(r"\bp ?90\b|90(?:th)? ?percentile|90分位"), "p90"),
+    (re.compile(r"\bp ?50\b|median|50(?:th)? ?percentile|中位|50分位"), "p50"),
+    (re.compile(r"\bmean\b|average|\bavg\b|平均|均值"), "mean"),
+)
+_BOUNDS: tuple[tuple[re.Pattern[str], Bound], ...] = (
+    (re.compile(r"typical\w*|\busual\w*|\baverage|\bavg|\bmean\b|median|\bp ?50\b|mostly|典型|平均|通常|一般"), "typical"),
+    (re.compile(r"\bmax(?:imum)?\b|\bup to\b|at most|longest|no more than|\bp ?9[059]\b|upper|最大|最长|最多|不超过|上限"), "high"),
+    (re.compile(r"\bmin(?:imum)?\b|at least|shortest|lower|最小|最短|最少|至少"), "low"),
+)
+_KEY_UNITS: tuple[tuple[str, str], ...] = (
+    (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"), (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
+    (r"pflop ?/? ?s?|pflops?", "PFLOPS"), (r"gib(?: ?/ ?s| s| per s\w*)|gibps", "GiB/s"), (r"gb ?/ ?s|gb s|gb per s\w*|gbyte s", "GB/s"),
+    (r"tb ?/ ?s|tb s|tb per s\w*|tbps", "TB/s"), (r"gbit ?/ ?s|gbit s|gbits?|gbps", "Gbit/s"), (r"ms|msecs?|millis(?:econds?)?|毫秒", "ms"),
+    (r"us|microseconds?", "us"), (r"s|secs?|seconds?|秒", "s"), (r"gib", "GiB"), (r"gb|g", "GB"), (r"mib", "MiB"), (r"mb", "MB"), (r"tb", "TB"),
+    (r"bytes", "byte"), (r"percent|pct|%|percentage", "%"), (r"tokens?", "tokens"), (r"usd|\$", "USD"), (r"qps|rps|req ?/ ?s", "rps"),
+)  # fmt: skip
+_KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
+_UNIT_INSIDE = re.compile(r"[(\[（]([^()\[\]（）]{1,16})[)\]）]")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A quantity of a statement with the texts in which its meaning is looked for, the nearest first."""
+
+    quantity: Quantity
+    levels: tuple[str, ...]
+    context: str
+
+
+def key_unit(key: str) -> str | None:
+    """The unit that a key or a column header ends with or has in brackets: `gpu_memory_gb`, `TTFT (ms)`."""
+    words = key_words(key)
+    for candidate in (*(m.strip() for m in _UNIT_INSIDE.findall(words)), words):
+        for pattern, unit in _KEY_UNIT_PATTERNS:
+            if pattern.search(candidate):
+                return unit
+    return None
+
+
+def plain_words(text: str) -> str:
+    """Words as the table of fields has them: lower case, marks named, hyphens and underscores as spaces."""
+    return _HYPHEN.sub(" ", text.lower())
+
+
+def figures_of(statement: Statement, page: Page) -> tuple[Figure, ...]:
+    """Every quantity that is still on the page, with the texts that may explain it."""
+    found: list[Figure] = []
+    units = [unit for part in reversed(statement.path[-3:]) if (unit := key_unit(part))] if statement.keyed else []
+    for clause_start, clause_end in _clauses(page.text):
+        text = page.text[clause_start:clause_end]
+        quantities = find_quantities(text)
+        for i, quantity in enumerate(quantities):
+            levels = _levels(statement, text, quantities, i)
+            known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
+            moved = Quantity(
+                known.value, known.decimal_value, known.unit, quantity.start + clause_start, quantity.end + clause_start,
+                quantity.words, known.spelled, known.upper,
+            )  # fmt: skip
+            found.append(Figure(moved, levels, levels[-1]))
+    return tuple(found)
+
+
+def _with_key_unit(quantity: Quantity, unit: str) -> Quantity:
+    if unit == "byte":
+        return Quantity(quantity.value, quantity.decimal_value, "bytes", 0, 0, quantity.words, "bytes", quantity.upper)
+    again = find_quantities(f"{quantity.words} {unit}")
+    return again[0] if len(again) == 1 else quantity
+
+
+def _clauses(text: str) -> list[tuple[int, int]]:
+    """Spans between commas, conjunctions and ends of sentences; a break inside a quantity is none."""
+    inside = [(q.start, q.end) for q in find_quantities(text)]
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for match in _CLAUSE_BREAK.finditer(text):
+        if match.group() == "." and match.end() < len(text) and not text[match.end()].isspace():
+            continue
+        if any(s < match.end() and match.start() < e for s, e in inside):
+            continue
+        spans.append((start, match.start()))
+        start = match.end()
+    spans.append((start, len(text)))
+    return [(s, e) for s, e in spans if text[s:e].strip()]
+
+
+def _levels(statement: Statement, text: str, quantities: Sequence[Quantity], own: int) -> tuple[str, ...]:
+    """The texts to look in: the words beside the figure, its clause, then with the key, then with each heading above."""
+    parts: list[str] = []
+    position = 0
+    for i, quantity in enumerate(quantities):
+        parts.append(plain_words(_named_marks(text[position : quantity.start])))
+        parts.append(f" # {quantity.spelled} " if i == own else f" <{quantity.unit}> ")
+        position = quantity.end
+    parts.append(plain_words(_named_marks(text[position:])))
+    at = 2 * own + 1
+    number_first = not parts[0].strip(" (:=<>≤≥~")
+    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if own == len(quantities) - 1 else 1)]
+    levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
+    levels = [re.sub(r"\s+", " ", level).strip().lower() for level in levels]
+    for part in reversed(statement.path):
+        levels.append(f"{plain_words(key_words(part))} : {levels[-1]}")
+    return tuple(levels)
+
+
+def _named_marks(text: str) -> str:
+    return _MARK.sub(lambda m: {"\ue000": " llm ", "\ue001": " gpu ", "\ue004": " server "}.get(m.group()[0], " "), text)
+
+
+def match_figure(statement: Statement, figure: Figure) -> FieldRule | None:
+    """The rule whose words stand nearest to the figure, on the nearest level that has any."""
+    depth = len(statement.path)
+    own = len(figure.levels) - depth
+    for i, level in enumerate(figure.levels):
+        above = i - own + (0 if statement.keyed else 1)  # how many headings above the statement's own key
+        if above > 0 and _GENERIC.sub("", figure.levels[i - 1]).strip():
+            return None
+        guarded = figure.levels[max(i, min(own, len(figure.levels) - 1))] if statement.keyed and depth else level
+        best = _nearest(level, guarded, figure)
+        if best is not None:
+            return best
+    return None
+
+
+def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
+    at = level.find("#")
+    best: tuple[int, int] | None = None
+    chosen: FieldRule | None = None
+    for order, rule in enumerate(field_rules()):
+        if figure.quantity.unit not in rule.units:
+            continue
+        if rule.unless is not None and rule.unless.search(guarded):
+            continue
+        if rule.scope is not None and not rule.scope.search(figure.context):
+            continue
+        for match in rule.words.finditer(level):
+            gap = max(match.start() - at, at + 1 - match.end(), 0)
+            if best is None or (gap, order) < best:
+                best, chosen = (gap, order), rule
+    return chosen
+
+
+def read_figures(statement: Statement, page: Page) -> tuple[Fact, ...]:
+    """The facts that the figures on the page state; what is read is taken off the page."""
+    facts: list[Fact] = []
+    for figure in figures_of(statement, page):
+        rule = match_figure(statement, figure)
+        if rule is None:
+            continue
+        quantity = figure.quantity
+        own = figure.levels[len(figure.levels) - len(statement.path)] if statement.keyed else ""
+        facts.append(
+            Fact(
+                field=rule.field, value=quantity.value, words=statement_words(statement), where=statement.where,
+                context=figure.context, quantity=quantity,
+                statistic=_statistic(figure.levels[0], own, figure.context), bound=_bound(figure.levels[0], own),
+            )
+        )  # fmt: skip
+        page.take(quantity.start, quantity.end)
+    return tuple(facts)
+
+
+def _statistic(*texts: str) -> Statistic | None:
+    return next((found for text in texts for pattern, found in _STATISTICS if pattern.search(text)), None)
+
+
+def _bound(*texts: str) -> Bound | None:
+    return next((bound for text in texts for pattern, bound in _BOUNDS if pattern.search(text)), None)

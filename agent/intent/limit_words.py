@@ -1,0 +1,268 @@
+"""Limits on latency and speed: TTFT, TPOT and tokens per second, with the statistic that each is meant for.
+
+A speed that is said of one user ("30 tokens/s per user") is a TPOT; a speed of the whole deployment is a throughput.
+An end-to-end latency is no limit of a plan: it is reported as unread, never split by guess.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .claims import Claims
+from .intent import Statistic
+from .matching import Pairing, Role, gap_cost, pair
+from .page import STATISTIC, Page
+from .quantities import Quantity, find_quantities
+
+_OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
+_ROLES: tuple[tuple[str, str], ...] = (
+    (
+        "ttft",
+        r"(?<![a-z])(?:(?:time|latency|delay)[\s\-](?:to|until|till|of|for|before)[\s\-](?:the[\s\-])?(?:very[\s\-])?first[\s\-](?:output[\s\-])?(?:token|word|byte)|"
+        r"ttft(?:[\s_\-]?ms)?(?:_max)?|(?:the\s)?first[\s\-](?:output[\s\-])?(?:token|word)s?(?:'s)?(?:[\s\-](?:latency|time|delay))?|"
+        r"(?:prefill|prompt\sprocessing)[\s\-](?:latency|time)|(?:initial|first)\sresponse(?:[\s\-](?:time|latency))?|"
+        r"(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
+        r"|首\s?(?:个\s?)?(?:token|字|词元?|包|响)\s?(?:的)?(?:生成|响应|返回)?(?:延迟|时延|时间|耗时)?|第一个\s?(?:token|字|词)|预填充(?:延迟|时间|时延|耗时)",
+    ),
+    (
+        "tpot",
+        r"(?<![a-z])(?:time[\s\-]per[\s\-](?:output[\s\-]|generated[\s\-])?token|tpot(?:[\s_\-]?ms)?(?:_max)?|itl|tbt|"
+        r"inter[\s\-]?token(?:[\s\-](?:latency|delay|time|gap|interval))?|(?:time|gap|delay|latency|interval)[\s\-](?:between|per|for\s(?:each|every)|of\seach)[\s\-](?:two\s|successive\s|consecutive\s)?"
+        rf"{_OUT}tokens?|token[\s\-]to[\s\-]token(?:\slatency)?|"
+        rf"(?:per|each|every|one|a|subsequent|next|following|later|further|additional|remaining)[\s\-](?:subsequent\s|next\s|following\s|later\s|further\s|additional\s)?{_OUT}tokens?(?:[\s\-](?:latency|time|after\sthat|thereafter|afterwards))?|"
+        rf"per[\s\-]tok|between\s(?:two\s|successive\s|consecutive\s)?{_OUT}tokens|(?:decode|decoding|generation)[\s\-](?:latency|time|step)|token\s(?:latency|interval)|"
+        r"tokens?\s(?:after\sthat|thereafter|afterwards))(?![a-z])"
+        r"|(?:每一?个?|单个?|逐个?|后续(?:每个?)?|之后每个?|后面每个?)\s?(?:输出|生成)?\s?(?:token|词元|字)\s?(?:间|的|生成|输出)?(?:延迟|时延|时间|间隔|耗时)?"
+        r"|(?:token|字|词元)\s?(?:之)?间(?:隔|的)?(?:延迟|时延|时间)?|解码(?:延迟|时延|时间|耗时)|出字(?:间隔|速度)",
+    ),
+    (
+        "end_to_end",
+        r"(?<![a-z])(?:end[\s\-]to[\s\-]end(?:[\s\-](?:latency|time))?|e2el?(?:[\s\-]latency)?|total[\s\-](?:latency|time|response\stime)|"
+        r"(?:full|whole|complete|entire)\s(?:response|answer|reply|request)|response[\s\-]time)(?![a-z])|端到端(?:延迟|时延)?|总(?:延迟|时延|耗时)|整体(?:延迟|时延)|响应时间",
+    ),
+    ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
+)  # fmt: skip
+_ROLE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES), re.IGNORECASE)
+_FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
+
+_STATISTIC = re.compile(
+    r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
+    r"(?P<nth>50|90|95|99)\s?(?:th|%)?[\s\-](?:percentile|pctl)|(?P<cn>50|90|95|99)\s?(?:百?分位(?:数|值)?|线)|"
+    r"(?P<share>50|90|95|99)\s?%\s?的?(?:请求|情况|of\s(?:the\s)?(?:requests|time|users|cases))|"
+    r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
+    re.IGNORECASE,
+)
+_STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
+_STRICTER = ("mean", "p50", "p90", "p99")
+_FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
+_PLURAL_AFTER = re.compile(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE)
+
+_ONE_USER = re.compile(
+    r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:concurrent\s|active\s|single\s|of\sthe\s\d*\s?)?"
+    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])each(?![a-z])|"
+    r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
+    r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?)\sat|interactivity|"
+    r"单个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字)速度",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"(?<![a-z])(?:total|aggregate[d]?|overall|throughput|cluster|system|altogether|combined|fleet|in\sall|across)(?![a-z])|整体|总|吞吐|集群|系统",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    field: str
+    value_ms: float
+    start: int
+    end: int
+
+
+def read_limits(page: Page, claims: Claims) -> None:
+    """Read latency limits with their statistics, and speeds; what remains of the numbers stays on the page."""
+    statistics = _take_statistics(page, claims)
+    limits = _read_times(page, claims) + _read_speeds(page, claims)
+    _claim_with_statistics(page, claims, sorted(limits, key=lambda limit: limit.start), statistics)
+
+
+def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, int]]:
+    found: list[tuple[Statistic, int, int]] = []
+    for match in page.search(_STATISTIC):
+        figure = match["p"] or match["nth"] or match["cn"] or match["share"]
+        is_average = match["mean"] or match["mean2"]
+        if is_average and not _near_limit(page, match.start(), match.end()):
+            continue
+        statistic: Statistic = "mean" if is_average else "p50"
+        if figure is not None:
+            statistic = _STATISTICS.get(figure, "p99")
+            if figure not in _STATISTICS:
+                claims.reading(f"{match.group().strip()!r} read as p99, the strictest statistic that a plan can hold")
+        found.append((statistic, *match.span()))
+        page.take(*match.span(), mark=STATISTIC)
+    return found
+
+
+def _near_limit(page: Page, start: int, end: int) -> bool:
+    """Whether "average" speaks of a latency and not of a length."""
+    near = page.text[max(0, start - 25) : start] + " | " + page.text[end : end + 25]
+    return any(match.lastgroup is not None for match in _ROLE.finditer(near))
+
+
+def _roles(page: Page) -> list[Role]:
+    """The latency words of the page; a bare "latency" beside "TTFT" is part of it."""
+    roles: list[Role] = []
+    for match in page.search(_ROLE):
+        role = Role(str(match.lastgroup), *match.span())
+        if role.name == "latency" and roles and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
+            continue
+        if roles and roles[-1].name == "latency" and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
+            roles.pop()
+        roles.append(role)
+    return roles
+
+
+def _read_times(page: Page, claims: Claims) -> list[_Limit]:
+    quantities = [q for q in find_quantities(page.text) if q.unit in ("ms", "ms/token", "count")]
+    times = [q for q in quantities if q.unit != "count" or _shares_unit(page, q, quantities)]
+    roles = _roles(page)
+    limits: list[_Limit] = []
+    used: set[Quantity] = set()
+    last: Pairing[Quantity] | None = None
+    pairings = {p.value: p for p in pair(page.text, roles, times, _accepts_time)}
+    for quantity in times:
+        pairing = pairings.get(quantity)
+        if pairing is None and quantity.unit == "ms" and last is not None and _continues(page, last, quantity):
+            pairing = Pairing(last.role, quantity)
+        if pairing is None:
+            if quantity.unit == "ms/token":
+                limits.append(_limit(page, claims, "tpot", quantity, quantity.start, quantity.end))
+            continue
+        used.add(quantity)
+        name = "tpot" if quantity.unit == "ms/token" else pairing.role.name
+        start, end = pairing.span if pairings.get(quantity) is pairing else (quantity.start, quantity.end)
+        if name in _FIELDS:
+            limits.append(_limit(page, claims, name, quantity, start, end))
+        else:
+            words = page.original[start:end].strip()
+            claims.leave_unread(f"{words!r}: only TTFT (first token) and TPOT (per token) are limits of a plan")
+            page.take(quantity.start, quantity.end)
+        last = pairing
+    return limits
+
+
+def _limit(page: Page, claims: Claims, name: str, quantity: Quantity, start: int, end: int) -> _Limit:
+    value = _value_ms(claims, quantity)
+    page.take(quantity.start, quantity.end)
+    return _Limit(_FIELDS[name], value, start, end)
+
+
+def _value_ms(claims: Claims, quantity: Quantity) -> float:
+    if quantity.upper is not None:
+        claims.reading(f"{quantity.words!r} read as a limit of {quantity.upper:g} ms, its upper end")
+        return quantity.upper
+    return quantity.decimal_value
+
+
+def _shares_unit(page: Page, quantity: Quantity, quantities: list[Quantity]) -> bool:
+    """ "2000/50 ms": a bare number joined by a slash to one with a unit of time."""
+    following = next((q for q in quantities if q.start >= quantity.end), None)
+    return (
+        following is not None
+        and following.unit == "ms"
+        and following.spelled.lower() in ("ms", "毫秒")
+        and page.text[quantity.end : following.start].strip() == "/"
+    )
+
+
+def _accepts_time(role: str, quantity: Quantity) -> bool:
+    return role in ("tpot", "latency") if quantity.unit == "ms/token" else True
+
+
+def _continues(page: Page, last: Pairing[Quantity], quantity: Quantity) -> bool:
+    """ "TTFT p50 1 s, p99 2 s": a further figure of the same limit, told by its statistic."""
+    gap = page.text[last.span[1] : quantity.start]
+    return STATISTIC in gap and gap_cost(gap) < 2.0
+
+
+def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
+    """Tokens per second: of one user (a TPOT), of one GPU, or of the whole."""
+    limits: list[_Limit] = []
+    for quantity in find_quantities(page.text):
+        if not quantity.unit.startswith("tokens/s"):
+            continue
+        if quantity.unit == "tokens/s/gpu":
+            claims.claim("tokens_per_second_per_gpu", quantity.decimal_value, page.take(quantity.start, quantity.end))
+            continue
+        if quantity.unit == "tokens/s/user" or _is_of_one_user(page, claims, quantity):
+            if quantity.value <= 0:
+                raise claims.refusal(f"impossible speed: {quantity.words!r}; tokens/s per user must be above 0")
+            limits.append(_Limit("tpot_ms_max", 1000.0 / quantity.decimal_value, quantity.start, quantity.end))
+            claims.reading(f"{quantity.words!r} read as a TPOT of {1000.0 / quantity.decimal_value:.4g} ms")
+        else:
+            claims.claim("min_tokens_per_second", quantity.decimal_value, quantity.words)
+        page.take(quantity.start, quantity.end)
+    return limits
+
+
+def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
+    left, right = page.clause(quantity.start, quantity.end)
+    before, after = page.original[left : quantity.start], page.original[quantity.end : right]
+    one = _distance(_ONE_USER, before, after)
+    whole = _distance(_WHOLE, before, after)
+    if one is None and whole is None:
+        claims.reading(f"{quantity.words!r} read as the throughput of the whole deployment, not of one user")
+    return one is not None and (whole is None or one <= whole)
+
+
+def _distance(pattern: re.Pattern[str], before: str, after: str) -> int | None:
+    """Characters to the nearest match on either side."""
+    distances = [len(before) - match.end() for match in pattern.finditer(before)]
+    distances += [match.start() for match in pattern.finditer(after)]
+    return min(distances, default=None)
+
+
+def _claim_with_statistics(
+    page: Page, claims: Claims, limits: list[_Limit], statistics: list[tuple[Statistic, int, int]]
+) -> None:
+    chosen: dict[int, Statistic] = {}
+    for statistic, start, end in statistics:
+        shared = _FOR_ALL.search(page.original[max(0, start - 25) : start]) or _PLURAL_AFTER.match(page.original[end:])
+        if shared:
+            for i in range(len(limits)):
+                chosen.setdefault(i, statistic)
+            continue
+        costs = [(_gap(page, limit, start, end), i) for i, limit in enumerate(limits)]
+        cost, nearest = min(costs, default=(6.0, -1))
+        if cost < 6.0:
+            chosen[nearest] = statistic
+    for field in ("ttft_ms_max", "tpot_ms_max"):
+        stated = [(chosen.get(i), limit) for i, limit in enumerate(limits) if limit.field == field]
+        if len({statistic for statistic, _ in stated}) > 1:
+            stated = _strictest(page, claims, stated)
+        for statistic, limit in stated:
+            words = page.original[limit.start : limit.end].strip()
+            claims.claim(field, limit.value_ms, words)
+            if statistic is not None:
+                claims.claim(field.replace("_ms_max", "_statistic"), statistic, words)
+
+
+def _strictest(
+    page: Page, claims: Claims, stated: list[tuple[Statistic | None, _Limit]]
+) -> list[tuple[Statistic | None, _Limit]]:
+    """A plan holds one statistic of a limit: the outermost. A limit said twice, once without, is a restatement."""
+    outer = max(stated, key=lambda item: _STRICTER.index(item[0] or "mean"))
+    for statistic, limit in stated:
+        if limit.value_ms != outer[1].value_ms:
+            words = page.original[limit.start : limit.end].strip()
+            claims.leave_unread(f"{words!r} ({statistic or 'no statistic'}): a plan holds one limit, {outer[0]} is kept")
+    return [item for item in stated if item[0] == outer[0]]
+
+
+def _gap(page: Page, limit: _Limit, start: int, end: int) -> float:
+    if end <= limit.start:
+        return gap_cost(page.text[end : limit.start])
+    if start >= limit.end:
+        return gap_cost(page.text[limit.end : start]) + 0.05
+    return 0.0

@@ -1,0 +1,163 @@
+"""Parallel degrees that a request states: "TP8 PP2", "8-way tensor parallel", "张量并行8", "prefill TP4, decode TP8".
+
+A stated strategy is judged as it stands, so numbers are taken as written; nothing is completed or corrected here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .claims import Claims
+from .intent import StatedDegrees, StatedStrategy
+from .page import Page
+from .quantities import read_number
+
+_SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
+_NAMES: tuple[tuple[str, str], ...] = (
+    ("attention_dp", rf"(?:attention|attn)[\s_\-]?(?:dp|data[\s_\-]?parallel(?:ism)?){_SIZE}|dp[\s_\-]?att(?:entio)?n{_SIZE}|dpa|注意力数据并行(?:度)?"),
+    ("tp_ffn", rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}|tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?"),
+    ("tp", rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?"),
+    ("pp", rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\sstages?|(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?"),
+    ("ep", rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?"),
+    ("sp", rf"sp{_SIZE}|sequence[\s_\-]?parallel(?:ism)?{_SIZE}|序列并行(?:度|数|大小)?"),
+    ("dp", rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?|数据并行(?:度|数|大小)?|副本数?"),
+)  # fmt: skip
+_N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
+_WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
+_LINK = r"(?:\s?(?:=|:|->|of|is|to|at|set\sto|为|是|设为|取|用)){0,2}[\s\-_]?"
+_DEGREE = re.compile(
+    "|".join(
+        rf"(?P<{name}_after>(?<![A-Za-z])(?:--?)?(?:{pattern}){_LINK}(?P<{name}_n>{_N})(?![A-Za-wyz%]))"
+        rf"|(?P<{name}_before>(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{pattern})(?![A-Za-z0-9]))"
+        for name, pattern in _NAMES
+    ),
+    re.IGNORECASE,
+)
+_XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
+_PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
+_PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"
+_DECODE = r"decod(?:e|ing)|generation\sphase|解码"
+_PHASE = re.compile(rf"(?P<prefill>{_PREFILL})|(?P<decode>{_DECODE})", re.IGNORECASE)
+_PHASE_AFTER = re.compile(
+    rf"^[\s,]*(?:for|in|during|on|at|用于|给|做)\s?(?:the\s|both\s)?(?P<one>{_PREFILL}|{_DECODE})"
+    rf"(?:\s?(?:and|&|/|和|与)\s?(?:the\s)?(?P<other>{_PREFILL}|{_DECODE}))?",
+    re.IGNORECASE,
+)
+# Between a phase and its degrees there may stand only other degrees and these words.
+_BETWEEN = re.compile(
+    r"(?:\s|[:=,x*/&+\-({\[]|\b(?:uses?|using|with|is|at|on|runs?|running|phase|stage|and|as|gets?|wants?|side|instances?|"
+    r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|侧|端|取|设|应|:)*",
+    re.IGNORECASE,
+)
+_ONE_WORDS = re.compile(r"^(?:one|single)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Degree:
+    name: str
+    value: int
+    start: int
+    end: int
+    words: str
+
+
+def read_strategy(page: Page, claims: Claims) -> None:
+    """Read stated degrees; each belongs to the phase that is named beside it, else to both."""
+    for match in page.search(_XPYD):
+        words = page.take(*match.span())
+        claims.claim("disaggregated", True, words)
+        _claim_degree(claims, "prefill", "replicas", claims.checked_degree(float(match["p"]), words), words)
+        _claim_degree(claims, "decode", "replicas", claims.checked_degree(float(match["d"]), words), words)
+    degrees = _find_degrees(page, claims)
+    for i, degree in enumerate(degrees):
+        for phase in _phases_of(page, degrees, i):
+            name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
+            _claim_degree(claims, phase, name, degree.value, degree.words)
+    strategy = _strategy(claims)
+    for name in [name for name in claims.values if name.startswith("strategy.")]:
+        claims.drop(name)
+    if strategy is not None:
+        claims.claim("strategy", strategy[0], strategy[1])
+
+
+def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
+    percentiles = {match.start() for match in _PERCENTILE.finditer(page.text)}
+    found: list[_Degree] = []
+    for match in page.search(_DEGREE):
+        if match.start() in percentiles:
+            continue
+        name = next(name for name, _ in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
+        number = read_number(match[f"{name}_n"] or match[f"{name}_m"])
+        if number is None:
+            continue
+        words = match.group().strip()
+        found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
+        page.take(*match.span())
+    return found
+
+
+def _phases_of(page: Page, degrees: list[_Degree], i: int) -> tuple[str, ...]:
+    """The phases that the i-th degree is stated for: "for prefill" after its run, or "prefill:" before it."""
+    last = i
+    while last + 1 < len(degrees) and _is_glue(page, degrees[last].end, degrees[last + 1].start):
+        last += 1
+    after = _PHASE_AFTER.match(page.original[degrees[last].end : degrees[last].end + 60])
+    if after:
+        named = {_phase_name(word) for word in (after["one"], after["other"]) if word}
+        return ("both",) if len(named) == 2 else tuple(named)
+    first = i
+    while first > 0 and _is_glue(page, degrees[first - 1].end, degrees[first].start):
+        first -= 1
+    phases = [
+        match for match in _PHASE.finditer(page.original, max(0, degrees[first].start - 80), degrees[first].start)
+    ]
+    if not phases or not _BETWEEN.fullmatch(page.original[phases[-1].end() : degrees[first].start]):
+        return ("both",)
+    if len(phases) > 1 and re.fullmatch(
+        r"\s?(?:and|&|/|和|与)\s?", page.original[phases[-2].end() : phases[-1].start()]
+    ):
+        return ("both",)
+    if re.search(
+        r"(?:separat|disaggregat|split|分离)[^.]{0,20}$", page.original[: phases[-1].start()][-40:], re.IGNORECASE
+    ):
+        return ("both",)
+    return (_phase_name(phases[-1].group()),)
+
+
+def _is_glue(page: Page, start: int, end: int) -> bool:
+    gap = page.original[start:end]
+    return (
+        not _PHASE.search(gap)
+        and len(gap) <= 12
+        and re.fullmatch(r"[\s,x*/&+\-]*(?:and|with|和|加)?\s?", gap) is not None
+    )
+
+
+def _phase_name(word: str) -> str:
+    return "prefill" if re.fullmatch(_PREFILL, word, re.IGNORECASE) else "decode"
+
+
+def _claim_degree(claims: Claims, phase: str, name: str, value: int, words: str) -> None:
+    phases = ("prefill", "decode") if phase == "both" and name != "dp" else (phase,)
+    for one in phases:
+        claims.claim(f"strategy.{one}.{name}", value, words)
+
+
+def _strategy(claims: Claims) -> tuple[StatedStrategy, str] | None:
+    said = {name: value for name, value in claims.values.items() if name.startswith("strategy.")}
+    if not said:
+        return None
+    degrees: dict[str, dict[str, int]] = {"prefill": {}, "decode": {}}
+    dp: int | None = None
+    for name, value in said.items():
+        _, phase, degree = name.split(".")
+        if phase == "both":
+            dp = value
+        else:
+            degrees[phase][degree] = value
+    words = ", ".join(dict.fromkeys(claims.words[name] for name in said))
+    strategy = StatedStrategy(
+        dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
+    )
+    return strategy, words

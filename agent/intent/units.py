@@ -1,0 +1,115 @@
+"""The units of `quantities.py`: how each is spelled in English and Chinese, and its factor to the base unit."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Unit = Literal[
+    "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
+    "requests/s", "bytes", "GB/s", "TFLOPS", "share", "usd",
+]  # fmt: skip
+
+_END = r"(?![A-Za-z])"
+_SECOND = r"(?:s|secs?|seconds?|秒)(?![a-z])"
+_PER_SECOND = (
+    rf"\s?(?:/\s?{_SECOND}|ps(?![a-z])|(?:per|a|each|every)[\s\-](?:s|sec|second)(?![a-z])|每秒钟?)"
+)  # fmt: skip
+_PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
+_PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
+_PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
+_TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
+_USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
+_PER_USER = (
+    rf"\s?(?:/\s?{_USER}(?!s)|(?:per|(?:for|to)\s(?:every|each)|each|every)[\s\-](?:single\s|individual\s|concurrent\s)?"
+    rf"{_USER}(?!s)|每个?{_USER})"
+)
+_GPU = r"(?:gpus?|cards?|device|accelerator|chip|卡)"
+_PER_GPU = rf"\s?(?:/\s?{_GPU}(?![a-z])|(?:per|each|every|for\seach)[\s\-]{_GPU}(?![a-z])|每[张块]?卡)"
+_TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
+_REQUEST = r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|次?请求|次|条)"
+_GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
+_BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
+_WHO = (
+    r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
+    r"sessions?|streams?|chats?|clients?|callers?|people|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
+    r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
+)
+
+# Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only
+# in "Gb/s", "Gbps" and "Gbit"; a unit in small letters alone ("gb/s") is read as bytes.
+_TABLE: tuple[tuple[str, Unit, float], ...] = (
+    (
+        rf"(?:ms|msecs?|milli\s?seconds?|毫秒)\s?(?:/|per|each|a|每个?)\s?(?:(?:output|generated)\s)?(?:tokens?|toks?|词元){_END}",
+        "ms/token",
+        1.0,
+    ),
+    (rf"{_TOKEN_RATE}{_PER_USER}", "tokens/s/user", 1.0),
+    (rf"{_TOKEN_RATE}{_PER_GPU}", "tokens/s/gpu", 1.0),
+    (rf"{_TOKEN}{_PER_USER}{_PER_SECOND}", "tokens/s/user", 1.0),
+    (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
+    (_TOKEN_RATE, "tokens/s", 1.0),
+    (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
+    (rf"{_REQUEST}{_PER_SECOND}|qps{_END}|rps{_END}", "requests/s", 1.0),
+    (rf"{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END}", "requests/s", 1 / 60),
+    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
+    (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
+    (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
+    (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
+    (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
+    (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
+    (rf"tib{_BYTE_SECOND}", "GB/s", 2**40 / 1e9),
+    (rf"gib{_BYTE_SECOND}", "GB/s", 2**30 / 1e9),
+    (r"(?-i:Tb)(?:/s|ps)(?![a-z])|(?:tbits?|terabits?)" + _GBIT_SECOND + r"|(?-i:tbps|Tbps)(?![a-z])", "GB/s", 125.0),
+    (
+        r"(?-i:Gb)(?:/s|ps)(?![a-z])|(?:gbits?|gigabits?)" + _GBIT_SECOND + r"|(?-i:gbps)(?![a-z])|gbe(?![a-z])",
+        "GB/s",
+        0.125,
+    ),
+    (rf"(?:tb|terabytes?){_BYTE_SECOND}", "GB/s", 1000.0),
+    (rf"(?:gb|gigabytes?){_BYTE_SECOND}", "GB/s", 1.0),
+    (rf"(?:mb|megabytes?){_BYTE_SECOND}", "GB/s", 1e-3),
+    (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
+    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
+    (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
+    (rf"tib{_END}", "bytes", 2.0**40),
+    (rf"gib{_END}", "bytes", 2.0**30),
+    (rf"mib{_END}", "bytes", 2.0**20),
+    (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
+    (rf"(?:gb|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
+    (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
+    (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
+    (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
+    # "512 output tokens": the word that says which tokens stays readable as a role of its own.
+    (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
+    (rf"{_TOKEN}{_END}", "tokens", 1.0),
+    (_WHO, "requests", 1.0),
+    (
+        r"(?:gpus?|cards?|accelerators?|chips|devices)(?![a-z])|(?:张|块|颗|片|枚)\s?(?:显卡|卡|gpus?(?![a-z])|加速卡)?"
+        r"|个\s?(?:gpus?(?![a-z])|卡|加速器)|卡",
+        "gpus",
+        1.0,
+    ),
+    (
+        r"(?:nodes?|machines?|servers?|boxes|box|hosts?|instances?|trays?)(?![a-z])"
+        r"|(?:台|个)\s?(?:机器|服务器|节点|主机|机)|台|机(?!器学|架|柜)|节点",
+        "nodes",
+        1.0,
+    ),
+)  # fmt: skip
+
+UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
+    (re.compile(rf"[\s\-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _TABLE
+)
+
+# `k` is 1024 where things are counted, 1000 where they are measured.
+COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
+
+
+def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
+    """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
+    for pattern, unit, factor in UNIT_PATTERNS:
+        if match := pattern.match(text, position):
+            spelled = match.group().strip(" -")
+            return unit, factor, spelled, match.end() if spelled else position
+    return "count", 1.0, "", position

@@ -1,0 +1,153 @@
+"""`validate`, `estimate` and `expand` of a document: formats, statuses, standard input."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shardwright.agent.cli.app import run
+from shardwright.tools.plan.document import PhaseStrategy
+
+from ..plan.tiny import DENSE, tiny_plan
+
+VIOLATION_KEYS = {"rule", "severity", "message", "nodes", "edges", "path", "fix", "source"}
+
+
+@pytest.fixture(scope="module")
+def plan_text() -> str:
+    """A small valid plan: two stages of two GPUs."""
+    return tiny_plan(DENSE, PhaseStrategy(pp=2, tp=2, tp_ffn=2)).model_dump_json()
+
+
+@pytest.fixture
+def plan_file(tmp_path: Path, plan_text: str) -> Path:
+    """The same in a file."""
+    path = tmp_path / "plan.json"
+    path.write_text(plan_text)
+    return path
+
+
+def broken(plan_text: str) -> dict[str, Any]:
+    """The plan with a GPU count that its graph does not have, and an edge to nowhere."""
+    document = json.loads(plan_text)
+    document["strategy"]["gpu_count"] = 5
+    document["edges"].append({"source": "request", "target": "nowhere", "type": "data"})
+    return document
+
+
+def test_a_valid_plan_has_status_0_and_says_so(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["validate", str(plan_file)]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(f"Valid: {plan_file}")
+    assert err == ""
+
+
+def test_violations_have_status_1_and_each_names_rule_place_and_remedy(
+    tmp_path: Path, plan_text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(broken(plan_text)))
+    assert run(["validate", str(path)]) == 1
+    text = capsys.readouterr().out
+    assert "NOT valid" in text.split("\n", maxsplit=1)[0]
+    assert "GP001" in text
+    assert "ST002" in text
+    assert "/strategy/gpu_count" in text
+    assert "to mend:" in text
+    assert "source:" in text
+
+
+def test_the_json_of_violations_has_the_keys_of_the_contract_and_nothing_else_is_printed(
+    tmp_path: Path, plan_text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(json.dumps(broken(plan_text)))
+    assert run(["validate", str(path), "--format", "json"]) == 1
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    assert report["valid"] is False
+    assert report["errors"] == len([v for v in report["violations"] if v["severity"] == "error"])
+    assert all(set(violation) >= VIOLATION_KEYS for violation in report["violations"])
+    assert err == ""
+
+
+def stdin_of(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_a_dash_is_standard_input(
+    plan_text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin_of(monkeypatch, plan_text.encode())
+    assert run(["validate", "-"]) == 0
+    assert capsys.readouterr().out.startswith("Valid: standard input")
+
+
+@pytest.mark.parametrize("command", ["validate", "estimate", "expand"])
+@pytest.mark.parametrize("data", [b"", b"not json", b"[1, 2]", b"{", b"\xff\xfe", b'{"a": ' + b"[" * 100_000], ids=repr)
+def test_what_is_no_json_object_is_one_line_and_status_2(
+    command: str, data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin_of(monkeypatch, data)
+    assert run([command, "-"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert "standard input" in err
+
+
+@pytest.mark.parametrize("command", ["estimate", "expand"])
+def test_an_object_that_is_no_plan_is_refused_with_its_first_fault(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin_of(monkeypatch, b'{"format": "shardwright/plan", "nodes": 3}')
+    assert run([command, "-"]) == 2
+    err = capsys.readouterr().err
+    assert "not a plan document" in err
+    assert err.count("\n") == 1
+
+
+def test_an_object_that_is_no_plan_is_no_crash_of_validate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stdin_of(monkeypatch, b'{"nodes": [{"id": "\\u001b[31m", "type": 3}]}')
+    assert run(["validate", "-"]) == 1
+    out = capsys.readouterr().out
+    assert "ST001" in out
+    assert "\x1b" not in out
+
+
+def test_the_estimate_has_the_keys_of_the_contract(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["estimate", str(plan_file), "--format", "json"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert set(figures) >= {"latency", "throughput", "memory", "critical_path", "calibration"}
+    parts = {"compute_ms", "memory_ms", "communication_ms", "bubble_ms"}
+    assert set(figures["latency"]["prefill"]) == parts
+    assert set(figures["latency"]["decode_step"]) == parts
+    assert {device["device"] for device in figures["memory"]["per_device"]} == {f"n0.g{g}" for g in range(4)}
+
+
+def test_the_estimate_as_text_says_where_time_and_memory_go(
+    plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["estimate", str(plan_file)]) == 0
+    text = capsys.readouterr().out
+    assert "TTFT" in text
+    assert "n0.g0" in text
+    assert "error band" in text
+
+
+def test_the_schema_is_the_published_one_and_the_compact_one_allows_repeat(capsys: pytest.CaptureFixture[str]) -> None:
+    from jsonschema import Draft202012Validator
+
+    assert run(["schema"]) == 0
+    full = json.loads(capsys.readouterr().out)
+    Draft202012Validator.check_schema(full)
+    assert run(["schema", "--compact"]) == 0
+    compact = json.loads(capsys.readouterr().out)
+    assert "repeat" in compact["$defs"]["ShardNode"]["properties"]
+    assert "repeat" not in full["$defs"]["ShardNode"]["properties"]

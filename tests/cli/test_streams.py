@@ -1,0 +1,98 @@
+"""Files appear whole or not at all; nothing that a document says reaches a terminal as a control sequence."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shardwright.agent.cli.streams import read_stdin, well_formed, write_file
+from shardwright.agent.report.safe import one_line
+from shardwright.tools.errors import InputError
+
+
+def test_a_written_file_holds_the_text_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    write_file(tmp_path / "plan.json", "{}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+    assert (tmp_path / "plan.json").read_text() == "{}\n"
+
+
+def test_an_overwritten_file_keeps_its_mode_and_a_link_stays_a_link(tmp_path: Path) -> None:
+    target, link = tmp_path / "plan.json", tmp_path / "link.json"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_file(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path: Path) -> None:
+    (tmp_path / "plain").write_text("")
+    write_file(tmp_path / "plan.json", "{}")
+    assert (tmp_path / "plan.json").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_a_device_is_written_into_and_not_replaced() -> None:
+    write_file(Path(os.devnull), "{}")
+    assert not Path(os.devnull).is_file()
+
+
+@pytest.mark.parametrize(
+    ("place", "reason"),
+    [("missing/plan.json", "does not exist"), (".", "is a folder"), ("a" * 300, "name too long"), ("a\0b", "null")],
+)
+def test_a_place_that_cannot_be_written_is_one_line_that_names_it(tmp_path: Path, place: str, reason: str) -> None:
+    with pytest.raises(InputError) as refusal:
+        write_file(tmp_path / place, "{}")
+    assert reason in str(refusal.value).lower()
+    assert "\n" not in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_text_that_cannot_be_encoded_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    target.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_file(target, "\udc80")
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def stdin_of(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_standard_input_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin_of(monkeypatch, b"x" * 11)
+    with pytest.raises(InputError, match="larger than 10 bytes"):
+        read_stdin(10)
+
+
+def test_standard_input_that_is_not_utf8_is_refused_with_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin_of(monkeypatch, b"abc\xff")
+    with pytest.raises(InputError, match="byte 3"):
+        read_stdin(10)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin_of(monkeypatch, b"\xef\xbb\xbf{}")
+    assert read_stdin(10) == "{}"
+
+
+def test_an_argument_with_stray_bytes_is_refused() -> None:
+    with pytest.raises(InputError, match="UTF-8"):
+        well_formed("\udcff", "the request")
+
+
+@given(st.text())
+def test_a_message_is_always_one_line_without_control_characters(text: str) -> None:
+    line = one_line(text)
+    assert "\n" not in line
+    assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in line)

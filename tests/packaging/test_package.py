@@ -1,0 +1,155 @@
+"""What is installed is one import package, whole, silent and light; and the tree knows no machine."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+GENERATED = {
+    ".git",
+    "__pycache__",
+    "build",
+    "dist",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".hypothesis",
+    ".import_linter_cache",
+}
+SOURCES = ("agent", "tools")
+
+
+def ignored(folder: str, names: list[str]) -> set[str]:
+    """What a copy of the tree leaves out: everything that is generated."""
+    return {name for name in names if name in GENERATED or name.startswith(".venv") or name.endswith(".egg-info")}
+
+
+def tree_files() -> Iterator[Path]:
+    """Every file of the project that no tool generated."""
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = sorted(set(folders) - ignored(folder, folders))
+        yield from (Path(folder, name) for name in names)
+
+
+@pytest.fixture(scope="module")
+def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Names of the files in a wheel that was built from a clean copy of the tree, without a network."""
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT, folder / "tree", ignore=ignored)
+    (folder / "out").mkdir()
+    code = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder / "out")],
+        cwd=folder / "tree",
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    (wheel,) = (folder / "out").glob("*.whl")
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_list_of_packages_is_whole() -> None:
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    found = {"shardwright"} | {
+        ".".join(("shardwright", *path.parent.relative_to(ROOT).parts))
+        for source in SOURCES
+        for path in (ROOT / source).rglob("*.py")
+        if "__pycache__" not in path.parts
+    }
+    assert listed == found
+
+
+def test_every_package_has_an_init_file() -> None:
+    folders = {path.parent for source in SOURCES for path in (ROOT / source).rglob("*.py")}
+    assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_a_wheel_holds_one_top_level_package_and_the_whole_of_it(wheel_names: set[str]) -> None:
+    tops = {name.split("/")[0] for name in wheel_names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"shardwright"}
+    sources = {
+        f"shardwright/{path.relative_to(ROOT).as_posix()}"
+        for path in tree_files()
+        if path.relative_to(ROOT).parts[0] in SOURCES or path.name == "py.typed" or path == ROOT / "__init__.py"
+    }
+    assert sources - wheel_names == set()
+
+
+def test_a_wheel_holds_no_test_and_no_script_of_the_repository(wheel_names: set[str]) -> None:
+    inside = {name.split("/")[1] for name in wheel_names if name.startswith("shardwright/")}
+    assert inside <= {"__init__.py", "py.typed", *SOURCES}
+
+
+def python(code: str, cwd: Path) -> str:
+    """What a fresh interpreter prints, both streams; it must end well."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_importing_is_silent_and_loads_no_heavy_library(tmp_path: Path) -> None:
+    heavy = {"openai", "networkx", "jsonschema", "pydantic", "rich", "click", "yaml", "numpy"}
+    assert python("import shardwright", tmp_path) == ""
+    loaded = python(f"import sys, shardwright; print(sorted({heavy!r} & set(sys.modules)))", tmp_path)
+    assert loaded == "[]\n"
+
+
+def test_every_public_name_can_be_had_and_an_unknown_one_is_an_attribute_error(tmp_path: Path) -> None:
+    code = (
+        "import shardwright as s\n"
+        "for name in s.__all__: assert getattr(s, name) is not None and name in dir(s), name\n"
+        "try: s.nonsense\n"
+        "except AttributeError as error: print(error)\n"
+    )
+    assert python(code, tmp_path) == "module 'shardwright' has no attribute 'nonsense'\n"
+
+
+def test_folders_of_the_user_s_own_do_no_harm(tmp_path: Path) -> None:
+    for name in ("tools", "agent", "knowledge", "prompts", "tests"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not mine')\n")
+    used = "import shardwright; print(shardwright.Plan.__name__, shardwright.InputError.__name__)"
+    assert python(used, tmp_path) == "Plan InputError\n"
+    program = Path(sys.executable).parent / "shardwright"
+    done = subprocess.run(
+        [str(program), "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# Written in parts, so that this file does not accuse itself.
+MACHINE_PATHS = re.compile(
+    "|".join(rf"(?<![\w.]){re.escape(start)}/" for start in ("/" + "work", "/" + "farm", "/" + "home", "/" + "root"))
+    + "|/tmp/" + "(?:venv|tasks|bash_jobs)"
+    + "|" + re.escape("../" + "shared")
+)  # fmt: skip
+
+
+def test_no_file_of_the_tree_names_a_place_on_a_machine() -> None:
+    found: list[str] = []
+    for path in tree_files():
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue  # an image or an archive
+        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in MACHINE_PATHS.finditer(text)]
+    assert found == []
+
+
+def test_the_guard_against_machine_paths_sees_one() -> None:
+    assert MACHINE_PATHS.search("see " + "/" + "home/me/plan.json")
+    assert not MACHINE_PATHS.search("GET https://example.org/home/x and tools/work/x")

@@ -1,0 +1,92 @@
+"""The report of a plan holds what a person decides by, and says it in the order in which it matters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from shardwright.agent.report.plan import render_plan
+
+from . import samples
+
+
+def order(text: str, *phrases: str) -> bool:
+    """Whether all phrases stand in `text`, each after the one before."""
+    places = [text.find(phrase) for phrase in phrases]
+    return -1 not in places and places == sorted(places)
+
+
+def test_the_report_holds_every_section_in_reading_order() -> None:
+    text = render_plan(samples.result(), width=100)
+    assert order(
+        text,
+        "Your strategy: TP 3",
+        "Valid plan: tiny on 8 nodes × 8 h100-sxm",
+        "Limits: all hold",
+        "Layout",
+        "Where the time goes",
+        "Where each GPU's memory goes",
+        "Throughput and cost",
+        "Why this one",
+        "Runner-ups",
+        "What was read, and what was assumed",
+        "How sure this is",
+        "Next",
+    )
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        "TTFT 231 ms", "TPOT 9.81 ms", "17.6 GB", "2 GB", "500 MB", "54.9 GB", "747 tokens/s", "5.35 GPU-seconds",
+        "120 strategies considered", "ME001: 30", "12% slower end to end", "327,680 bytes per token",
+        "61 requests would fit", "900 GB/s NVLink read as both directions", "latency was asked for",
+        "ignore the memory rule", "error band not measured", "vocab_parallel would save 3.7 GB",
+        "TTFT 231 ms of at most 500 ms", "stage 0 to stage 2", "drop the edge", "stage 1: layers 4–7 on n0.g2–3",
+    ],
+)  # fmt: skip
+def test_the_report_shows(figure: str) -> None:
+    assert figure in " ".join(render_plan(samples.result(), width=140).split())
+
+
+def test_only_the_five_largest_steps_are_shown_largest_first() -> None:
+    text = render_plan(samples.result(), width=100)
+    assert order(text, "step-7", "step-6", "step-5", "step-4", "step-3")
+    assert "step-2" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_the_report_fits_its_width(width: int) -> None:
+    for result in (samples.result(), samples.infeasible()):
+        lines = render_plan(result, width=width).split("\n")
+        assert max(cell_len(line) for line in lines) <= width
+        assert all(line == line.rstrip() for line in lines)
+
+
+def test_gpus_with_equal_figures_are_one_line_and_a_shortfall_is_named() -> None:
+    devices = [samples.device(f"n0.g{index}", 17.64) for index in range(4)] + [samples.device("n1.g0", 90)]
+    result = samples.result().model_copy(update={"estimate": samples.estimate(*devices)})
+    text = render_plan(result, width=120)
+    assert "n0.g0–3 (4)" in text
+    assert "short by 17.5 GB" in text
+
+
+def test_an_infeasible_request_is_told_what_binds_and_what_would_do() -> None:
+    text = render_plan(samples.infeasible(), width=120)
+    assert order(text, "Infeasible: the weights alone take 812 GB", "ME001", "788 GB", "48 × rtx-4090 in 6 nodes")
+    assert "Closest: one device" in text
+    assert "Next" not in text
+    assert "Why this one" not in text
+
+
+def test_a_limit_that_does_not_hold_is_said_in_words() -> None:
+    result = samples.result()
+    assert result.report is not None
+    missed = result.model_copy(update={"report": result.report.model_copy(update={"limits_met": False})})
+    assert "Limits: NOT all hold" in render_plan(missed, width=100)
+
+
+def test_the_next_commands_quote_the_file_that_was_written() -> None:
+    text = render_plan(samples.result(), width=100, saved_as=Path("my plan.json"))
+    assert "shardwright validate 'my plan.json'" in text

@@ -1,0 +1,224 @@
+"""Tables of corrupted plans, plans in other people's style, and damaged documents, for the tests of the rules."""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+from shardwright.tools.plan.view import PlanView
+from shardwright.tools.rules.base import Edit, Example
+from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.registry import all_rules
+from shardwright.tools.validate import validate_view
+
+_TABLES = Path(__file__).parents[1] / "cases" / "rules"
+
+
+@dataclass(frozen=True)
+class Corruption:
+    """A base plan, the edits that corrupt it (or do not), and the rules that must fire."""
+
+    rule: str
+    name: str
+    example: Example
+    expected: frozenset[str]
+
+    def __str__(self) -> str:
+        return f"{self.rule} {self.name}, {self.example.base}"
+
+    def found(self, *families: str) -> frozenset[str]:
+        """Rules of `families` that fire on the corrupted plan, after one fault, one finding."""
+        report = validate_view(PlanView(apply(self.example)))
+        return frozenset(finding.rule for finding in report.violations if finding.rule[:2] in families)
+
+
+def corruptions(family: str) -> list[Corruption]:
+    """The rows of the tables of `family`."""
+    return [
+        Corruption(
+            path.stem,
+            row["name"],
+            Example(row["base"], tuple(Edit(**edit) for edit in row["edits"])),
+            frozenset(row["expected"]),
+        )
+        for path in sorted(_TABLES.glob(f"{family}*.json"))
+        for row in json.loads(path.read_text(encoding="utf-8"))
+    ]
+
+
+def fired(document: Any, family: str) -> list[str]:
+    """Messages of the rules of `family` on `document`, each rule run by itself so that a crash is seen."""
+    view = PlanView(document)
+    rules = [rule for rule in all_rules() if rule.id.startswith(family)]
+    assert rules, f"no rule of family {family}"
+    return [f"{finding.rule} {finding.message}" for rule in rules for finding in rule.run(view)]
+
+
+def _subtree(document: dict[str, Any], root: str) -> list[dict[str, Any]]:
+    inside = {root}
+    nodes = [node for node in document["nodes"] if node["id"] == root]
+    while True:
+        more = [node for node in document["nodes"] if node["parent"] in inside and node["id"] not in inside]
+        if not more:
+            return nodes
+        nodes += more
+        inside |= {node["id"] for node in more}
+
+
+def as_built(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
+    """The document as the builder writes it."""
+    return document
+
+
+def renamed_and_shuffled(document: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Ids that say nothing, nodes and edges in any order."""
+    names = {node["id"]: f"{rng.randrange(1 << 60)}/{place}" for place, node in enumerate(document["nodes"])}
+    for node in document["nodes"]:
+        node["id"], node["parent"] = names[node["id"]], names.get(node["parent"])
+    for edge in document["edges"]:
+        edge["source"], edge["target"] = names[edge["source"]], names[edge["target"]]
+    rng.shuffle(document["nodes"])
+    rng.shuffle(document["edges"])
+    return document
+
+
+def scattered(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
+    """ReduceScatter → AllGather in place of every AllReduce."""
+    for node in [node for node in document["nodes"] if node["type"] == "AllReduceNode"]:
+        node["type"] = "ReduceScatterNode"
+        gather = f"{node['id']}/gather"
+        document["nodes"].append({**node, "id": gather, "type": "AllGatherNode"})
+        for edge in document["edges"]:
+            if edge["source"] == node["id"]:
+                edge["source"] = gather
+        document["edges"].append({"source": node["id"], "target": gather, "type": "synchronization"})
+    return document
+
+
+def halved_blocks(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
+    """Every block of several periods written as two, in the decode phase alone: the phases then cut differently."""
+    decodes = {node["id"] for node in document["nodes"] if node.get("phase") == "decode"}
+    for phase in decodes:
+        for block in [node for node in _subtree(document, phase) if node["type"] == "LayerBlockNode"]:
+            first, last = block["layers"]
+            period = block.get("period") or 1
+            if last - first + 1 >= 2 * period:
+                _halve(document, block, first + period - 1)
+    return document
+
+
+def _halve(document: dict[str, Any], block: dict[str, Any], middle: int) -> None:
+    inside = _subtree(document, block["id"])
+    names = {node["id"]: f"{node['id']}/2" for node in inside}
+    second = [
+        {**copy.deepcopy(node), "id": names[node["id"]], "parent": names.get(node["parent"], node["parent"])}
+        for node in inside
+    ]
+    second[0]["layers"], block["layers"] = [middle + 1, block["layers"][1]], [block["layers"][0], middle]
+    document["nodes"] += second
+    copies: list[dict[str, Any]] = []
+    for edge in document["edges"]:
+        if edge["source"] == block["id"]:
+            edge["source"] = names[block["id"]]
+        elif edge["target"] in names and edge["target"] != block["id"]:
+            copies.append(
+                {**edge, "source": names.get(edge["source"], edge["source"]), "target": names[edge["target"]]}
+            )
+    document["edges"] += [*copies, {"source": block["id"], "target": names[block["id"]], "type": "data"}]
+
+
+def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
+    """Optional fields left out or stated, experts one by one, LinearNodes shown, edges without `carries`."""
+    for node in list(document["nodes"]):
+        if node["type"] == "AttentionNode":
+            node.pop("kind", None)
+        if node["type"] == "LayerBlockNode":
+            node.setdefault("period", 1)
+        if node["type"] in ("AttentionNode", "FFNNode", "MoENode"):
+            node.setdefault("offset", 0)
+        if node["type"] == "ExpertNode":
+            node["experts"] = [
+                expert
+                for item in node["experts"]
+                for expert in (range(item[0], item[1] + 1) if isinstance(item, list) else [item])
+            ]
+        if node["type"] == "ShardNode" and node["parent"].endswith("ffn"):
+            linear = {"id": f"{node['id']}/up", "type": "LinearNode", "parent": node["parent"]}
+            document["nodes"].append({**linear, "rank": node.get("rank", {}), "devices": node["devices"]})
+    for edge in document["edges"]:
+        edge.pop("carries", None)
+    return document
+
+
+STYLES: tuple[Callable[[dict[str, Any], random.Random], dict[str, Any]], ...] = (
+    as_built,
+    renamed_and_shuffled,
+    scattered,
+    halved_blocks,
+    spelled_out,
+)
+
+
+@st.composite
+def foreign_plans(draw: st.DrawFn) -> dict[str, Any]:
+    """A valid base plan in other people's style: any of the styles on top of one another, renaming last."""
+    document = base_plan(draw(st.sampled_from(base_names())))
+    rng = random.Random(draw(st.integers(0, 1 << 32)))
+    # Scattering takes the AllReduces that relaxed forms need by name; renaming comes last, as others find nodes by id.
+    for style in (scattered, halved_blocks, spelled_out, renamed_and_shuffled):
+        if draw(st.booleans()):
+            document = style(document, rng)
+    return document
+
+
+_JUNK = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(),
+    st.text(max_size=8),
+    st.lists(st.integers(-3, 10**9), max_size=3),
+    st.dictionaries(st.sampled_from(["tp", "sp", "x"]), st.integers(), max_size=2),
+    st.sampled_from(["ShardNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode", "MoENode", "decode", "request"]),
+)
+
+
+@st.composite
+def damaged_plans(draw: st.DrawFn) -> dict[str, Any]:
+    """A base plan with values replaced by anything, and nodes and edges dropped, doubled or hung elsewhere."""
+    document = base_plan(draw(st.sampled_from(base_names())))
+    for _ in range(draw(st.integers(1, 6))):
+        part = draw(st.sampled_from(["nodes", "edges", "top"]))
+        if part == "top":
+            key = draw(st.sampled_from(sorted(document)))
+            inner = document[key]
+            if isinstance(inner, dict) and inner and draw(st.booleans()):
+                inner[draw(st.sampled_from(sorted(inner)))] = draw(_JUNK)
+            elif key not in ("nodes", "edges"):
+                document[key] = draw(_JUNK)
+            continue
+        items = document[part]
+        if not items:
+            continue
+        place = draw(st.integers(0, len(items) - 1))
+        action = draw(st.sampled_from(["set", "drop", "double", "junk", "hang"]))
+        if action == "drop":
+            del items[place]
+        elif action == "double":
+            items.append(copy.deepcopy(items[place]))
+        elif action == "junk":
+            items[place] = draw(_JUNK)
+        elif isinstance(items[place], dict) and items[place]:
+            key = draw(st.sampled_from(sorted(items[place])))
+            other = items[draw(st.integers(0, len(items) - 1))]
+            borrowed = other.get("id" if part == "nodes" else key) if isinstance(other, dict) else None
+            items[place]["parent" if action == "hang" and part == "nodes" else key] = (
+                borrowed if action == "hang" else draw(_JUNK)
+            )
+    return document

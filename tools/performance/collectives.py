@@ -1,0 +1,170 @@
+"""Time and bytes of collectives: alpha + bytes x beta, over the links that the placement gives.
+
+Bandwidth terms are those of nccl-tests (NVIDIA/nccl-tests, doc/PERFORMANCE.md); a group that spans domains runs in two
+levels, each accelerator using its own NIC. The faster of ring and one-shot counts. In-network reduction is not assumed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..catalog.hardware import HardwareFacts
+from ..plan.view import parse_device
+
+# Share of a link's datasheet rate that large transfers reach: 0.75-0.83 in the NCCL tables of ai-dynamo/aiconfigurator
+# (A100, H100, B200 inside a node; 37 of 50 GB/s between two H100 nodes).
+LINK_EFFICIENCY = 0.8
+# One-shot all-reduce inside a domain: floor of vLLM's custom kernel (same tables: 4.2-7.4 us on A100, H100, B200).
+ONE_SHOT_S = 4.5e-6
+# NCCL inside a domain: 5.9 us at 2 ranks and 15.4 us at 8 on H100 (same tables): a base and a part per ring step.
+RING_BASE_S = 5e-6
+RING_STEP_S = 0.8e-6
+# A step between domains (same project's `p2p_latency`: 10 us).
+INTER_STEP_S = 10e-6
+# Dispatch or combine of experts: floor of DeepEP's low-latency kernels (same tables, H100 and H200).
+EXPERT_INTRA_S = 12e-6
+EXPERT_INTER_S = 25e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Ranks of one collective: how many, over how many domains, and the most of them in one domain."""
+
+    ranks: int
+    domains: int = 1
+    local: int = 1
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether there is nobody to talk to."""
+        return self.ranks <= 1
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """What a collective costs each rank: seconds, and bytes sent."""
+
+    seconds: float
+    sent_bytes: float
+
+
+NO_TRANSFER = Transfer(0.0, 0.0)
+
+
+def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
+    """The group that `devices` form; a device whose name cannot be read is taken for a domain of its own."""
+    domains = Counter[object]()
+    for device in devices:
+        place = parse_device(device)
+        domains[device if place is None else place[0] // hardware.nodes_per_domain] += 1
+    return Group(len(devices), len(domains), max(domains.values(), default=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """The links of one accelerator, one way, efficiency applied."""
+
+    hardware: HardwareFacts
+
+    def _intra(self) -> float:
+        return self.hardware.intra_bw_bytes_s * LINK_EFFICIENCY
+
+    def _inter(self) -> float:
+        return self.hardware.inter_bw_bytes_s * LINK_EFFICIENCY
+
+    def _half(self, size: float, group: Group) -> float:
+        """Bandwidth seconds of a reduce-scatter or an all-gather of `size` bytes over `group`."""
+        seconds = 0.0
+        if group.domains > 1:
+            seconds += size * (group.domains - 1) / group.domains / group.local / self._inter()
+        if group.local > 1:
+            seconds += size * (group.local - 1) / group.local / self._intra()
+        return seconds
+
+    @staticmethod
+    def _steps(group: Group) -> float:
+        return (group.local - 1) * RING_STEP_S + (group.domains - 1) * INTER_STEP_S
+
+    def all_reduce(self, size: float, group: Group) -> Transfer:
+        """Sum of a tensor of `size` bytes over `group`: two-level ring, or one-shot inside a domain."""
+        if group.is_trivial:
+            return NO_TRANSFER
+        seconds = RING_BASE_S + 2 * self._steps(group) + 2 * self._half(size, group)
+        if group.domains == 1:
+            seconds = min(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
+        return Transfer(seconds, 2 * (group.ranks - 1) / group.ranks * size)
+
+    def all_gather(self, size: float, group: Group) -> Transfer:
+        """Gather (or reduce-scatter) of a tensor of `size` bytes in all over `group`."""
+        if group.is_trivial:
+            return NO_TRANSFER
+        seconds = RING_BASE_S + self._steps(group) + self._half(size, group)
+        return Transfer(seconds, (group.ranks - 1) / group.ranks * size)
+
+    def broadcast(self, size: float, group: Group) -> Transfer:
+        """`size` bytes that part of the group has, brought to all of it."""
+        if group.is_trivial:
+            return NO_TRANSFER
+        link = self._inter() if group.domains > 1 else self._intra()
+        return Transfer(RING_BASE_S + self._steps(group) + size / link, size)
+
+    def all_to_all(self, size: float, group: Group) -> Transfer:
+        """Each rank spreads its `size` bytes evenly; links inside and between domains work at the same time."""
+        if group.is_trivial:
+            return NO_TRANSFER
+        inside = size * (group.local - 1) / group.ranks / self._intra() if group.local > 1 else 0.0
+        outside = size * (group.ranks - group.local) / group.ranks / self._inter() if group.domains > 1 else 0.0
+        seconds = RING_BASE_S + self._steps(group) + max(inside, outside)
+        return Transfer(seconds, (group.ranks - 1) / group.ranks * size)
+
+    def send(self, size: float, *, between_domains: bool) -> Transfer:
+        """`size` bytes from one device to one other."""
+        link = self._inter() if between_domains else self._intra()
+        return Transfer((INTER_STEP_S if between_domains else RING_BASE_S) + size / link, size)
+
+    def expert_exchange(self, tokens: float, copy_bytes: float, routes: ExpertRoutes) -> Transfer:
+        """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` for each copy of a token.
+
+        A copy goes once to each domain that it is wanted in, and there to each rank (DeepEP's forwarding).
+        """
+        group = routes.group
+        if group.is_trivial:
+            return NO_TRANSFER
+        inside = tokens * copy_bytes * routes.remote_ranks
+        outside = tokens * copy_bytes * routes.remote_domains
+        seconds = inside / self._intra() if group.local > 1 else 0.0
+        if group.domains > 1:
+            seconds = max(seconds, outside / self._inter())
+        floor = EXPERT_INTER_S if group.domains > 1 else EXPERT_INTRA_S
+        return Transfer(floor + seconds, inside if group.domains == 1 else max(inside, outside))
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertRoutes:
+    """Where the copies of one token go: k of the experts on `group`, in at most `most_domains` domains (0: no limit)."""
+
+    group: Group
+    top_k: int
+    most_domains: int = 0
+
+    @property
+    def remote_ranks(self) -> float:
+        """Expected other ranks that a token is sent to: p (1 - (1 - 1/p)^k), less the share that stays."""
+        return distinct_destinations(self.group.ranks, self.top_k) * (self.group.ranks - 1) / self.group.ranks
+
+    @property
+    def remote_domains(self) -> float:
+        """Expected other domains, capped by node-limited routing."""
+        domains = self.group.domains
+        reached = distinct_destinations(domains, self.top_k)
+        if self.most_domains:
+            reached = min(reached, float(self.most_domains))
+        return reached * (domains - 1) / domains
+
+
+def distinct_destinations(places: int, top_k: int) -> float:
+    """Expected distinct places among `top_k` uniform choices."""
+    return places * -math.expm1(top_k * math.log1p(-1.0 / places)) if places > 1 else 1.0

@@ -1,0 +1,130 @@
+"""One primitive operator of a layer with its shapes, its cost and its time; the material of the execution DAG.
+
+Folded timing and the unfolded DAG are both made from the same operations, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..catalog.dtypes import DType
+
+OpName = Literal[
+    "Linear",
+    "Norm",
+    "Embedding",
+    "Attention",
+    "KVCacheUpdate",
+    "Expert",
+    "Routing",
+    "Split",
+    "Aggregate",
+    "AllReduce",
+    "AllGather",
+    "ReduceScatter",
+    "AllToAll",
+    "SendRecv",
+]
+Role = Literal["qkv", "q_a", "kv_a", "q_b", "kv_b", "out", "gate_up", "down", "router", "lm_head"]
+Kind = Literal["compute", "memory", "communication"]
+# The operator of the plan that an operation belongs to.
+Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipeline"]
+# On which devices: the first row one instance per device, the others one instance per group of devices.
+Where = Literal[
+    "attention", "ffn", "stage", "embedding", "head",
+    "tp", "sp", "kv_sp", "ffn_tp", "ffn_all", "stage_all", "tokens", "expert_tp",
+    "attention+ffn", "attention+stage", "ffn+attention", "ffn+stage",
+]  # fmt: skip
+PER_DEVICE: frozenset[Where] = frozenset({"attention", "ffn", "stage", "embedding", "head"})
+COLLECTIVES: frozenset[OpName] = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv"})
+Shape = tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLoad:
+    """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
+
+    `groups` attention-DP groups are at work.
+    """
+
+    sequences: int
+    new_tokens: int
+    context: int
+    groups: int = 1
+
+    @property
+    def tokens(self) -> int:
+        """New tokens of one group."""
+        return self.sequences * self.new_tokens
+
+    @property
+    def all_tokens(self) -> int:
+        """New tokens of all groups."""
+        return self.tokens * self.groups
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operator of a layer on one device (or one collective of its group).
+
+    `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
+    only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends.
+    """
+
+    name: str
+    op: OpName
+    owner: Owner
+    where: Where
+    input_shape: Shape
+    output_shape: Shape
+    role: Role | None = None
+    inputs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    dtype: DType = "bf16"
+    flops: float = 0.0
+    moved_bytes: float = 0.0
+    sent_bytes: float = 0.0
+    seconds: float = 0.0
+    kind: Kind = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """The longest path through a program: its operations in order, and their seconds."""
+
+    operations: tuple[Operation, ...]
+    seconds: float
+
+    def kind_seconds(self, kind: Kind) -> float:
+        """Seconds of the path's operations of one kind."""
+        return sum(operation.seconds for operation in self.operations if operation.kind == kind)
+
+
+def longest_path(operations: Sequence[Operation]) -> Path:
+    """The critical path of `operations`, which stand in an order that respects `inputs` and `after`.
+
+    An operation without inputs follows the one before it in the stream of the layer: the last one that nothing has
+    read yet is the layer's output.
+    """
+    finish: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    by_name = {operation.name: operation for operation in operations}
+    for operation in operations:
+        latest: str | None = None
+        start = 0.0
+        for name in (*operation.inputs, *operation.after):
+            if latest is None or finish[name] > start:
+                latest, start = name, finish[name]
+        finish[operation.name] = start + operation.seconds
+        before[operation.name] = latest
+    if not operations:
+        return Path((), 0.0)
+    name: str | None = max(finish, key=lambda key: finish[key])
+    seconds = finish[name]
+    chain: list[Operation] = []
+    while name is not None:
+        chain.append(by_name[name])
+        name = before[name]
+    return Path(tuple(reversed(chain)), seconds)

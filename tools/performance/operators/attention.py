@@ -1,0 +1,40 @@
+"""The attention core (scores and values) of full, sliding and chunked grouped-query attention.
+
+Prefill and decode are the same call: T new tokens on S cached ones. Scores cost 2 d_qk and values 2 d_v FLOPs for each
+query head and each pair of a query and a key that it sees; keys and values are read once for all queries.
+"""
+
+from __future__ import annotations
+
+from .work import Work
+
+
+def causal_pairs(new_tokens: int, context: int) -> float:
+    """Pairs of query and visible key: each new token sees the context, those before it, and itself."""
+    return new_tokens * context + new_tokens * (new_tokens + 1) / 2
+
+
+def window_pairs(new_tokens: int, context: int, window: int) -> float:
+    """Pairs where a token sees at most `window` tokens, itself included."""
+    growing = max(0, min(new_tokens, window - context))
+    return causal_pairs(growing, context) + (new_tokens - growing) * window
+
+
+def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
+    """Pairs where a token sees only its own aligned chunk (Llama 4)."""
+
+    def up_to(tokens: int) -> float:
+        whole, rest = divmod(tokens, chunk)
+        return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2
+
+    return up_to(context + new_tokens) - up_to(context)
+
+
+def attention_core(
+    pairs: float, query_heads: float, head_dims: int, cached_bytes: float, activation_bytes: float
+) -> Work:
+    """Scores and values of `query_heads` on the device over `pairs`; `head_dims` is d_qk + d_v.
+
+    `cached_bytes` are the keys and values read, `activation_bytes` queries read and outputs written.
+    """
+    return Work(2.0 * pairs * query_heads * head_dims, cached_bytes + activation_bytes, 0.0, "bf16")

@@ -1,0 +1,11 @@
+"""The write of new keys and values (or latents, or a state) into the cache."""
+
+from __future__ import annotations
+
+from .work import Work
+
+
+def cache_update(tokens: float, elements_per_token: float, cache_element_bytes: float, element_bytes: float) -> Work:
+    """Reads `tokens` x `elements_per_token` as computed and writes them as cached."""
+    elements = tokens * elements_per_token
+    return Work(0.0, elements * (element_bytes + cache_element_bytes), 0.0, "bf16")

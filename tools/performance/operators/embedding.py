@@ -1,0 +1,11 @@
+"""The lookup of token embeddings: no FLOPs, one row read and written per token (never the whole table)."""
+
+from __future__ import annotations
+
+from .work import Work
+
+
+def embedding(tokens: float, hidden: int, row_element_bytes: float, element_bytes: float) -> Work:
+    """Lookup of `tokens` rows."""
+    rows = tokens * hidden * row_element_bytes
+    return Work(0.0, rows + tokens * hidden * element_bytes, rows, "bf16")

@@ -1,0 +1,15 @@
+"""The recurrence of linear and recurrent layers: linear in tokens, a constant state per sequence."""
+
+from __future__ import annotations
+
+from .work import Work
+
+# Per state element and token: the decayed read for the update, the outer product, and the read-out, one
+# multiply-add each (the delta rule, arXiv 2412.06464; Mamba-2 needs less).
+_FLOPS_PER_STATE_ELEMENT = 6.0
+
+
+def recurrence(tokens: float, sequences: float, state_elements: float, state_bytes: float, activation_bytes: float) -> Work:
+    """`tokens` in all over `sequences`, whose states of `state_elements` are read and written once per pass."""
+    flops = _FLOPS_PER_STATE_ELEMENT * tokens * state_elements
+    return Work(flops, 2.0 * sequences * state_elements * state_bytes + activation_bytes, 0.0, "bf16")

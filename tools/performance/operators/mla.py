@@ -1,0 +1,47 @@
+"""The attention core of multi-head latent attention, in the cheaper of its two forms (arXiv 2405.04434 §2.1).
+
+Naive: the cached latents of the context are expanded to full keys and values first. Absorbed: the expansion is folded
+into query and output, so that a pair costs more FLOPs but only the latent is read. Sparse attention (DeepSeek-V3.2)
+scores every cached token with a small indexer and attends to the best `topk`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class LatentShape:
+    """Query heads on the device and the widths of MLA: latent, rotary part, position-free part, values."""
+
+    heads: float
+    latent: int
+    rope: int
+    nope: int
+    value: int
+
+
+def naive_flops(shape: LatentShape, pairs: float, context_tokens: float) -> float:
+    """FLOPs of the naive form; `context_tokens` cached tokens are expanded again."""
+    per_pair = 2.0 * shape.heads * (shape.nope + shape.rope) + 2.0 * shape.heads * shape.value
+    return pairs * per_pair + context_tokens * 2.0 * shape.latent * shape.heads * (shape.nope + shape.value)
+
+
+def absorbed_flops(shape: LatentShape, pairs: float) -> float:
+    """FLOPs of the absorbed form."""
+    return pairs * (2.0 * shape.heads * (shape.latent + shape.rope) + 2.0 * shape.heads * shape.latent)
+
+
+def latent_attention(
+    shape: LatentShape, pairs: float, context_tokens: float, cached_bytes: float, activation_bytes: float
+) -> Work:
+    """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read."""
+    flops = min(naive_flops(shape, pairs, context_tokens), absorbed_flops(shape, pairs))
+    return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16")
+
+
+def indexer_scores(queries_times_keys: float, heads: int, width: int, cached_bytes: float) -> Work:
+    """The sparse indexer: every query scores every visible key with `heads` of `width`; its keys are read once."""
+    return Work(2.0 * queries_times_keys * heads * width, cached_bytes, 0.0, "bf16")

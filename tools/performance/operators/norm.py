@@ -1,0 +1,15 @@
+"""RMS norm with its residual addition: bound by memory; reads and writes the hidden state and the residual once each."""
+
+from __future__ import annotations
+
+from .work import Work
+
+# Square, accumulate, scale, multiply by the weight, and the residual's addition.
+_FLOPS_PER_ELEMENT = 6.0
+_PASSES = 4.0
+
+
+def norm(tokens: float, hidden: int, weight_bytes: float, element_bytes: float) -> Work:
+    """One fused add and norm of `tokens` x `hidden`."""
+    elements = tokens * hidden
+    return Work(_FLOPS_PER_ELEMENT * elements, _PASSES * elements * element_bytes + weight_bytes, weight_bytes, "bf16")

@@ -1,0 +1,32 @@
+"""What one operator costs on one device: the common result of all operator functions.
+
+FLOPs count 2 per multiply-add; bytes are those that cross the memory bus, weights included. No time here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...catalog.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """FLOPs, bytes moved (of which weights), and the number format that the arithmetic runs in."""
+
+    flops: float
+    moved_bytes: float
+    weight_bytes: float
+    dtype: DType
+
+    def __add__(self, other: Work) -> Work:
+        """Both, one after the other in one kernel; the format of the first."""
+        return Work(
+            self.flops + other.flops,
+            self.moved_bytes + other.moved_bytes,
+            self.weight_bytes + other.weight_bytes,
+            self.dtype,
+        )
+
+
+NO_WORK = Work(0.0, 0.0, 0.0, "bf16")

@@ -1,0 +1,235 @@
+"""The operations of one attention operator: norm, projections, cache write, core, output, and every collective."""
+
+from __future__ import annotations
+
+import math
+
+from ...catalog.architecture import AttentionSpec
+from ..kv_cache import heads_share, state_element_bytes
+from ..operation import Operation, Role
+from ..operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
+from ..operators.cache_update import cache_update
+from ..operators.linear import linear
+from ..operators.linear_attention import recurrence
+from ..operators.mla import LatentShape, indexer_scores, latent_attention
+from ..operators.norm import norm
+from ..operators.work import Work
+from ..stage_shape import OperatorSet
+from .closing import close_operator
+from .tensors import NO_WEIGHTS, RoleWeights, weights_by_role
+from .writer import ProgramContext, ProgramWriter, shape_of
+
+
+class AttentionProgram:
+    """Writes one attention operator of one layer into a `ProgramWriter`."""
+
+    def __init__(self, writer: ProgramWriter, spec: AttentionSpec) -> None:
+        self.writer = writer
+        self.context: ProgramContext = writer.context
+        self.spec = spec
+        load, shape = self.context.load, self.context.shape
+        self.weights = weights_by_role(self.context.setting, spec.tensors, shape.tp, spec.kv_heads)
+        self.sequences = load.sequences
+        self.own_seq = math.ceil(load.new_tokens / shape.sp)
+        # Tokens that one device projects, as a share: sequence ranks divide them (balanced, so no rounding in time).
+        self.tokens = load.tokens / shape.sp
+        self.kv_share = heads_share(shape.tp, spec.cache_shards)
+
+    def write(self, following: OperatorSet | None) -> None:
+        """All operations of the operator; `following` is where the next one runs."""
+        context, shape = self.context, self.context.shape
+        if shape.sp > 1:
+            self._split()
+        vectors = self.weights.get(None, NO_WEIGHTS)
+        work = norm(self.tokens, context.hidden, vectors.weight_bytes, context.element_bytes)
+        hidden = self._shape("hidden", context.hidden)
+        norm_name = self.writer.compute(
+            Operation("attention.norm", "Norm", "attention", "attention", hidden, hidden), work
+        )
+        width, inputs = self._latent_projections(norm_name) if self.spec.kind == "mla" else self._projections(norm_name)
+        self._core(width, inputs)
+        out = self.weights.get("out", NO_WEIGHTS)
+        self._linear("attention.out", "out", out, context.hidden, output=True)
+        close_operator(self.writer, "attention", reduces=shape.tp > 1, following=following, tokens=self.tokens)
+        if shape.sp > 1:
+            self._gather_tokens()
+
+    def _shape(self, name: str, width: float) -> tuple[tuple[str, int], ...]:
+        return shape_of(self.sequences, self.own_seq, name, width)
+
+    def _split(self) -> None:
+        load, hidden = self.context.load, self.context.hidden
+        whole = shape_of(self.sequences, load.new_tokens, "hidden", hidden)
+        self.writer.reshape(
+            Operation("attention.split", "Split", "attention", "attention", whole, self._shape("hidden", hidden))
+        )
+
+    def _linear(
+        self, name: str, role: Role, weights: RoleWeights, known: int, inputs: tuple[str, ...] = (), *, output: bool = False
+    ) -> float:
+        """One matmul with `known` features on its input (or, `output`, its output) side; returns the other width."""
+        context = self.context
+        other = weights.elements / known
+        here = self.writer.operations[-1].output_shape if not inputs else self._output_of(inputs[0])
+        result = self._shape("hidden", known) if output else self._shape("qkv" if role not in _LOW_RANK else role, other)
+        work = linear(
+            self.tokens, weights.elements, weights.weight_bytes, known + other, context.element_bytes, weights.dtype
+        )
+        self.writer.compute(
+            Operation(name, "Linear", "attention", "attention", here, result, role=role, inputs=inputs), work
+        )
+        return other
+
+    def _output_of(self, name: str) -> tuple[tuple[str, int], ...]:
+        return next(o.output_shape for o in self.writer.operations if o.name == name)
+
+    def _projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
+        """The one fused projection of every kind but MLA, then the cache write; returns the width that goes on."""
+        qkv, hidden = self.weights.get("qkv", NO_WEIGHTS), self.context.hidden
+        if (low := self.weights.get("q_a")) is not None:
+            rank = self._linear("attention.q_a", "q_a", low, hidden, (norm_name,))
+            queries = self._linear("attention.q_b", "q_b", self.weights.get("q_b", NO_WEIGHTS), round(rank))
+            width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
+            self._cache("attention.qkv", width, "qkv")
+            return width + queries, ("attention.q_b", "attention.cache")
+        width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
+        self._cache("attention.qkv", width, "qkv")
+        return width, ("attention.cache",)
+
+    def _latent_projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
+        """MLA: queries through their low rank, the latent into the cache, its expansion, and the sparse indexer."""
+        spec, hidden, weights = self.spec, self.context.hidden, self.weights
+        width, inputs = 0.0, []
+        if spec.q_lora_rank is not None:
+            self._linear("attention.q_a", "q_a", weights.get("q_a", NO_WEIGHTS), hidden, (norm_name,))
+            width += self._linear("attention.q_b", "q_b", weights.get("q_b", NO_WEIGHTS), spec.q_lora_rank)
+            inputs.append("attention.q_b")
+        if (other := weights.get("qkv")) is not None:
+            width += self._linear("attention.qkv", "qkv", other, hidden, (norm_name,))
+            inputs.append("attention.qkv")
+        latent = self._linear("attention.kv_a", "kv_a", weights.get("kv_a", NO_WEIGHTS), hidden, (norm_name,))
+        self._cache("attention.kv_a", latent, "kv_a")
+        rank = spec.kv_lora_rank or round(latent)
+        width += self._linear("attention.kv_b", "kv_b", weights.get("kv_b", NO_WEIGHTS), rank)
+        return width, (*inputs, "attention.kv_b")
+
+    def _cache(self, source: str, width: float, name: str) -> None:
+        """The exchange of keys and values over sequence ranks, then the write of what is new."""
+        context, spec, shape = self.context, self.spec, self.context.shape
+        here = self._shape(name, width)
+        if shape.sp > 1:
+            whole = (*here[:2], ("kv_seq", context.load.new_tokens), here[2])
+            fresh = context.load.tokens * spec.cache_elements_per_token * self.kv_share * context.element_bytes
+            if spec.kind == "linear":
+                fresh = self.sequences * spec.state_elements * state_element_bytes(context.setting, spec) * shape.sp
+            if shape.ulysses:
+                exchange = context.links.all_to_all(self.tokens * width * context.element_bytes, shape.sp_group)
+                operation = Operation("attention.exchange", "AllToAll", "attention", "sp", here, whole, inputs=(source,))
+            else:
+                exchange = context.links.all_gather(fresh, shape.sp_group)
+                operation = Operation("attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,))
+            source, before = self.writer.transfer(operation, exchange), whole
+        else:
+            before = here
+        state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
+        if spec.kind == "linear":
+            work = cache_update(self.sequences, state, state_element_bytes(context.setting, spec), 0.0)
+        else:
+            elements = spec.cache_elements_per_token * self.kv_share
+            tokens = context.load.tokens / (shape.sp * shape.kv_sp)
+            work = cache_update(tokens, elements, context.setting.kv_element_bytes, context.element_bytes)
+        self.writer.compute(
+            Operation("attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,)), work
+        )
+
+    def _core(self, width: float, inputs: tuple[str, ...]) -> None:
+        context, spec, shape = self.context, self.spec, self.context.shape
+        heads = (spec.linear_value_heads or spec.kv_heads) if spec.kind == "linear" else spec.query_heads
+        out_width = heads * spec.v_head_dim / shape.tp
+        moved = self.tokens * (width + out_width) * context.element_bytes
+        result = self._shape("heads", out_width)
+        self.writer.compute(
+            Operation(
+                "attention.core", "Attention", "attention", "attention", self._shape("qkv", width), result, inputs=inputs
+            ),
+            self._core_work(moved),
+        )
+        if shape.kv_sp > 1:
+            # Partial softmax: outputs and two statistics per head, fp32 (flash decoding's merge).
+            merged = self.tokens * (out_width + 2 * heads / shape.tp) * 4.0
+            self.writer.transfer(
+                Operation("attention.merge", "AllReduce", "attention", "kv_sp", result, result),
+                context.links.all_reduce(merged, shape.kv_sp_group),
+            )
+        if shape.sp > 1 and shape.ulysses:
+            self.writer.transfer(
+                Operation("attention.return", "AllToAll", "attention", "sp", result, result),
+                context.links.all_to_all(self.tokens * out_width * context.element_bytes, shape.sp_group),
+            )
+
+    def _core_work(self, moved: float) -> Work:
+        spec, load, shape = self.spec, self.context.load, self.context.shape
+        setting = self.context.setting
+        split = shape.sp * shape.kv_sp
+        if spec.kind == "linear":
+            state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
+            return recurrence(self.tokens, self.sequences, state, state_element_bytes(setting, spec), moved)
+        pairs, visible, scored = visible_pairs(spec, load.new_tokens, load.context)
+        pairs, scored = self.sequences * pairs / split, self.sequences * scored / split
+        per_token = spec.cache_elements_per_token * self.kv_share * setting.kv_element_bytes
+        # All-gather SP reads every key on every rank; Ulysses and a split cache read a part.
+        read_parts = shape.kv_sp * (shape.sp if shape.ulysses else 1)
+        index = (spec.index_head_dim or 0) * setting.kv_element_bytes if spec.index_heads else 0.0
+        cached = self.sequences * visible * max(0.0, per_token - index) / read_parts
+        state = self.sequences * spec.state_elements * setting.kv_element_bytes / read_parts
+        heads = spec.query_heads / shape.tp
+        if spec.kind == "mla":
+            latent = LatentShape(
+                heads,
+                spec.kv_lora_rank or spec.cache_elements_per_token,
+                spec.qk_rope_head_dim or 0,
+                spec.qk_nope_head_dim or spec.qk_head_dim,
+                spec.v_head_dim,
+            )
+            work = latent_attention(latent, pairs, self.sequences * load.context / split, cached, moved)
+        else:
+            work = attention_core(pairs, heads, spec.qk_head_dim + spec.v_head_dim, cached + state, moved)
+        if spec.index_heads and spec.index_head_dim:
+            keys = self.sequences * (load.context + load.new_tokens) * index / read_parts
+            work = work + indexer_scores(scored, spec.index_heads, spec.index_head_dim, keys)
+        return work
+
+    def _gather_tokens(self) -> None:
+        """Brings the tokens of all sequence ranks back to every device."""
+        context = self.context
+        whole = shape_of(self.sequences, context.load.new_tokens, "hidden", context.hidden)
+        self.writer.transfer(
+            Operation("attention.gather", "AllGather", "attention", "sp", self._shape("hidden", context.hidden), whole),
+            context.links.all_gather(context.token_bytes, context.shape.sp_group),
+        )
+
+
+_LOW_RANK: frozenset[Role] = frozenset({"q_a", "kv_a"})
+
+
+def visible_pairs(spec: AttentionSpec, new_tokens: int, context: int) -> tuple[float, float, float]:
+    """Of one sequence: pairs attended to, cached tokens read, and pairs that an indexer scores (0 without one)."""
+    every = causal_pairs(new_tokens, context)
+    visible = float(context + new_tokens)
+    if spec.kind == "compressed":
+        # One entry stands for several tokens; a constant window (kept as state) is seen uncompressed.
+        rate = spec.cache_elements_per_token / spec.qk_head_dim
+        window = spec.state_elements // spec.qk_head_dim
+        near = window_pairs(new_tokens, context, max(1, window))
+        kept = window_pairs(new_tokens, context, max(1, round(spec.index_topk / rate))) if spec.index_topk else every
+        return near + kept * rate, visible, every * rate if spec.index_heads else 0.0
+    if spec.kind == "chunked" and spec.window_tokens is not None:
+        pairs = chunk_pairs(new_tokens, context, spec.window_tokens)
+        return pairs, min(visible, float(spec.window_tokens + new_tokens)), 0.0
+    if spec.window_tokens is not None:
+        pairs = window_pairs(new_tokens, context, spec.window_tokens)
+        return pairs, min(visible, float(spec.window_tokens + new_tokens)), 0.0
+    if spec.index_topk is not None and spec.index_heads:
+        read = min(visible, float(spec.index_topk + new_tokens) if new_tokens == 1 else visible)
+        return window_pairs(new_tokens, context, spec.index_topk), read, every
+    return every, visible, 0.0

@@ -1,0 +1,79 @@
+"""The weights of one operator on one device, sorted by the role of the matmul that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...catalog.architecture import WeightTensor
+from ...catalog.dtypes import DType
+from ..kv_cache import heads_share
+from ..operation import Role
+from ..roofline import rate_dtype
+from ..setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class RoleWeights:
+    """Elements and bytes on the device, the elements of the whole operator, and the format that they compute in."""
+
+    elements: float
+    weight_bytes: float
+    dtype: DType
+
+
+_ROLES: dict[str, Role] = {
+    "q_a_proj": "q_a",
+    "q_b_proj": "q_b",
+    "kv_a_proj": "kv_a",
+    "kv_b_proj": "kv_b",
+    "o_proj": "out",
+    "o_a_proj": "out",
+    "o_b_proj": "out",
+    "out_proj": "out",
+    "gate_up_proj": "gate_up",
+    "up_proj": "gate_up",
+    "shared_expert_gate": "gate_up",
+    "down_proj": "down",
+    "router": "router",
+    "router_bias": "router",
+    "latent_proj": "router",
+}
+
+
+def role_of(tensor: WeightTensor) -> Role | None:
+    """The matmul that reads `tensor`; every other matrix of attention is a projection of its input. `None`: a vector."""
+    if tensor.tensor_class == "norm":
+        return None
+    return _ROLES.get(tensor.name, "qkv")
+
+
+def share_on_device(tensor: WeightTensor, tp: int, kv_heads: int) -> float:
+    """Share of `tensor` on one of `tp` devices."""
+    if tensor.split == "sharded":
+        return 1.0 / tp
+    return heads_share(tp, kv_heads) if tensor.split == "kv_heads" else 1.0
+
+
+def weights_by_role(
+    setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int = 1
+) -> dict[Role | None, RoleWeights]:
+    """`tensors` on one of `tp` devices, by role; `None` is what the norm kernel reads. Kept per tuple (by identity)."""
+    key = ("roles", id(tensors), tp, kv_heads)
+    found: dict[Role | None, RoleWeights] | None = setting.roles.get(key)
+    if found is None:
+        found = {}
+        for tensor in tensors:
+            role = role_of(tensor)
+            share = share_on_device(tensor, tp, kv_heads)
+            before = found.get(role)
+            elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
+            found[role] = RoleWeights(
+                elements + tensor.elements * share,
+                size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
+                rate_dtype(setting.weight_dtype(tensor.tensor_class), setting.precision.activations),
+            )
+        setting.roles[key] = found
+    return found
+
+
+NO_WEIGHTS = RoleWeights(0.0, 0.0, "bf16")

@@ -1,0 +1,65 @@
+"""The operations of the embedding and of the LM head, whole on every device or split by vocabulary."""
+
+from __future__ import annotations
+
+from ..operation import Operation
+from ..operators.embedding import embedding
+from ..operators.linear import linear
+from ..operators.norm import norm
+from ..roofline import rate_dtype
+from .writer import ProgramWriter, shape_of
+
+# Logits leave the head in fp32 where they are gathered for sampling.
+_LOGIT_BYTES = 4
+
+
+def write_embedding(writer: ProgramWriter) -> None:
+    """Token ids to hidden states; split by vocabulary, each device looks up its rows and the sum restores the rest."""
+    context, load = writer.context, writer.context.load
+    ids = (("batch", load.sequences), ("seq", load.new_tokens))
+    hidden = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+    row_bytes = context.setting.weight_bytes("vocabulary")
+    work = embedding(load.tokens, context.hidden, row_bytes, context.element_bytes)
+    writer.compute(Operation("embedding.lookup", "Embedding", "embedding", "embedding", ids, hidden), work)
+    if context.shape.vocab_shards > 1:
+        size = load.all_tokens * context.hidden * context.element_bytes
+        writer.transfer(
+            Operation("embedding.close", "AllReduce", "embedding", "stage_all", hidden, hidden),
+            context.links.all_reduce(size, context.shape.stage_group),
+        )
+
+
+def write_head(writer: ProgramWriter) -> None:
+    """Final norm, the last position of each sequence, its logits, and their gathering where the head is split."""
+    context, load, setting = writer.context, writer.context.load, writer.context.setting
+    architecture, shards = setting.architecture, context.shape.vocab_shards
+    if load.new_tokens > 1:
+        whole = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
+        last = shape_of(load.sequences, 1, "hidden", context.hidden)
+        writer.reshape(Operation("head.last", "Split", "head", "head", whole, last))
+    positions = load.sequences
+    here = shape_of(positions, 1, "hidden", context.hidden)
+    vectors = setting.tensor_bytes(architecture.final_norm_tensors).total
+    work = norm(positions, context.hidden, vectors, context.element_bytes)
+    writer.compute(Operation("head.norm", "Norm", "head", "head", here, here), work)
+    if shards > 1 and load.groups > 1:
+        positions *= load.groups
+        before, here = here, shape_of(positions, 1, "hidden", context.hidden)
+        size = positions * context.hidden * context.element_bytes
+        gather = context.links.all_gather(size, context.shape.stage_group)
+        writer.transfer(Operation("head.tokens", "AllGather", "head", "stage_all", before, here), gather)
+    tensors = architecture.embedding_tensors if architecture.tied_embeddings else architecture.lm_head_tensors
+    # A tied table is read by the head as one H x V matrix; position tables and norms beside it are not.
+    elements = architecture.hidden_size * architecture.vocab_size / shards
+    dtype = setting.weight_dtype(tensors[0].tensor_class)
+    weight_bytes = elements * setting.weight_bytes(tensors[0].tensor_class)
+    vocabulary = architecture.vocab_size / shards
+    rate = rate_dtype(dtype, setting.precision.activations)
+    work = linear(positions, elements, weight_bytes, context.hidden + vocabulary, context.element_bytes, rate)
+    logits = shape_of(positions, 1, "vocab", vocabulary)
+    writer.compute(Operation("head.logits", "Linear", "head", "head", here, logits, role="lm_head"), work)
+    if shards > 1:
+        whole = shape_of(positions, 1, "vocab", architecture.vocab_size)
+        size = positions * architecture.vocab_size * _LOGIT_BYTES
+        gather = context.links.all_gather(size, context.shape.stage_group)
+        writer.transfer(Operation("head.close", "AllGather", "head", "stage_all", logits, whole), gather)

@@ -1,0 +1,83 @@
+"""Collects the operations of one program, each timed as it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..collectives import Links, Transfer
+from ..operation import Operation, Shape, TokenLoad
+from ..operators.work import Work
+from ..roofline import Roof
+from ..setting import Setting
+from ..stage_shape import StageShape
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramContext:
+    """Everything that a program of one layer is written from: setting, shape of the stage, tokens of the pass."""
+
+    setting: Setting
+    shape: StageShape
+    load: TokenLoad
+    roof: Roof
+    links: Links
+
+    @property
+    def hidden(self) -> int:
+        """H."""
+        return self.setting.architecture.hidden_size
+
+    @property
+    def element_bytes(self) -> float:
+        """Bytes of one activation element."""
+        return self.setting.activation_bytes
+
+    @property
+    def token_bytes(self) -> float:
+        """Bytes of the hidden states of one attention group's tokens."""
+        return self.load.tokens * self.hidden * self.element_bytes
+
+
+class ProgramWriter:
+    """Writes operations one after the other; each reads the one before it unless it says otherwise."""
+
+    def __init__(self, context: ProgramContext, before: str | None = None) -> None:
+        self.context = context
+        self.operations: list[Operation] = []
+        self.last: str | None = before
+
+    def compute(self, operation: Operation, work: Work) -> str:
+        """Add `operation` with the time of `work` under the roofline."""
+        time = self.context.roof.time(work)
+        return self._add(
+            replace(
+                operation,
+                dtype=work.dtype,
+                flops=work.flops,
+                moved_bytes=work.moved_bytes,
+                seconds=time.seconds,
+                kind=time.bound,
+            )
+        )
+
+    def transfer(self, operation: Operation, transfer: Transfer) -> str:
+        """Add a collective that costs `transfer`."""
+        return self._add(
+            replace(operation, sent_bytes=transfer.sent_bytes, seconds=transfer.seconds, kind="communication")
+        )
+
+    def reshape(self, operation: Operation) -> str:
+        """Add an operation that costs nothing of its own (a view of what is there)."""
+        return self._add(operation)
+
+    def _add(self, operation: Operation) -> str:
+        if not operation.inputs and self.last is not None:
+            operation = replace(operation, inputs=(self.last,))
+        self.operations.append(operation)
+        self.last = operation.name
+        return operation.name
+
+
+def shape_of(sequences: int, tokens: int, name: str, width: float) -> Shape:
+    """[["batch", …], ["seq", …], [name, …]], widths rounded up."""
+    return ("batch", sequences), ("seq", max(1, tokens)), (name, -(-int(width * 1_000_000) // 1_000_000))

@@ -1,0 +1,142 @@
+"""What the time of a stage depends on: degrees, experts per device, and how its groups lie over the links.
+
+Two stages of equal shape take equal time for equal layers, wherever they are; so shapes are compared by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ..plan.placement import ffn_groups
+from .collectives import Group, group_of
+from .setting import Setting
+from .shape import PhaseLayout, StageLayout
+
+OperatorSet = Literal["attention", "ffn", "stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageShape:
+    """Degrees and groups of one stage. Groups are the widest-spread ones of their kind."""
+
+    tp: int
+    sp: int
+    kv_sp: int
+    ulysses: bool
+    attention_groups: int
+    tp_ffn: int
+    ffn_groups: int
+    width: int
+    ep: int
+    tp_expert: int
+    hosted_experts: int
+    expert_share: float
+    vocab_shards: int
+    tp_group: Group
+    sp_group: Group
+    kv_sp_group: Group
+    ffn_tp_group: Group
+    ffn_all_group: Group
+    stage_group: Group
+    token_group: Group
+    expert_tp_group: Group
+    attention_to_ffn: Group | None
+    attention_to_stage: Group | None
+    ffn_to_attention: Group | None
+    ffn_to_stage: Group | None
+
+    def wider(self, own: OperatorSet, following: OperatorSet | None) -> Group | None:
+        """The group that an operator's closing collective must span because the next one uses more devices (DE004)."""
+        if own == "attention":
+            return {"ffn": self.attention_to_ffn, "stage": self.attention_to_stage}.get(following or "")
+        if own == "ffn":
+            return {"attention": self.ffn_to_attention, "stage": self.ffn_to_stage}.get(following or "")
+        return None
+
+
+def _chunks(devices: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    size = max(1, size)
+    return [tuple(devices[at : at + size]) for at in range(0, len(devices), size)]
+
+
+def tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
+    """Attention's tensor-parallel groups."""
+    return _chunks(stage.attention_devices, phase.degrees.tp)
+
+
+def sequence_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
+    """Attention's sequence groups (prefill SP, or the KV split of decode): same tensor rank, same attention group."""
+    tp = phase.degrees.tp
+    found: list[tuple[str, ...]] = []
+    for group in _chunks(stage.attention_devices, tp * phase.token_parts):
+        found.extend(tuple(group[rank::tp]) for rank in range(min(tp, len(group))))
+    return found
+
+
+def ffn_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
+    """Tensor-parallel groups of the dense FFN or shared expert."""
+    return _chunks(stage.ffn_devices, phase.degrees.tp_ffn)
+
+
+def token_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
+    """The devices of the stage that hold the same tokens between operators: one group per attention-DP group."""
+    return _chunks(stage.devices, -(-len(stage.devices) // phase.attention_groups))
+
+
+def expert_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
+    """The devices that share the slices of one expert group."""
+    return _chunks(stage.devices, phase.degrees.tp_expert or 1)
+
+
+def union_devices(own: Sequence[str], following: Sequence[str], stage: StageLayout) -> tuple[str, ...] | None:
+    """Both, in the stage's order, where the second has devices that the first has not; else `None`."""
+    both = {*own, *following}
+    return None if len(both) == len(set(own)) else tuple(device for device in stage.devices if device in both)
+
+
+def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> StageShape:
+    """The shape of `stage`."""
+    degrees, hardware = phase.degrees, setting.hardware
+
+    def widest(groups: Iterable[tuple[str, ...]]) -> Group:
+        found = [group_of(group, hardware) for group in groups if group]
+        return max(found, key=lambda group: (group.ranks, group.domains), default=Group(1))
+
+    def union(own: Sequence[str], following: Sequence[str]) -> Group | None:
+        devices = union_devices(own, following, stage) if own and following else None
+        return None if devices is None else group_of(devices, hardware)
+
+    sequence = widest(sequence_groups(phase, stage)) if phase.token_parts > 1 else Group(1)
+    hosted = max((len(ids) for ids in stage.experts), default=0)
+    slots = sum(len(ids) for ids in stage.experts)
+    width_per_expert = degrees.tp_expert or 1
+    attention, ffn = stage.attention_devices, stage.ffn_devices
+    return StageShape(
+        tp=degrees.tp,
+        sp=degrees.sp,
+        kv_sp=degrees.kv_sp or 1,
+        ulysses=degrees.sp_kind == "ulysses",
+        attention_groups=phase.attention_groups,
+        tp_ffn=degrees.tp_ffn,
+        ffn_groups=ffn_groups(degrees),
+        width=stage.width,
+        ep=degrees.ep,
+        tp_expert=width_per_expert,
+        hosted_experts=hosted,
+        expert_share=hosted * width_per_expert / slots if slots else 0.0,
+        vocab_shards=stage.vocab_shards,
+        tp_group=widest(tensor_groups(phase, stage)),
+        sp_group=sequence if degrees.sp > 1 else Group(1),
+        kv_sp_group=sequence if (degrees.kv_sp or 1) > 1 else Group(1),
+        ffn_tp_group=widest(ffn_tensor_groups(phase, stage)),
+        ffn_all_group=group_of(ffn, hardware),
+        stage_group=group_of(stage.devices, hardware),
+        token_group=widest(token_groups(phase, stage)),
+        expert_tp_group=widest(expert_tensor_groups(phase, stage)) if width_per_expert > 1 else Group(1),
+        attention_to_ffn=union(attention, ffn),
+        attention_to_stage=union(attention, stage.devices),
+        ffn_to_attention=union(ffn, attention),
+        ffn_to_stage=union(ffn, stage.devices),
+    )

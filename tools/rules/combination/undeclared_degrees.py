@@ -1,0 +1,182 @@
+"""CO002: the declared strategy is the one that the graph shows, and it is the same in all of a phase.
+
+Compares what can be read: an operator whose shards do not fit together is TP002's or SP002's, experts off the stage's
+devices are EP004's, stages that do not tile the model PP004's, replicas that differ from one another DP005's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
+from ..reading import label
+
+_MAX_NAMED = 64
+
+
+def _replica_counts(view: PlanView) -> Iterator[Finding]:
+    replicas = root_replicas(view)
+    counted = {id(replica) for replica in replicas}
+    counts = {"/strategy/dp": (as_int(view.strategy.get("dp")), len(replicas), "ReplicaNodes")}
+    for name in PHASE_NAMES:
+        serving = {id(phase.replica) for phase in view.phases if phase.phase == name and id(phase.replica) in counted}
+        stated = as_int(as_mapping(view.strategy.get(name)).get("replicas"))
+        counts[f"/strategy/{name}/replicas"] = (stated, len(serving), f"replicas that serve {name}")
+    for path, (stated, found, what) in counts.items():
+        if stated is not None and found and stated != found:
+            yield Finding(
+                f"strategy says {path.removeprefix('/strategy/').replace('/', '.')} {stated}; the graph has {found} "
+                f"{what}",
+                where=path,
+                value=stated,
+                expected=found,
+            )
+
+
+def _mismatch(name: str, degree: str, declared: int, shown: list[int], nodes: list[NodeView]) -> Finding:
+    return Finding(
+        f"strategy.{name}.{degree} is {declared}; the graph shows {' and '.join(map(str, shown))}",
+        where=f"/strategy/{name}/{degree}",
+        nodes=nodes[:_MAX_NAMED],
+        value=declared,
+        expected=shown[0] if len(shown) == 1 else shown,
+    )
+
+
+def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """Faults of one degree of one phase: the declaration, or the operators that differ from it."""
+    showing = [branch for branch in branches if branch.readings.get(degree)]
+    usual = [branch.usual(degree, declared) for branch in showing]
+    if showing and declared not in usual:
+        readings = [reading for branch in showing for reading in branch.readings[degree]]
+        shown = sorted({reading.value for reading in readings})
+        yield _mismatch(name, degree, declared, shown, [reading.operator for reading in readings])
+        return
+    for branch, common in zip(showing, usual, strict=True):
+        odd = [reading for reading in branch.readings[degree] if reading.value != common]
+        if odd:
+            values = sorted({reading.value for reading in odd})
+            yield Finding(
+                f"{label(odd[0].operator)} shows {degree} {' and '.join(map(str, values))} where the other operators "
+                f"of {label(branch.phase.node)} show {common}",
+                where=odd[0].operator,
+                nodes=[reading.operator for reading in odd[:_MAX_NAMED]],
+                value=values,
+                expected=common,
+                remedy="give all operators of the phase one degree, or declare it",
+            )
+
+
+def _named_elsewhere(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
+    """Whether a relaxed degree stands there without its relaxation: DP001, SP003 or TP006 says so."""
+    relaxation = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}.get(degree)
+    if relaxation is None or relaxation in view.relaxations:
+        return False
+    shown = (reading.value for branch in branches for reading in branch.readings.get(degree, ()))
+    return degree == "attention_dp" or any(value > 1 for value in shown)
+
+
+def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
+    """Whether an operator that could show `degree` is there, or should be by the model."""
+    kinds = {"tp_ffn": "FFNNode", "ep": "MoENode", "tp_expert": "MoENode"}
+    if degree not in kinds:
+        return True
+    if view.architecture is not None:
+        return view.architecture.has_split_ffn if degree == "tp_ffn" else view.architecture.is_moe
+    return any(
+        node.type == kinds[degree] for branch in branches for stage in branch.phase.stages
+        for operator in stage.operators() for node in (operator, *operator.children)
+    )  # fmt: skip
+
+
+def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """Faults of the stages: how many, and which layers each holds."""
+    cuts = [branch.cut for branch in branches if branch.cut is not None]
+    declared = declared_degree(view, name, "pp")
+    if declared is not None and cuts and declared not in [len(cut) for cut in cuts]:
+        stages = [stage.node for branch in branches for stage in branch.phase.stages]
+        yield _mismatch(name, "pp", declared, sorted({len(cut) for cut in cuts}), stages)
+        return
+    stated = as_list(as_mapping(view.strategy.get(name)).get("stage_layers"))
+    if stated and cuts and list(stated) not in [list(cut) for cut in cuts]:
+        yield Finding(
+            f"strategy.{name}.stage_layers is {list(stated)!r:.120}; the graph's stages hold {list(cuts[0])!r:.120}",
+            where=f"/strategy/{name}/stage_layers",
+            value=list(stated),
+            expected=list(cuts[0]),
+        )
+
+
+def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """A stated `sp_kind` that no attention operator with SP bears out."""
+    stated = as_mapping(view.strategy.get(name)).get("sp_kind")
+    if stated not in ("all_gather", "ulysses"):
+        return
+    odd = [
+        reading.operator
+        for branch in branches
+        for reading in branch.readings.get("sp", ())
+        if reading.value > 1 and _exchange_kind(reading.operator) not in (None, stated)
+    ]
+    if odd:
+        other = "ulysses" if stated == "all_gather" else "all_gather"
+        yield Finding(
+            f"strategy.{name}.sp_kind is {stated}; {label(odd[0])} exchanges its sequence shards by {other}",
+            where=f"/strategy/{name}/sp_kind",
+            nodes=odd[:_MAX_NAMED],
+            value=stated,
+            expected=other,
+        )
+
+
+def _exchange_kind(attention: NodeView) -> str | None:
+    """How an attention operator exchanges its sequence shards, or `None` where both ways (or neither) are there."""
+    exchanges = attention.children_of_type("AllToAllNode")
+    gathers = attention.children_of_type("AllGatherNode")
+    if exchanges and not gathers:
+        return "ulysses"
+    return "all_gather" if len(gathers) > 1 and not exchanges else None
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every degree that the graph does not bear out, and every operator that differs from its phase."""
+    yield from _replica_counts(view)
+    for name in PHASE_NAMES:
+        branches = [phase_degrees(view, phase) for phase in view.phases if phase.phase == name and phase.stages]
+        if not branches:
+            continue
+        yield from _shape(view, name, branches)
+        for degree in DEGREE_NAMES:
+            declared = declared_degree(view, name, degree)
+            if declared is None or _named_elsewhere(view, degree, branches):
+                continue
+            if declared > 1 and not _applies(view, degree, branches):
+                yield _mismatch(name, degree, declared, [1], [])
+            else:
+                yield from _degree(name, degree, declared, branches)
+        yield from _exchange(view, name, branches)
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="CO002",
+    name="degrees that the graph does not show",
+    severity="error",
+    requirement=(
+        "The combination in each phase is in the closed set (every subset of TP, SP, PP and EP) and equals what the "
+        "graph shows; dp is the number of ReplicaNodes; all stages and operators of a phase have the same degrees."
+    ),
+    rationale=(
+        "The degrees are what an engine is started with, the graph is what is checked and timed. Where the two differ, "
+        "neither says what will run."
+    ),
+    source="000 §5, 002 §1",
+    fix="local",
+    remedy="declare what the graph shows, or rebuild the graph for what is declared",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/strategy/decode/tp", value=4),)),
+)

@@ -1,0 +1,140 @@
+"""CO001: DP, PP, SP, EP and TP are the only dimensions of parallelism, and each has one name.
+
+Looks at names alone: keys of the strategy, of ranks and of nodes, node types, steps of `construction` and `reasoning`,
+relaxations. It reads no meaning into free text; a key that names no dimension is ST001's, and so is a defined
+dimension in the wrong block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...plan.schema import shown
+from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
+from ..base import Edit, Example, Finding, Rule
+from .dimension_names import Dimension, read_dimension
+
+_MAX_NAMED = 64
+_STRATEGY_FIELDS = frozenset(
+    {"dp", "gpu_count", "prefill", "decode", "pp", "sp", "ep", "tp", "tp_ffn", "replicas", "stage_layers", "sp_kind",
+     "attention_dp", "tp_expert", "kv_sp"}
+)  # fmt: skip
+_RANK_FIELDS = frozenset({"tp", "sp", "dp", "kv_sp"})
+_NODE_FIELDS = frozenset(
+    {"id", "type", "parent", "index", "phase", "tokens_per_step", "recurrence", "layers", "period", "devices", "rank",
+     "offset", "kind", "role", "experts"}
+)  # fmt: skip
+_KNOWN_WORDS = frozenset(
+    {"dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs", "model_structure", "structural_parallelism",
+     "data_parallelism", "tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name where it stands, and the dimension that it means."""
+
+    name: str
+    dimension: Dimension
+    path: str
+    scope: str
+
+
+def _finding(named: _Named, value: Any, nodes: Sequence[NodeView] = ()) -> Finding:
+    degree = named.dimension.degree
+    if named.dimension.defined:
+        message = f"{named.scope} names {shown(named.name)}; this dimension is written {degree!r}"
+    else:
+        message = f"{named.scope} names the dimension {shown(named.name)}; only DP, PP, SP, EP and TP are defined"
+    remedy = f"write it as {degree!r}, if that is what is meant" if degree else "leave the dimension out"
+    return Finding(message, named.path, nodes[:_MAX_NAMED], (), value, degree, remedy)
+
+
+def _at(path: str, key: str) -> str:
+    return f"{path}/{key.replace('~', '~0').replace('/', '~1')}"
+
+
+def _block(block: Mapping[str, Any], path: str, scope: str) -> Iterator[Finding]:
+    for key, value in block.items():
+        if key in _STRATEGY_FIELDS:
+            continue
+        dimension = read_dimension(key)
+        if dimension is not None:
+            yield _finding(_Named(key, dimension, _at(path, key), scope), value)
+            continue
+        dimension = read_dimension(value) if isinstance(value, str) else None
+        if dimension is not None and not dimension.defined:
+            yield _finding(_Named(value, dimension, _at(path, key), scope), value)
+
+
+def _words(view: PlanView) -> Iterator[Finding]:
+    """Steps and relaxations that are named for a dimension that is none of the five."""
+    lists = {
+        "/construction": [as_str(item) for item in as_list(view.raw.get("construction"))],
+        "/reasoning": [as_str(as_mapping(item).get("step")) for item in as_list(view.raw.get("reasoning"))],
+        "/policy/relaxations": [as_str(item) for item in as_list(view.policy.get("relaxations"))],
+    }
+    for path, words in lists.items():
+        for position, word in enumerate(words):
+            dimension = None if word is None or word in _KNOWN_WORDS else read_dimension(word)
+            if word is not None and dimension is not None and not dimension.defined:
+                yield _finding(_Named(word, dimension, f"{path}/{position}", path[1:].replace("/", ".")), word)
+
+
+def _named_by(node: NodeView) -> Iterator[_Named]:
+    name = shown(node.id)
+    dimension = read_dimension(node.type)
+    if dimension is not None and not dimension.defined:
+        yield _Named(node.type, dimension, f"{node.path}/type", f"the type of {name}")
+    for key in as_mapping(node.raw.get("rank")):
+        # A rank is a place along each dimension: whatever else stands there is one.
+        if key not in _RANK_FIELDS:
+            dimension = read_dimension(key) or Dimension(None, defined=False)
+            yield _Named(key, dimension, _at(f"{node.path}/rank", key), f"the rank of {name}")
+    for key in node.raw:
+        dimension = None if key in _NODE_FIELDS else read_dimension(key)
+        if dimension is not None and not dimension.defined:
+            yield _Named(key, dimension, _at(node.path, key), f"node {name}")
+
+
+def _nodes(view: PlanView) -> Iterator[Finding]:
+    """One finding for each name, at the first node that has it."""
+    first: dict[str, _Named] = {}
+    users: dict[str, list[NodeView]] = {}
+    for node in view.nodes:
+        for named in _named_by(node):
+            first.setdefault(named.name, named)
+            users.setdefault(named.name, []).append(node)
+    for name, named in first.items():
+        yield _finding(named, name, users[name])
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every name of a dimension that the format does not define."""
+    yield from _block(view.strategy, "/strategy", "strategy")
+    for phase in PHASE_NAMES:
+        yield from _block(as_mapping(view.strategy.get(phase)), f"/strategy/{phase}", f"strategy.{phase}")
+    yield from _words(view)
+    yield from _nodes(view)
+
+
+_BASE = "dense-sp2-tp2"
+
+RULE = Rule(
+    id="CO001",
+    name="undefined dimension of parallelism",
+    severity="error",
+    requirement="Only DP, PP, SP, EP and TP; any other dimension (CP, ZeRO, FSDP, hybrid) is rejected by name.",
+    rationale=(
+        "A dimension that is not defined has no place in the graph, no communication and no cost; the training-only "
+        "ones (ZeRO, FSDP) split optimizer states that inference does not have."
+    ),
+    source="000 §5",
+    fix="local",
+    remedy="say it with DP, PP, SP, EP and TP, or leave it out",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/cp", value=2),)),
+)

@@ -1,0 +1,126 @@
+"""The degrees of parallelism that a graph shows, operator by operator and phase by phase.
+
+Read from the shards' ranks, the expert groups and the stages, never from the declared strategy. An operator whose
+parts do not fit together (a rank twice, a hole, experts off the stage's devices) shows no degree: other rules name it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping
+from .reading import stage_devices
+
+# Names of a rank, and the degree of an attention operator that it counts.
+ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
+DEGREE_NAMES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """One operator that shows `value` for one degree."""
+
+    operator: NodeView
+    value: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhaseDegrees:
+    """What one phase branch shows. `pp` and `cut` (layers per stage) are `None` where the stages do not tile it."""
+
+    phase: PhaseView
+    pp: int | None
+    cut: tuple[int, ...] | None
+    readings: Mapping[str, Sequence[Reading]]
+
+    def usual(self, name: str, preferred: int | None = None) -> int | None:
+        """The value that most operators show; `preferred` wins a draw, else the smallest; `None` where none shows."""
+        counts = Counter(reading.value for reading in self.readings.get(name, ()))
+        if not counts:
+            return None
+        most = max(counts.values())
+        usual = [value for value, count in counts.items() if count == most]
+        return preferred if preferred in usual else min(usual)
+
+
+def grid_sizes(shards: Sequence[NodeView]) -> dict[str, int] | None:
+    """Size along each dimension where the shards' ranks fill a whole grid, each place once; else `None`."""
+    if not shards:
+        return None
+    ranks = [shard.rank for shard in shards]
+    if any(place < 0 for rank in ranks for place in rank.values()):
+        return None
+    sizes = {name: 1 + max(rank.get(name, 0) for rank in ranks) for name in ATTENTION_DEGREES}
+    places = {tuple(rank.get(name, 0) for name in ATTENTION_DEGREES) for rank in ranks}
+    return sizes if len(places) == len(shards) == prod(sizes.values()) else None
+
+
+def _operator_degrees(operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
+    shards = operator.children_of_type("ShardNode")
+    if operator.type == "MoENode":
+        experts = operator.children_of_type("ExpertNode")
+        inner = {len(expert.children_of_type("ShardNode")) or 1 for expert in experts}
+        if len(inner) == 1 and len(experts) * max(inner) == width:
+            yield "ep", len(experts)
+            yield "tp_expert", inner.pop()
+        return
+    sizes = grid_sizes(shards)
+    if sizes is None:
+        return
+    if operator.type == "FFNNode":
+        yield "tp_ffn", sizes["tp"]
+        return
+    for rank_name, degree_name in ATTENTION_DEGREES.items():
+        yield degree_name, sizes[rank_name]
+
+
+def _operators(stage: StageView) -> Iterator[NodeView]:
+    for operator in stage.operators():
+        yield operator
+        if operator.type == "MoENode":
+            yield from operator.children_of_type("FFNNode")
+
+
+def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] | None:
+    """Layers of each stage where the stages cover the model once and in order."""
+    sizes: list[int] = []
+    for stage in stages:
+        if stage.layers is None or stage.layers[0] != sum(sizes) or stage.layers[1] < stage.layers[0]:
+            return None
+        sizes.append(stage.layers[1] - stage.layers[0] + 1)
+    return tuple(sizes) if sizes and total in (None, sum(sizes)) else None
+
+
+def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
+    """The degrees that `phase` shows."""
+    readings: dict[str, list[Reading]] = {}
+    for stage in phase.stages:
+        width = len(stage_devices(stage))
+        for operator in _operators(stage):
+            for name, value in _operator_degrees(operator, width):
+                readings.setdefault(name, []).append(Reading(operator, value))
+    cut = _tiling(phase.stages, view.architecture.num_layers if view.architecture is not None else None)
+    return PhaseDegrees(phase, None if cut is None else len(cut), cut, readings)
+
+
+def declared_degree(view: PlanView, phase: str, name: str) -> int | None:
+    """A declared degree; 1 where it is left out, `None` where it (or the whole block) cannot be read."""
+    block = view.strategy.get(phase)
+    if not isinstance(block, dict):
+        return None
+    value = as_mapping(view.strategy.get(phase)).get(name)
+    degree = 1 if value is None else as_int(value)
+    return degree if degree is not None and degree >= 1 else None
+
+
+def root_replicas(view: PlanView) -> list[NodeView]:
+    """Replicas that hang off the root, one for each id, in order."""
+    return [
+        replica
+        for replica in view.replicas
+        if view.by_id.get(replica.id) is replica
+        and (replica.parent is None or replica.parent.type == "RequestNode")
+    ]  # fmt: skip

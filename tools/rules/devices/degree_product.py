@@ -1,0 +1,88 @@
+"""GP002: the product dp × tp × pp × ep × sp is no GPU count where the dimensions share devices.
+
+Fires where the declared count is such a product and the graph uses another number of devices. Where no two
+dimensions share devices the product is the count, and a wrong one is GP001's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
+from ..base import Edit, Example, Finding, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Devices of one phase: by multiplying all degrees (each way of doing so), and by what shares devices."""
+
+    products: frozenset[int]
+    mapped: int
+
+
+def _counts(view: PlanView, phase: str, replicas: int) -> _Counts | None:
+    names = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "tp_expert", "kv_sp")
+    degrees = [view.degree(phase, name) for name in names]
+    pp, sp, ep, tp, tp_ffn, attention_dp, tp_expert, kv_sp = (degree or 0 for degree in degrees)
+    if None in degrees:
+        return None
+    relaxed = attention_dp * tp_expert * kv_sp
+    products = {replicas * prod((pp, sp, ep, width, extra)) for width in (tp, tp_ffn) for extra in (1, relaxed)}
+    width = max(attention_dp * sp * kv_sp * tp, tp_ffn, ep * tp_expert)
+    return _Counts(frozenset(products), replicas * pp * width)
+
+
+def is_degree_product(view: PlanView, declared: int) -> bool:
+    """Whether `declared` is a product of the declared degrees where these share devices."""
+    dp = as_int(view.strategy.get("dp"))
+    replicas = [as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASE_NAMES]
+    counts: list[_Counts] = []
+    for phase, own in zip(PHASE_NAMES, replicas, strict=True):
+        found = None if dp is None else _counts(view, phase, dp if own is None else own)
+        if found is not None:
+            counts.append(found)
+    if any(declared in count.products and declared != count.mapped for count in counts):
+        return True
+    if None in replicas or len(counts) != 2:
+        return False
+    # Disaggregated: each kind of replica has devices of its own.
+    prefill, decode = counts
+    sums = {one + other for one in prefill.products for other in decode.products}
+    return declared in sums and declared != prefill.mapped + decode.mapped
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield the declared count where it is the degrees multiplied and the graph uses another number."""
+    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
+    if declared is None or not used or declared == used or not is_degree_product(view, declared):
+        return
+    yield Finding(
+        f"strategy.gpu_count is {declared}, the degrees multiplied; the graph uses {used} devices, since dimensions "
+        "of different operators share them",
+        where="/strategy/gpu_count",
+        value=declared,
+        expected=used,
+        remedy=f"set gpu_count to {used}: only what is simultaneous in one operator multiplies",
+    )
+
+
+_BASE = "mla-tp2-ep2-pp2"
+
+RULE = Rule(
+    id="GP002",
+    name="degree product as GPU count",
+    severity="error",
+    requirement=(
+        "The mechanical product dp × tp × pp × ep × sp is not a GPU count where the dimensions share devices; a plan "
+        "that declares it is rejected."
+    ),
+    rationale="Attention (sp × tp) and experts (ep) take turns on the same devices, so their degrees do not multiply.",
+    source="003 §1, §7",
+    fix="local",
+    remedy="count the devices of the graph",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/strategy/gpu_count", value=8),)),
+)

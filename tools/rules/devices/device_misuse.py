@@ -1,0 +1,106 @@
+"""GP004: every device is in the inventory, no two shards or experts of one operator share one, no list repeats one.
+
+An operator with more shards than its stage has devices is GP003's. A `LinearNode` only shows a finer split and shares
+its operator's devices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...plan.schema import shown
+from ...plan.view import NodeView, PlanView, as_int, parse_device
+from ..base import Edit, Example, Finding, Rule
+from ..reading import Enclosing, label
+from .unfit_operator import shard_excess
+
+_MAX_NAMED = 64
+
+
+def _outside(view: PlanView) -> Iterator[Finding]:
+    nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
+    users: dict[str, list[NodeView]] = {}
+    for node in view.nodes:
+        for device in dict.fromkeys(node.devices):
+            place = parse_device(device)
+            known = place is not None
+            if place is not None and nodes is not None and gpus is not None:
+                known = place[0] < nodes and place[1] < gpus
+            if not known:
+                users.setdefault(device, []).append(node)
+    size = f"{nodes} × {gpus}" if nodes is not None and gpus is not None else "n<node>.g<gpu>"
+    for device, naming in users.items():
+        yield Finding(
+            f"device {shown(device)} is not in the inventory of {size} devices",
+            where=naming[0],
+            nodes=naming[:_MAX_NAMED],
+            value=device,
+            expected=size,
+            remedy="use a device of the inventory, or state the hardware that has it",
+        )
+
+
+def _repeated(view: PlanView) -> Iterator[Finding]:
+    for node in view.nodes:
+        unique = list(dict.fromkeys(node.devices))
+        if len(unique) < len(node.devices):
+            twice = Counter(node.devices).most_common(1)[0][0]
+            yield Finding(
+                f"the devices of {label(node)} name {shown(twice)} more than once",
+                where=node,
+                value=list(node.devices),
+                expected=unique,
+                remedy="name each device once",
+            )
+
+
+def _doubled(view: PlanView) -> Iterator[Finding]:
+    widths = {stage.node.position: len(stage.devices) for stage in view.stages}
+    stages = Enclosing("PipelineStageNode")
+    for operator in view.nodes:
+        parts = operator.children_of_type("ShardNode", "ExpertNode")
+        if len(parts) < 2:
+            continue
+        stage = stages.of(operator)
+        if stage is not None and shard_excess(operator, widths.get(stage.position, len(parts))):
+            continue
+        first: dict[tuple[str, str], NodeView] = {}
+        for part in parts:
+            for device in dict.fromkeys(part.devices):
+                other = first.setdefault((part.type, device), part)
+                if other is not part:
+                    yield Finding(
+                        f"{label(other)} and {label(part)} of {label(operator)} share device {shown(device)}",
+                        where=part,
+                        nodes=(part, other),
+                        value=device,
+                        remedy="give each shard and each expert group a device of its own",
+                    )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every device that does not exist, stands twice in a list, or does two parts of one operator."""
+    yield from _outside(view)
+    yield from _repeated(view)
+    yield from _doubled(view)
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="GP004",
+    name="device misuse",
+    severity="error",
+    requirement=(
+        "Every device is in the inventory of hardware; no two shards (or ExpertNodes) of the same operator share a "
+        "device, and no devices list repeats one."
+    ),
+    rationale="A device outside the inventory does not exist; two parts of one operator on one device gain nothing.",
+    source="002 §3.4",
+    fix="re-plan",
+    remedy="place every part of an operator on a device of its own inside the inventory",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/hardware/gpus_per_node", value=1),)),
+)

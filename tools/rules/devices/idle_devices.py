@@ -1,0 +1,52 @@
+"""GP005 (warning): devices of a stage that an attention or FFN operator leaves idle are named.
+
+A MoE operator must run on all of them (GP003); a shared expert runs beside the routed ones, so nothing waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Example, Finding, Rule
+from ..reading import compute_devices, label, settled_devices, stage_devices
+
+_NAMES = {"AttentionNode": "attention", "FFNNode": "FFN"}
+_MAX_NAMED = 16
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield, for each stage and kind of operator, the devices that wait while it runs."""
+    for stage in view.stages:
+        devices = stage_devices(stage)
+        idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
+        for operator in stage.operators():
+            used = settled_devices(operator)
+            # Two shards on one device (GP004) leave another one idle: one fault.
+            crowded = len(operator.children_of_type("ShardNode")) > len(compute_devices(operator))
+            if operator.type in _NAMES and used and devices - used and not crowded:
+                idle.setdefault((operator.type, tuple(sorted(devices - used))), []).append(operator)
+        for (operator_type, waiting), operators in idle.items():
+            yield Finding(
+                f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
+                f"idle: {', '.join(waiting[:_MAX_NAMED])}{', …' if len(waiting) > _MAX_NAMED else ''}",
+                where=operators[0],
+                nodes=operators,
+                value=list(waiting),
+                expected=[],
+            )
+
+
+RULE = Rule(
+    id="GP005",
+    name="idle devices",
+    severity="warning",
+    requirement="Devices of a stage that an operator leaves idle are named.",
+    rationale="Idle devices are paid for; a higher degree of that operator, or a narrower stage, may be cheaper.",
+    source="003 §8",
+    fix="none",
+    remedy="raise the operator's degree if the model's shapes allow it, or accept the idle devices",
+    check=check,
+    good=Example("moe-shared-tp4-ep4"),
+    bad=Example("moe-shared-tp2-ep4"),
+)

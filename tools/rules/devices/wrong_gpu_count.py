@@ -1,0 +1,46 @@
+"""GP001: `strategy.gpu_count` is the number of distinct devices that the graph uses.
+
+A count that is the plain product of the degrees is GP002's; a graph that names no device, or a count that is no
+number, has another fault first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PlanView, as_int
+from ..base import Edit, Example, Finding, Rule
+from .degree_product import is_degree_product
+
+COUNT_PATH = "/strategy/gpu_count"
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield the declared count where the graph uses another number of devices."""
+    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
+    if declared is None or not used or declared == used or is_degree_product(view, declared):
+        return
+    yield Finding(
+        f"strategy.gpu_count is {declared}, the graph uses {used} devices",
+        where=COUNT_PATH,
+        value=declared,
+        expected=used,
+        remedy=f"set gpu_count to {used}",
+    )
+
+
+_BASE = "dense-pp2-tp2"
+
+RULE = Rule(
+    id="GP001",
+    name="wrong GPU count",
+    severity="error",
+    requirement="strategy.gpu_count is the number of distinct devices that the graph uses.",
+    rationale="Cost, memory and throughput per GPU are counted over the devices that work, whatever the plan declares.",
+    source="003 §1, §8",
+    fix="local",
+    remedy="count the devices of the graph",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/strategy/gpu_count", value=5),)),
+)

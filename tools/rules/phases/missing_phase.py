@@ -1,0 +1,91 @@
+"""PH001: prefill and decode are both there and distinct: in every replica, or across two kinds of replica (R14).
+
+Reports replicas without a phase that they should serve, a mixture of whole and split replicas, and a prefill that
+stands twice. A decode that stands twice beside a prefill is DE005's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+
+
+def _served(view: PlanView) -> dict[int, list[PhaseView]]:
+    served: dict[int, list[PhaseView]] = {replica.position: [] for replica in view.replicas}
+    for phase in view.phases:
+        if phase.replica is not None:
+            served[phase.replica.position].append(phase)
+    return served
+
+
+def _kinds(phases: list[PhaseView]) -> list[str]:
+    return [name for name in PHASE_NAMES if any(phase.phase == name for phase in phases)]
+
+
+def _without(replicas: list[NodeView], missing: str, why: str) -> Finding:
+    names = ", ".join(label(replica) for replica in replicas[:4]) + (", …" if len(replicas) > 4 else "")
+    return Finding(
+        f"replica {names} has no {missing} phase{why}",
+        where=replicas[0],
+        nodes=replicas,
+        value=None,
+        expected=missing,
+        remedy=f"add the {missing} branch",
+    )
+
+
+def _missing(view: PlanView, kinds: dict[int, list[str]]) -> Iterator[Finding]:
+    whole = [replica for replica in view.replicas if len(kinds[replica.position]) == 2]
+    idle = [replica for replica in view.replicas if not kinds[replica.position]]
+    for replica in idle:
+        yield _without([replica], "prefill or decode", "")
+    halves = {name: [replica for replica in view.replicas if kinds[replica.position] == [name]] for name in PHASE_NAMES}
+    for name, other in (PHASE_NAMES, PHASE_NAMES[::-1]):
+        lacking = halves[name]
+        if lacking and whole:
+            yield _without(lacking, other, f"; {label(whole[0])} serves both phases, so each replica must")
+        elif lacking and not halves[other]:
+            yield _without(lacking, other, " and no other replica serves it")
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every replica whose phases do not make a whole."""
+    served = _served(view)
+    if not served:
+        yield Finding(
+            "the graph has no replica with a prefill and a decode phase", where="/nodes", expected=list(PHASE_NAMES)
+        )
+    yield from _missing(view, {position: _kinds(phases) for position, phases in served.items()})
+    for phases in served.values():
+        prefills = [phase.node for phase in phases if phase.phase == "prefill"]
+        # Two of one phase and none of the other is one branch under a wrong name: reported above.
+        if len(_kinds(phases)) == 1 and len(prefills) == 2:
+            continue
+        for node in prefills[1:]:
+            yield Finding(
+                f"{label(node)} is a second prefill phase of its replica", where=node, nodes=(prefills[0],),
+                remedy="drop the branch",
+            )  # fmt: skip
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="PH001",
+    name="missing phase",
+    severity="error",
+    requirement=(
+        "Prefill and decode are both present and distinct: either every replica has both phases, or every replica has "
+        "one and both kinds occur."
+    ),
+    rationale="Prefill builds the KV cache and decode lives on it: with only one of them no request is served.",
+    source="000 §1",
+    fix="local",
+    remedy="add the missing branch",
+    check=check,
+    good=Example("disaggregated-tp2"),
+    bad=Example(_BASE, (Edit("remove_node", "r0.decode"),)),
+)

@@ -1,0 +1,42 @@
+"""DE001: a decode step is one token (`tokens_per_step` = 1).
+
+Speculative decoding, which takes more, is no plan of this format (R7). An absent figure is not taken for 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.schema import shown
+from ...plan.view import PlanView, as_int
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from .decode_branches import decode_branches
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every decode branch that does not state one token a step."""
+    for phase in decode_branches(view):
+        value = phase.node.raw.get("tokens_per_step")
+        if as_int(value) != 1:
+            stated = "does not state tokens_per_step" if value is None else f"states tokens_per_step {shown(value)}"
+            yield Finding(
+                f"{label(phase.node)} {stated}; a decode step is 1 token", where=phase.node, value=value, expected=1
+            )
+
+
+_BASE = "dense-1"
+
+RULE = Rule(
+    id="DE001",
+    name="several tokens per step",
+    severity="error",
+    requirement="Decode is one token a step: tokens_per_step = 1.",
+    rationale="Each token depends on the one before it, so a step that makes several is not what the graph describes.",
+    source="000 §6",
+    fix="local",
+    remedy="set tokens_per_step to 1",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.decode", "tokens_per_step", 2),)),
+)

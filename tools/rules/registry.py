@@ -1,0 +1,74 @@
+"""Finds every rule: each module of each package below `tools/rules/` that has a `RULE`.
+
+Adding a rule is adding its file; nothing is listed by hand but the order of the families. An id that two files claim
+is an error of this package, found at the first call.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+
+from ..errors import UnknownNameError
+from .base import Rule
+
+# Structural before semantic, so that a report begins with what the rest of it may follow from.
+FAMILIES = ("ST", "CO", "DP", "PP", "TP", "EP", "SP", "PH", "DE", "GP", "ME", "PE", "EN")
+
+
+class DuplicateRuleError(Exception):
+    """Two rule files claim one id: a fault of the package, not of any plan."""
+
+
+def rule_order(rule_id: str) -> tuple[int, int, str]:
+    """Sort key of a rule id: its family's place, then its number; unknown families come last."""
+    family, number = rule_id[:2], rule_id[2:]
+    place = FAMILIES.index(family) if family in FAMILIES else len(FAMILIES)
+    return place, int(number) if number.isdecimal() else 0, rule_id
+
+
+def _discover() -> Iterator[Rule]:
+    package = importlib.import_module(__package__ or "")
+    for family in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if not family.ispkg:
+            continue
+        for module in pkgutil.iter_modules(importlib.import_module(family.name).__path__, f"{family.name}."):
+            rule = getattr(importlib.import_module(module.name), "RULE", None)
+            if isinstance(rule, Rule):
+                yield rule
+
+
+@cache
+def _by_id() -> dict[str, Rule]:
+    found: dict[str, Rule] = {}
+    for rule in _discover():
+        if rule.id in found:
+            raise DuplicateRuleError(f"rule {rule.id} is defined twice: {found[rule.id].name!r} and {rule.name!r}")
+        found[rule.id] = rule
+    return {rule_id: found[rule_id] for rule_id in sorted(found, key=rule_order)}
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule in the order of a report.
+
+    Raises:
+        DuplicateRuleError: two rule files claim one id.
+    """
+    return tuple(_by_id().values())
+
+
+def find_rule(rule_id: str) -> Rule:
+    """The rule of that id, however it is capitalised.
+
+    Raises:
+        UnknownNameError: there is no such rule; carries the nearest ids.
+    """
+    # difflib is wanted only where the name is wrong.
+    rule = _by_id().get(rule_id.strip().upper())
+    if rule is None:
+        from difflib import get_close_matches
+
+        raise UnknownNameError("rule", rule_id, tuple(get_close_matches(rule_id.upper(), _by_id(), n=3, cutoff=0.4)))
+    return rule

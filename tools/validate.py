@@ -1,0 +1,177 @@
+"""The validator: a document goes in, every rule looks at it, one finding for one fault comes out.
+
+It never raises whatever the document holds, never changes its input, and says the same of the same document every
+time. It decides nothing by itself: rules find, the two tables below drop what a more telling rule says better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from .plan.document import Plan
+from .plan.reader import ReadDocument, read_document
+from .plan.view import PlanView
+from .rules.base import Finding, Rule, Violation
+from .rules.registry import all_rules, find_rule, rule_order
+
+# One fault, one finding: a finding of the rule on the left is dropped where one on the right names the same place.
+_YIELDS: dict[str, frozenset[str]] = {
+    "ST003": frozenset({"CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"}),
+    "PP001": frozenset({"PP002", "PP003", "ST004"}),
+    "ST005": frozenset({"PP001", "TP003", "EP002", "SP002", "DE003"}),
+    "ST006": frozenset({"PP003", "DP002", "PH002"}),
+    "DE002": frozenset({"DE005"}),
+    "GP001": frozenset({"GP002", "EP008"}),
+    # Two rules whose texts cover the same shard in the same wrong place: the one that says where it stands.
+    "TP001": frozenset({"CO005"}),
+    "SP001": frozenset({"CO005", "CO003"}),
+    "EP001": frozenset({"EP007", "CO004"}),
+    "CO003": frozenset({"EP007"}),
+    # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
+    "PH001": frozenset({"DP001"}),
+    "PP004": frozenset({"DP003"}),
+    "EP005": frozenset({"DP003"}),
+}
+# What these say is of the plan as a whole: they drop wherever the other rule fires.
+_OF_THE_WHOLE_PLAN = frozenset({"GP001"})
+
+
+class ValidationReport(BaseModel):
+    """What `validate` found. `relaxations` are the named relaxations that were in force."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    valid: bool
+    errors: int
+    warnings: int
+    violations: tuple[Violation, ...] = ()
+    relaxations: tuple[str, ...] = ()
+
+
+def validate(document: Mapping[str, Any] | str | Path | Plan) -> ValidationReport:
+    """Check a plan: an object, a JSON text, the path of a file, or a `Plan`.
+
+    Raises:
+        InputError: the file cannot be opened or is too large. Whatever a document holds is reported, never raised.
+    """
+    return validate_read(read_document(document))
+
+
+def validate_read(read: ReadDocument) -> ValidationReport:
+    """Check a document that was read already. Where it holds no JSON object there is nothing for the other rules."""
+    faults = list(_schema_violations(read))
+    if read.raw is None:
+        return _report(faults, ())
+    return _report([*faults, *find_violations(read.view, all_rules())], _relaxations(read.view))
+
+
+def validate_view(view: PlanView) -> ValidationReport:
+    """Check what a view shows: every rule but ST001, whose faults the reader finds."""
+    return _report(find_violations(view, all_rules()), _relaxations(view))
+
+
+def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
+    """Findings of `rules` in the order of a report, less those that a more telling rule names better."""
+    found = [violation for rule in rules for violation in _run(rule, view)]
+    return sorted(_without_weaker(found), key=_place)
+
+
+def _run(rule: Rule, view: PlanView) -> list[Violation]:
+    found: list[Violation] = []
+    try:
+        found.extend(rule.run(view))
+    except Exception as error:  # noqa: BLE001 - a rule that cannot cope with a document must not hide the others
+        reason = " ".join(str(error).split())[:200]
+        message = f"this rule could not be checked: {type(error).__name__}: {reason}"
+        crash = rule.violation(Finding(message, remedy="mend the faults named beside this one, then check again"))
+        found.append(crash.model_copy(update={"severity": "error", "fix": "report"}))
+    return found
+
+
+def _schema_violations(read: ReadDocument) -> Iterable[Violation]:
+    rule = find_rule("ST001")
+    nodes: Sequence[Any] = read.raw["nodes"] if read.raw and isinstance(read.raw.get("nodes"), list) else ()
+    for fault in read.faults:
+        yield rule.violation(
+            Finding(fault.message, fault.path, _named_node(fault.path, nodes), (), fault.value, fault.expected)
+        )
+
+
+def _named_node(path: str, nodes: Sequence[Any]) -> tuple[str, ...]:
+    """The id of the node that a JSON Pointer runs through, where it has one."""
+    parts = path.split("/")
+    if len(parts) < 3 or parts[1] != "nodes" or not (parts[2].isascii() and parts[2].isdecimal()):
+        return ()
+    position = int(parts[2])
+    node = nodes[position] if position < len(nodes) else None
+    name = node.get("id") if isinstance(node, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - raw JSON
+    return (name,) if isinstance(name, str) else ()
+
+
+class _Places:
+    """Where the findings of one rule are, for quick comparison."""
+
+    def __init__(self) -> None:
+        self.edges: set[tuple[str, str]] = set()
+        self.nodes: set[str] = set()
+        self.nodes_without_edges: set[str] = set()
+
+    def add(self, violation: Violation) -> None:
+        self.edges.update(violation.edges)
+        self.nodes.update(violation.nodes)
+        if not violation.edges:
+            self.nodes_without_edges.update(violation.nodes)
+
+    def name(self, violation: Violation) -> bool:
+        """Whether one of these findings names an edge or a node of `violation`.
+
+        A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their
+        ends with those that name nodes alone: two bad edges of one node are two faults.
+        """
+        if violation.edges:
+            ends = {end for edge in violation.edges for end in edge}
+            return not self.edges.isdisjoint(violation.edges) or not self.nodes_without_edges.isdisjoint(ends)
+        return not self.nodes.isdisjoint(violation.nodes)
+
+
+def _without_weaker(found: list[Violation]) -> list[Violation]:
+    wanted = {rule_id for stronger in _YIELDS.values() for rule_id in stronger}
+    places: dict[str, _Places] = {}
+    for violation in found:
+        if violation.rule in wanted:
+            places.setdefault(violation.rule, _Places()).add(violation)
+    return [violation for violation in found if not _is_weaker(violation, places)]
+
+
+def _is_weaker(violation: Violation, places: Mapping[str, _Places]) -> bool:
+    present = [places[rule] for rule in sorted(_YIELDS.get(violation.rule, frozenset())) if rule in places]
+    if violation.rule in _OF_THE_WHOLE_PLAN:
+        return bool(present)
+    return any(place.name(violation) for place in present)
+
+
+def _place(violation: Violation) -> tuple[Any, ...]:
+    """Sort key: the rule's place, then the place in the document (numbers as numbers)."""
+    parts = violation.path.split("/")
+    # A longer run of digits is no place in a list.
+    numbered = tuple((0, int(part), "") if part.isdecimal() and len(part) < 10 else (1, 0, part) for part in parts)
+    return rule_order(violation.rule), numbered
+
+
+def _relaxations(view: PlanView) -> tuple[str, ...]:
+    return tuple(sorted(view.relaxations))
+
+
+def _report(violations: list[Violation], relaxations: tuple[str, ...]) -> ValidationReport:
+    errors = sum(violation.severity == "error" for violation in violations)
+    return ValidationReport(
+        valid=errors == 0,
+        errors=errors,
+        warnings=len(violations) - errors,
+        violations=tuple(violations),
+        relaxations=relaxations,
+    )
