@@ -13,6 +13,7 @@ from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
+from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.describe import describe
 from ..tools.search.search import Candidate, SearchRequest, SearchResult, search
@@ -109,9 +110,9 @@ def _sized_assumption(sized: Sized) -> Assumption:
 
 
 def _chosen(sized: Sized, assumptions: tuple[Assumption, ...]) -> Proposal:
-    best = sized.result.best
-    assert best is not None
-    return Proposal(sized.request, best, sized.result, assumptions)
+    if sized.result is None or sized.result.best is None:
+        raise InputError(sized.unknown or "the hardware cannot be evaluated")
+    return Proposal(sized.request, sized.result.best, sized.result, assumptions)
 
 
 def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
@@ -174,7 +175,11 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Proposal | I
     for accelerator, nodes, per_node in _unnamed_clusters(need, intent.memory_utilization):
         hardware = HardwareBlock(accelerator=accelerator.id, nodes=nodes, gpus_per_node=per_node)
         request = search_request(intent, architecture, hardware)
-        result = search(request)
+        try:
+            result = search(request)
+        except MissingFieldError:
+            # A link between its nodes is not known: what cannot be timed is not proposed unasked.
+            continue
         if result.best is not None:
             assumption = Assumption(
                 field="hardware",
@@ -232,13 +237,14 @@ def _needs(request: SearchRequest, sized: Sized | None) -> Needs:
     if sized is None:
         return Needs(accelerator=name, note=f"no number of {name} that was tried is enough")
     hardware = sized.request.hardware
-    best = sized.result.best
-    assert best is not None
+    best = sized.result.best if sized.result is not None else None
     return Needs(
         gpus=hardware.nodes * hardware.gpus_per_node,
         nodes=hardware.nodes,
         accelerator=name,
-        note=f"{describe(best.strategy)}: {figures(best)}",
+        note=f"fits into memory; not timed, since {sized.unknown}"
+        if best is None
+        else f"{describe(best.strategy)}: {figures(best)}",
     )
 
 

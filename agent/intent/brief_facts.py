@@ -20,13 +20,18 @@ Bound = Literal["low", "high", "typical"]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing stated. `context` is the clause with its keys, in lower case; `quantity` is the figure where it is one."""
+    """One thing stated.
+
+    `context` is the clause with its keys and headings, `near` the words beside the figure, both in lower case;
+    `quantity` is the figure itself where it is one.
+    """
 
     field: str
     value: Any
     words: str
     where: str
     context: str = ""
+    near: str = ""
     quantity: Quantity | None = None
     statistic: Statistic | None = None
     bound: Bound | None = None

@@ -73,11 +73,11 @@ def plain_words(text: str) -> str:
     return _HYPHEN.sub(" ", text.lower())
 
 
-def figures_of(statement: Statement, page: Page) -> tuple[Figure, ...]:
-    """Every quantity that is still on the page, with the texts that may explain it."""
+def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure, ...]:
+    """Every quantity that is still on the page from `start` on, with the texts that may explain it."""
     found: list[Figure] = []
     units = [unit for part in reversed(statement.path[-3:]) if (unit := key_unit(part))] if statement.keyed else []
-    for clause_start, clause_end in _clauses(page.text):
+    for clause_start, clause_end in ((start + s, start + e) for s, e in _clauses(page.text[start:])):
         text = page.text[clause_start:clause_end]
         quantities = find_quantities(text)
         for i, quantity in enumerate(quantities):
@@ -170,19 +170,21 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
     return chosen
 
 
-def read_figures(statement: Statement, page: Page) -> tuple[Fact, ...]:
-    """The facts that the figures on the page state; what is read is taken off the page."""
+def read_figures(
+    statement: Statement, page: Page, start: int = 0, skip: frozenset[str] = frozenset()
+) -> tuple[Fact, ...]:
+    """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
-    for figure in figures_of(statement, page):
+    for figure in figures_of(statement, page, start):
         rule = match_figure(statement, figure)
-        if rule is None:
+        if rule is None or rule.field in skip:
             continue
         quantity = figure.quantity
         own = figure.levels[len(figure.levels) - len(statement.path)] if statement.keyed else ""
         facts.append(
             Fact(
                 field=rule.field, value=quantity.value, words=statement_words(statement), where=statement.where,
-                context=figure.context, quantity=quantity,
+                context=figure.context, near=figure.levels[0], quantity=quantity,
                 statistic=_statistic(figure.levels[0], own, figure.context), bound=_bound(figure.levels[0], own),
             )
         )  # fmt: skip

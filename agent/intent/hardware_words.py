@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 
 from .claims import Claims
-from .page import BOX, CARD, Page
+from .names import NodeSizes
+from .page import BOX, CARD, RACK, Page
 from .quantities import find_quantities, read_number
 
 _NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
@@ -95,9 +96,10 @@ _NODES_OF = re.compile(
 _PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?g?")
 _SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)S")
 _BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
+_RACKS = re.compile(r"(?P<n>[na]?)x?R(?!g)")
 _CARD_NODES = re.compile(r"(?P<n>[na])-?S?x?o?C-?S")
 _COUNTS = re.compile(
-    r"(?P<g>n)[-xog]{0,4}[CB]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
+    r"(?P<g>n)[-xog]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
     r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g|(?P<g7>n)-?(?P<node>S)"
 )
 
@@ -138,11 +140,10 @@ class _Tokens:
         return words
 
 
-def read_hardware(page: Page, claims: Claims, box_size: int | None, usual_size: int | None) -> None:
+def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     """Read counts of nodes and accelerators off the page.
 
-    `box_size` is the number of accelerators in the node that was named by its product name ("DGX H100"), `usual_size`
-    that of a usual node of the accelerator; the latter only decides how an ambiguous count is read.
+    `sizes` are those of the node or rack that was named; the usual size only decides how an ambiguous count is read.
     """
     for match in page.search(_OPEN):
         claims.claim("gpus_open", True, page.take(*match.span()))
@@ -152,11 +153,11 @@ def read_hardware(page: Page, claims: Claims, box_size: int | None, usual_size: 
         words = tokens.take(match)
         claims.claim("nodes", nodes, words)
         claims.claim("gpus_per_node", per_node, words)
-    _read_nodes_of(tokens, claims, usual_size or _DGX_SIZE)
+    _read_nodes_of(tokens, claims, sizes.usual or _DGX_SIZE)
     for match in tokens.matches(_PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     _read_sized(tokens, claims)
-    _read_boxes(tokens, claims, box_size)
+    _read_boxes(tokens, claims, sizes)
     for match in tokens.matches(_CARD_NODES):
         claims.claim("nodes", tokens.number(match, "n"), tokens.take(match))
     _read_counts(tokens, claims)
@@ -217,14 +218,19 @@ def _read_sized(tokens: _Tokens, claims: Claims) -> None:
             claims.claim("nodes", nodes, words)
 
 
-def _read_boxes(tokens: _Tokens, claims: Claims, box_size: int | None) -> None:
+def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
+    """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     for match in tokens.matches(_BOXES):
         nodes = tokens.number(match, "n", "n2")
         words = tokens.take(match)
         if nodes is not None:
             claims.claim("nodes", nodes, words)
-        if box_size is not None and not claims.has("gpus_per_node"):
-            claims.claim("gpus_per_node", box_size, words)
+        if sizes.box is not None and not claims.has("gpus_per_node"):
+            claims.claim("gpus_per_node", sizes.box, words)
+    for match in tokens.matches(_RACKS):
+        racks = tokens.number(match, "n")
+        if sizes.rack is not None and (racks is not None or "n" not in tokens.symbols):
+            claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
 
 
 def _read_counts(tokens: _Tokens, claims: Claims) -> None:

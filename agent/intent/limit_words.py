@@ -56,7 +56,9 @@ _STATISTIC = re.compile(
 _STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
 _STRICTER = ("mean", "p50", "p90", "p99")
 _FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
-_PLURAL_AFTER = re.compile(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE)
+_PLURAL_AFTER = re.compile(
+    r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE
+)
 
 _ONE_USER = re.compile(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:concurrent\s|active\s|single\s|of\sthe\s\d*\s?)?"
@@ -256,7 +258,9 @@ def _strictest(
     for statistic, limit in stated:
         if limit.value_ms != outer[1].value_ms:
             words = page.original[limit.start : limit.end].strip()
-            claims.leave_unread(f"{words!r} ({statistic or 'no statistic'}): a plan holds one limit, {outer[0]} is kept")
+            claims.leave_unread(
+                f"{words!r} ({statistic or 'no statistic'}): a plan holds one limit, {outer[0]} is kept"
+            )
     return [item for item in stated if item[0] == outer[0]]
 
 

@@ -65,8 +65,13 @@ _HEADROOM = re.compile(
     r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
-_TYPICAL = re.compile(r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$", re.IGNORECASE)
-_NO_CACHE = re.compile(r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE)
+_TYPICAL = re.compile(
+    r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$",
+    re.IGNORECASE,
+)
+_NO_CACHE = re.compile(
+    r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
+)
 _WITHOUT_CLOCK = re.compile(r"24\s?/\s?7|(?<!\d)365(?!\d)")
 
 
@@ -146,7 +151,11 @@ def _role_of(page: Page, load: _Load, paired: dict[Quantity, Pairing[Quantity]],
         return paired[quantity].role.name
     before = {second: first for first, second in load.slashes.items()}
     if quantity in load.slashes:
-        return "input" if load.slashes[quantity] not in paired or paired[load.slashes[quantity]].role.name != "input" else "output"
+        return (
+            "input"
+            if load.slashes[quantity] not in paired or paired[load.slashes[quantity]].role.name != "input"
+            else "output"
+        )
     if quantity in before:
         other = paired.get(before[quantity])
         return "input" if other is not None and other.role.name == "output" else "output"

@@ -14,6 +14,7 @@ MODEL = "\ue000"
 CARD = "\ue001"
 TAKEN = "\ue002"
 STATISTIC = "\ue003"
+RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 
 _MARKS = re.compile("[\ue000-\ue00f]")

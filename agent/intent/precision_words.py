@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ...tools.catalog.dtypes import DType
 from .claims import Claims
 from .matching import Role, pair
+from .names import NamedModel
 from .page import Page
 
 _FORMATS: dict[DType, str] = {
@@ -35,7 +36,9 @@ _SCHEME = re.compile(
     r"(?<![A-Za-z0-9])(?:(?P<kind>fp|int)[\s_\-]?\d?[\s_\-]?)?w(?P<w>4|8|16)[\s_\-]?a(?P<a>4|8|16)(?:[\s_\-]?(?:kv|c)(?P<kv>4|8|16))?(?:[\s_\-]?(?P<kind2>fp|int)\d?)?(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
-_BITS = re.compile(r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))", re.IGNORECASE)
+_BITS = re.compile(
+    r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))", re.IGNORECASE
+)
 _QUANTISED = re.compile(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化", re.IGNORECASE)
 _METHOD_BESIDE = re.compile(r"^[\s,/()\-]*(?:with\s|using\s|via\s|by\s)?(?:awq|gptq)(?![a-z])", re.IGNORECASE)
 _ROLE = re.compile(
@@ -56,18 +59,16 @@ class _Format:
     end: int
 
 
-def read_precision(page: Page, claims: Claims, checkpoint_words: tuple[str, ...]) -> None:
-    """Read the formats; `checkpoint_words` are the model names as written, whose suffix ("-FP8") speaks of weights."""
+def read_precision(page: Page, claims: Claims, model: NamedModel) -> None:
+    """Read the formats; a suffix of the model's name ("-FP8") speaks of the weights where nothing else does."""
     _read_schemes(page, claims)
     _read_formats(page, claims)
     for match in page.search(_QUANTISED):
         if not claims.has("weights") and not page.is_negated(*match.span()):
             claims.leave_unread(f"{match.group()!r} names no number format; say which (fp8, int8, int4)")
         page.take(*match.span())
-    for words in checkpoint_words:
-        match = _FORMAT.search(words.replace("_", "-"))
-        if match and not claims.has("weights"):
-            claims.claim("weights", match.lastgroup, words)
+    if model.weights is not None and not claims.has("weights"):
+        claims.claim("weights", model.weights, model.words)
 
 
 def _read_schemes(page: Page, claims: Claims) -> None:

@@ -229,12 +229,16 @@ def count_text(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def value_text(value: Any, limit: int = 120) -> str:
-    """A value of a document or an intent, short enough for a line."""
-    if isinstance(value, list | tuple) and all(isinstance(item, str | int | float) for item in value):
-        text = ", ".join(str(item) for item in value) or "none"
+    """A value of a document or an intent, short enough for a line; what is no plain value is shown as JSON."""
+    if isinstance(value, str):
+        text = value
     elif isinstance(value, float):
         text = f"{value:g}"
+    elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+        text = ", ".join(value) or "none"
     else:
-        text = str(value)
+        import json
+
+        text = json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"

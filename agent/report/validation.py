@@ -74,13 +74,16 @@ def _group_blocks(group: Sequence[Violation]) -> list[Block]:
 
 def _place_text(violation: Violation) -> str:
     where = violation.path or "document"
-    named = [f"node {value_text(node, 60)}" for node in violation.nodes[:NODES_SHOWN]]
-    if len(violation.nodes) > NODES_SHOWN:
-        named.append(f"{len(violation.nodes) - NODES_SHOWN} more nodes")
+    ends = {end for edge in violation.edges[:NODES_SHOWN] for end in edge}
+    nodes = [node for node in violation.nodes if node not in ends]
+    named = [f"node {value_text(node, 60)}" for node in nodes[:NODES_SHOWN]]
+    if len(nodes) > NODES_SHOWN:
+        named.append(f"{len(nodes) - NODES_SHOWN} more nodes")
     named += [f"edge {value_text(a, 60)} → {value_text(b, 60)}" for a, b in violation.edges[:NODES_SHOWN]]
     place = f"{where} ({', '.join(named)})" if named else where
     facts: list[str] = []
-    if violation.value is not None:
+    # A whole element as the value says no more than its place.
+    if violation.value is not None and not isinstance(violation.value, dict):
         facts.append(f"is {value_text(violation.value)}")
     if violation.expected is not None:
         facts.append(f"would pass: {value_text(violation.expected)}")

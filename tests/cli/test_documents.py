@@ -88,7 +88,11 @@ def test_a_dash_is_standard_input(
 
 
 @pytest.mark.parametrize("command", ["validate", "estimate", "expand"])
-@pytest.mark.parametrize("data", [b"", b"not json", b"[1, 2]", b"{", b"\xff\xfe", b'{"a": ' + b"[" * 100_000], ids=repr)
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"not json", b"[1, 2]", b"{", b"\xff\xfe", b'{"a": ' + b"[" * 100_000],
+    ids=["empty", "prose", "array", "cut off", "not UTF-8", "deep"],
+)
 def test_what_is_no_json_object_is_one_line_and_status_2(
     command: str, data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

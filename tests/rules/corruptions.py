@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,11 +68,6 @@ def _subtree(document: dict[str, Any], root: str) -> list[dict[str, Any]]:
             return nodes
         nodes += more
         inside |= {node["id"] for node in more}
-
-
-def as_built(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
-    """The document as the builder writes it."""
-    return document
 
 
 def renamed_and_shuffled(document: dict[str, Any], rng: random.Random) -> dict[str, Any]:
@@ -156,21 +150,11 @@ def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
     return document
 
 
-STYLES: tuple[Callable[[dict[str, Any], random.Random], dict[str, Any]], ...] = (
-    as_built,
-    renamed_and_shuffled,
-    scattered,
-    halved_blocks,
-    spelled_out,
-)
-
-
 @st.composite
 def foreign_plans(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid base plan in other people's style: any of the styles on top of one another, renaming last."""
+    """A valid base plan in other people's style: any of the styles on top of one another."""
     document = base_plan(draw(st.sampled_from(base_names())))
     rng = random.Random(draw(st.integers(0, 1 << 32)))
-    # Scattering takes the AllReduces that relaxed forms need by name; renaming comes last, as others find nodes by id.
     for style in (scattered, halved_blocks, spelled_out, renamed_and_shuffled):
         if draw(st.booleans()):
             document = style(document, rng)

@@ -12,7 +12,8 @@ from typing import Any, cast
 
 from ..errors import InputError
 from .architecture import Architecture, AttentionSpec, LayerSpec, WeightTensor
-from .config_attention import AttentionContext, compressed, grouped_query, latent
+from .config_attention import AttentionContext, grouped_query, latent
+from .config_compressed import compressed
 from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
 from .config_fields import MAX_POSITIONS, ConfigFields
 from .config_formats import native_formats

@@ -1,8 +1,9 @@
-"""The attention operator of one layer from a config: grouped-query, latent (MLA), sparse (DSA) and compressed kinds.
+"""The attention operator of one layer from a config: grouped-query, latent (MLA) and sparse (DSA) kinds.
 
 One function per kind; each lists every weight tensor with its size and how tensor parallelism may cut it, the elements
-that a token leaves in the cache, and the parts that the cache can be cut into. Linear and recurrent kinds live in
-`config_linear.py`. Vectors (norms, biases, sinks) are of the class `norm`: quantised checkpoints leave them alone.
+that a token leaves in the cache, and the parts that the cache can be cut into. Compressed kinds live in
+`config_compressed.py`, linear and recurrent ones in `config_linear.py`. Vectors (norms, biases, sinks) are of the class
+`norm`: quantised checkpoints leave them alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .architecture import AttentionKind, AttentionSpec, WeightTensor
+from .architecture import AttentionSpec, WeightTensor
 from .config_fields import ConfigFields
 from .config_profiles import Profile
 
@@ -293,70 +294,3 @@ def _indexer(width: int, query_rank: int, heads: int, dim: int) -> list[WeightTe
         vector("indexer_k_norm", 2 * dim),
         WeightTensor("indexer_weights", width * heads, "replicated"),
     ]
-
-
-def compressed(context: AttentionContext, rate: int | None, *, has_indexer: bool) -> AttentionSpec:
-    """DeepSeek-V4: one shared K=V entry per `rate` tokens beside a short uncompressed window (`None`: window alone).
-
-    The window is a constant number of tokens per sequence and is counted as state where older tokens are kept
-    compressed.
-    """
-    fields, width, heads = context.fields, context.hidden_size, context.query_heads
-    dim = fields.size("head_dim", "the shared key-value entry has this width")
-    q_rank = fields.size("q_lora_rank", "the queries have this low rank")
-    groups = fields.size("o_groups", "the output projection has this many groups")
-    o_rank = fields.size("o_lora_rank", "the output projection has this low rank")
-    window = fields.size("sliding_window", "every layer keeps this many tokens uncompressed")
-    tensors = [
-        context.norms,
-        WeightTensor("q_a_proj", width * q_rank, "replicated"),
-        vector("q_a_norm", q_rank),
-        matrix("q_b_proj", q_rank * heads * dim),
-        WeightTensor("kv_proj", width * dim, "replicated"),
-        vector("kv_norm", dim),
-        matrix("o_a_proj", heads * dim * o_rank),
-        matrix("o_b_proj", groups * o_rank * width),
-        vector("sinks", heads, sharded=True),
-        hyper_connection(fields, width, "attention_hyper_connection"),
-    ]
-    cached, index_heads, index_dim, topk = dim, None, None, None
-    if rate is not None:
-        # The densely compressed layers mix two overlapping windows (twice the width); the sparse index picks in them.
-        copies = 2 if has_indexer else 1
-        tensors.append(WeightTensor("compressor", copies * (2 * width * dim + rate * dim), "replicated"))
-        tensors.append(vector("compressor_norm", dim))
-        cached = max(1, dim // rate)
-        if has_indexer:
-            index_heads = fields.size("index_n_heads", "the sparse indexer scores with this many heads")
-            index_dim = fields.size("index_head_dim", "the sparse indexer caches a key of this width")
-            topk = fields.size("index_topk", "the sparse indexer keeps this many entries")
-            tensors += [
-                WeightTensor("indexer_compressor", 4 * width * index_dim + 2 * rate * index_dim, "replicated"),
-                vector("indexer_norm", index_dim),
-                WeightTensor("indexer_q", q_rank * index_heads * index_dim, "replicated"),
-                WeightTensor("indexer_weights", width * index_heads, "replicated"),
-            ]
-            cached += max(1, index_dim // rate)
-    kind: AttentionKind = "sliding" if rate is None else "compressed"
-    return AttentionSpec(
-        kind=kind,
-        query_heads=heads,
-        kv_heads=1,
-        qk_head_dim=dim,
-        v_head_dim=dim,
-        tensors=tuple(tensors),
-        cache_elements_per_token=cached,
-        cache_shards=1,
-        window_tokens=window if rate is None else None,
-        state_elements=0 if rate is None else window * dim,
-        index_topk=topk,
-        index_heads=index_heads,
-        index_head_dim=index_dim,
-    )
-
-
-def hyper_connection(fields: ConfigFields, width: int, name: str) -> WeightTensor:
-    """The mixing weights of `hc_mult` residual streams before one operator (DeepSeek-V4)."""
-    streams = fields.size("hc_mult", "the model keeps this many residual streams")
-    mixes = (2 + streams) * streams
-    return vector(name, mixes * streams * width + mixes + 3)

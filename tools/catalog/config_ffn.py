@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .architecture import FFNSpec, MoESpec, TensorClass, WeightTensor
-from .config_attention import hyper_connection, norm_tensor, vector
+from .config_attention import norm_tensor, vector
+from .config_compressed import hyper_connection
 from .config_fields import MAX_EXPERTS, ConfigFields
 from .config_profiles import Profile
 

@@ -168,19 +168,18 @@ class ConfigFields:
             return None
         if not isinstance(found, list | tuple):
             raise self.refuse(f"field {field!r} must be a list, not {_show(found)}")
-        items = [*cast("list[Any]", found)]
-        if len(items) > most:
-            raise self.refuse(f"field {field!r} has {len(items)} items, more than {most}")
-        return items
+        listed = cast("list[Any] | tuple[Any, ...]", found)
+        if len(listed) > most:
+            raise self.refuse(f"field {field!r} has {len(listed)} items, more than {most}")
+        return list(listed)
 
 
 def _collapse(value: Any) -> Any:
     """A list of one repeated number (some configs write a value once per layer) as that number."""
-    if isinstance(value, list) and value:
-        items = cast("list[Any]", value)
-        if len(items) <= MAX_LAYERS and all(isinstance(item, int) and item == items[0] for item in items):
-            return items[0]
-    return value
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    if 0 < len(items) <= MAX_LAYERS and all(isinstance(item, int) and item == items[0] for item in items):
+        return items[0]
+    return cast("Any", value)
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,8 +1,8 @@
-"""The accelerator catalogue by names as people write them, and the facts of a cluster of one kind of accelerator.
+"""The accelerator catalogue by names as people write them.
 
 A name's rule: a bare family name means its usual data-centre variant (A100: 80 GB SXM; H100, H200, B200: SXM);
 "PCIe", "NVL", "SXM" and a memory size choose another one and must fit. What the catalogue does not have is refused with
-the nearest names, never replaced by a cousin (L40 is no L40S, A800 no A100).
+the nearest names, never replaced by a cousin (L40 is no L40S, A800 no A100). A cluster's facts are in `cluster.py`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,24 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
-from ..errors import InputError, MissingFieldError, UnknownNameError
+from ..errors import InputError, UnknownNameError
 from .accelerators import Accelerator
-from .dtypes import COMPUTE_KEYS, DType
+from .cluster import HardwareFacts, facts_of
+
+__all__ = [
+    "AcceleratorMention",
+    "HardwareFacts",
+    "NamedAccelerator",
+    "all_accelerators",
+    "find_accelerator",
+    "hardware_facts",
+    "mentions",
+    "read_accelerator_name",
+]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
+_MAX_NAME = 200
+_MAX_TEXT = 1_000_000
 
 # The family of each entry and its place in the order of preference: the first that fits the qualifiers is meant.
 _FAMILIES: dict[str, tuple[str, ...]] = {
@@ -31,29 +44,26 @@ _FAMILIES: dict[str, tuple[str, ...]] = {
     "4090": ("rtx-4090",),
     "5090": ("rtx-5090",),
     "6000ada": ("rtx-6000-ada",),
-    "rtxpro6000": ("rtx-pro-6000-blackwell-server",),
+    "pro6000": ("rtx-pro-6000-blackwell-server",),
     "v5e": ("tpu-v5e",),
     "v5p": ("tpu-v5p",),
     "v6e": ("tpu-v6e",),
     "v7x": ("tpu-v7x",),
 }
 _SPELLINGS: dict[str, str] = {
-    "rtx4090": "4090", "geforcertx4090": "4090", "geforce4090": "4090", "rtx5090": "5090", "geforcertx5090": "5090",
-    "geforce5090": "5090", "rtx6000ada": "6000ada", "rtxpro6000blackwell": "rtxpro6000", "pro6000": "rtxpro6000",
-    "rtxpro6000blackwellserver": "rtxpro6000", "rtxpro6000server": "rtxpro6000", "rtxpro6000se": "rtxpro6000",
-    "tpuv5e": "v5e", "tpuv5litepod": "v5e", "tpuv5p": "v5p", "tpuv6e": "v6e", "trillium": "v6e", "tpuv7x": "v7x",
-    "tpuv7": "v7x", "ironwood": "v7x", "instinctmi300x": "mi300x", "instinctmi325x": "mi325x",
-    "instinctmi355x": "mi355x", "instinctmi250x": "mi250x", "mi300": "mi300x", "mi325": "mi325x", "mi355": "mi355x",
-    "gb200superchip": "gb200", "hpugaudi2": "gaudi2", "hpugaudi3": "gaudi3", "intelgaudi2": "gaudi2",
-    "intelgaudi3": "gaudi3",
+    "pro6000blackwell": "pro6000", "v5litepod": "v5e", "trillium": "v6e", "ironwood": "v7x", "v7": "v7x",
+    "mi300": "mi300x", "mi325": "mi325x", "mi355": "mi355x",
 }  # fmt: skip
 _FORMS = ("sxm", "pcie", "nvl")
 # Words that may stand around a name and say nothing of the variant.
 _NOISE = re.compile(
-    r"\b(?:nvidia|tesla|amd|intel|google|tensor core|core|gpus?|cards?|accelerators?|hbm2e?|hbm3e?|oam|server edition|server)\b"
+    r"\b(?:nvidia|tesla|geforce|rtx|quadro|amd|instinct|radeon|intel|habana|google|tpu|tensor core|gpus?|cards?|"
+    r"accelerators?|hbm[23]e?|oam|server edition|server|workstation edition|superchip)\b"
 )
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
-_SYSTEM = re.compile(r"\b(dgx|hgx)\b")
+_SYSTEM = re.compile(r"\b(?:dgx|hgx)\b")
+_RACK = re.compile(r"\bnvl\s?\d{2,3}\b")
+_FORM = re.compile(r"(sxm|pcie|pci-e|nvl)\d?(?![a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +72,18 @@ class NamedAccelerator:
 
     accelerator: Accelerator
     gpus_per_node: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AcceleratorMention:
+    """An accelerator named in running text: its place, its words, and what it stands for or why for nothing."""
+
+    start: int
+    end: int
+    words: str
+    accelerator: Accelerator | None = None
+    gpus_per_node: int | None = None
+    error: str | None = None
 
 
 @cache
@@ -87,31 +109,25 @@ def find_accelerator(name: str) -> Accelerator:
 
 
 def read_accelerator_name(name: str) -> NamedAccelerator:
-    """As `find_accelerator`, with the GPUs per node that a system's name implies (DGX and HGX: 8; GB200 trays: 4)."""
+    """As `find_accelerator`, with the GPUs per node that a system's name implies (DGX, HGX: 8; GB200: 4 per tray)."""
     written = name.strip()
-    if not written or len(written) > 200:
-        raise InputError("an accelerator name must have 1 to 200 characters")
+    if not written or len(name) > _MAX_NAME:
+        raise InputError(f"an accelerator name must have 1 to {_MAX_NAME} characters")
     if written.lower() in _by_id():
         return NamedAccelerator(_by_id()[written.lower()], None)
-    words = _NOISE.sub(" ", written.lower().replace("_", " "))
-    system = _SYSTEM.search(words) is not None
-    words = _SYSTEM.sub(" ", words)
-    memory = _MEMORY.search(words)
-    words = _MEMORY.sub(" ", words)
-    rack = re.search(r"\bnvl\s?\d{1,3}\b", words) is not None
-    words = re.sub(r"\bnvl\s?\d{1,3}\b", " ", words)
-    form = next((form for form in _FORMS if re.search(rf"{form}\d?\b", words)), None)
-    words = re.sub(r"(?:sxm|pcie|nvl)[2-9]?\b", " ", words)
-    key = re.sub(r"[^a-z0-9]", "", words)
+    words = _NOISE.sub(" ", re.sub(r"[_()\-,]", " ", written.lower().replace("pci-e", "pcie")))
+    is_system = _SYSTEM.search(words) is not None or _RACK.search(words) is not None
+    words = _RACK.sub(" ", _SYSTEM.sub(" ", words))
+    memory, form = _MEMORY.search(words), _FORM.search(words)
+    key = re.sub(r"[^a-z0-9]", "", _FORM.sub(" ", _MEMORY.sub(" ", words)))
     key = _SPELLINGS.get(key, key)
     ids = _FAMILIES.get(key, (key,))
     if ids[0] not in _by_id():
         raise UnknownNameError("accelerator", written, _nearest(key))
-    fitting = [_by_id()[i] for i in ids if _fits(_by_id()[i], memory[1] if memory else None, form)]
+    fitting = [_by_id()[i] for i in ids if _fits(_by_id()[i], memory[1] if memory else None, form[1] if form else None)]
     if not fitting:
-        raise InputError(f"unknown accelerator {written!r}: the catalogue has {', '.join(ids)}")
-    chosen = fitting[0]
-    return NamedAccelerator(chosen, chosen.typical_node_accelerators if system or rack else None)
+        raise InputError(f"unknown accelerator {written!r}: of this family the catalogue has {', '.join(ids)}")
+    return NamedAccelerator(fitting[0], fitting[0].typical_node_accelerators if is_system else None)
 
 
 def _fits(accelerator: Accelerator, memory_gb: str | None, form: str | None) -> bool:
@@ -120,118 +136,71 @@ def _fits(accelerator: Accelerator, memory_gb: str | None, form: str | None) -> 
         return False
     if memory_gb is None:
         return True
-    figures = [accelerator.memory_gb_marketing, accelerator.memory_gib_reported]
-    figures.append(accelerator.memory_bytes()[0] / 1e9)
+    figures = [accelerator.memory_gb_marketing, accelerator.memory_gib_reported, accelerator.memory_bytes()[0] / 1e9]
+    # A B200 is sold as 180 and as 192 GB; reported sizes are read with the same slack.
     return any(figure is not None and abs(figure - int(memory_gb)) <= 1.0 for figure in figures)
 
 
 def _form(accelerator: Accelerator) -> str | None:
-    words = f"{accelerator.id} {accelerator.form_factor or ''}".lower()
-    if "nvlink-bridged" in words or accelerator.id.endswith("-nvl"):
+    if accelerator.id.endswith("-nvl"):
         return "nvl"
+    words = f"{accelerator.id} {accelerator.form_factor or ''}".lower()
     return next((form for form in _FORMS if form in words), None)
 
 
 def _nearest(key: str) -> tuple[str, ...]:
     keys = {re.sub(r"[^a-z0-9]", "", i): i for i in _by_id()}
     keys |= {family: ids[0] for family, ids in _FAMILIES.items()}
-    found = dict.fromkeys(keys[match] for match in get_close_matches(key[:60], list(keys), n=6, cutoff=0.3))
+    found = dict.fromkeys(keys[match] for match in get_close_matches(key[:60], list(keys), n=6, cutoff=0.5))
     return tuple(found)[:3]
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareFacts:
-    """A cluster of `nodes` with `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per device."""
-
-    accelerator: Accelerator
-    nodes: int
-    gpus_per_node: int
-    memory_bytes: int
-    memory_provenance: str
-    memory_bandwidth_bytes_s: float
-    stated_intra_bw_bytes_s: float | None
-    stated_inter_bw_bytes_s: float | None
-
-    @property
-    def intra_bw_bytes_s(self) -> float:
-        """Send rate inside a domain.
-
-        Raises:
-            MissingFieldError: neither the cluster nor the accelerator states one.
-        """
-        return self._known(self.stated_intra_bw_bytes_s, "intra_node_bw_gb_s", "collectives inside a node need it")
-
-    @property
-    def inter_bw_bytes_s(self) -> float:
-        """Send rate between domains.
-
-        Raises:
-            MissingFieldError: neither the cluster nor the accelerator states one.
-        """
-        return self._known(self.stated_inter_bw_bytes_s, "inter_node_bw_gb_s", "traffic between nodes needs it")
-
-    def _known(self, value: float | None, field: str, why: str) -> float:
-        if value is None:
-            raise MissingFieldError(field, f"hardware ({self.accelerator.id})", why)
-        return value
-
-    @property
-    def gpus(self) -> int:
-        """Accelerators in all."""
-        return self.nodes * self.gpus_per_node
-
-    @property
-    def scale_up_domain(self) -> int:
-        """Accelerators that reach each other at the intra-node rate: the larger of node and scale-up domain."""
-        return self.nodes_per_domain * self.gpus_per_node
-
-    @property
-    def nodes_per_domain(self) -> int:
-        """Whole nodes of one domain (18 in a GB200 NVL72, 1 for most)."""
-        return max(1, (self.accelerator.scale_up_domain_accelerators or 1) // self.gpus_per_node)
-
-    def group_is_inside_domain(self, devices: tuple[str, ...] | list[str] | frozenset[str]) -> bool:
-        """Whether all `devices` (`n<node>.g<gpu>`) are in one domain; domains are runs of consecutive nodes."""
-        return len({self._domain(device) for device in devices}) <= 1
-
-    def _domain(self, device: str) -> int:
-        match = _DEVICE.fullmatch(device)
-        if match is None:
-            raise InputError(f"device {device[:40]!r} is not of the form n<node>.g<gpu>")
-        return int(match[1]) // self.nodes_per_domain
-
-    def peak_flops(self, dtype: DType) -> float:
-        """Dense peak of one accelerator for matmuls in `dtype`, in FLOP/s.
-
-        A part without units for a format computes at the next wider format that it has: 4-bit floats at fp8, then 16
-        bits; fp8 and int8 at 16 bits; weight-only int4 without int units at 16 bits; bf16 and fp16 stand in for each
-        other, fp32 for both.
-
-        Raises:
-            MissingFieldError: the accelerator states no peak that could stand in.
-        """
-        peaks = self.accelerator.dense_peak_tflops
-        for key in (*COMPUTE_KEYS[dtype], *_FALLBACKS[dtype]):
-            found: float | None = getattr(peaks, key)
-            if found is not None:
-                return found * 1e12
-        raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.accelerator.id}", "compute needs it")
+# In running text: known names and kinds of names in any case; unknown ones of a form that only accelerators have.
+_QUALIFIER = (
+    r"(?:[ \t-]?(?:sxm\d?|pci-?e|nvl(?:[ \t]?\d{2,3})?)(?![A-Za-z0-9])|[ \t-]?\d{2,3}[ \t]?g(?:i?b)?(?![A-Za-z0-9]))"
+)
+_MENTION = re.compile(
+    r"(?:(?<![A-Za-z0-9.])|(?<=\d[x×*]))"
+    r"(?:(?:nvidia|amd|intel|google|dgx|hgx|geforce|tesla|instinct)[ \t-]{1,2}){0,3}"
+    r"(?:"
+    r"(?:rtx[ \t-]?)(?:pro[ \t-]?)?a?\d{4}(?:[ \t-]?ti)?(?:[ \t]?ada)?(?:[ \t]blackwell)?(?:[ \t]server)?"
+    r"|(?:30|40|50)[789]0(?:[ \t]?ti)?"
+    r"|mi\d{3}[a-z]?|gaudi[ \t-]?\d|tpu[ \t-]?v\d[a-z]{0,2}|trillium|ironwood"
+    r"|gb[23]00|gh200|a100|a800|h100|h200|h20|h800|b100|b200|b300|v100|p100|p40|l40s?|l20|l4|a10g?|a16|a30|a40|t4"
+    r"|(?:ascend|昇腾)[ \t-]?\d{3}[a-d]?\d?|910[a-d]\d?"
+    r")"
+    rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词))",
+    re.IGNORECASE | re.ASCII,
+)
+_UNKNOWN = re.compile(r"(?:(?<![A-Za-z0-9.-])|(?<=\d[x×*]))[ABHV][1-9]\d{2}[A-Z]?(?![A-Za-z0-9]|\.\d)", re.ASCII)
 
 
-_DEVICE = re.compile(r"n(\d{1,9})\.g(\d{1,9})")
-_SIXTEEN = ("bf16", "fp16", "fp32")
-_FALLBACKS: dict[DType, tuple[str, ...]] = {
-    "fp32": (),
-    "bf16": ("fp16", "fp32"),
-    "fp16": ("bf16", "fp32"),
-    "fp8": _SIXTEEN,
-    "mxfp8": _SIXTEEN,
-    "int8": _SIXTEEN,
-    "int4": _SIXTEEN,
-    "fp4": ("fp8", *_SIXTEEN),
-    "mxfp4": ("fp8", *_SIXTEEN),
-    "nvfp4": ("fp8", *_SIXTEEN),
-}
+def mentions(text: str) -> tuple[AcceleratorMention, ...]:
+    """Accelerators named in running text (English or Chinese), left to right; unknown ones have an `error`.
+
+    Counts around a name ("8xH100", "16 张 H100", "A100-80G*4") are left to the reader of the text.
+
+    Raises:
+        InputError: the text has more than a million characters.
+    """
+    if len(text) > _MAX_TEXT:
+        raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for accelerator names")
+    known = [(match.start(), match.end()) for match in _MENTION.finditer(text)]
+    starts = {start for start, _ in known}
+    others = [(match.start(), match.end()) for match in _UNKNOWN.finditer(text) if match.start() not in starts]
+    covered = [(start, end) for start, end in others if not any(s <= start < e for s, e in known)]
+    return tuple(_mention(text, start, end) for start, end in sorted(known + covered))
+
+
+def _mention(text: str, start: int, end: int) -> AcceleratorMention:
+    words = text[start:end]
+    # A plural "s" is no part of the name; an S that is one (L40S) is upper case or known.
+    plural = words.endswith("s") and words.lower() not in ("l40s",)
+    try:
+        named = read_accelerator_name(words.removesuffix("s") if plural else words)
+    except InputError as error:
+        return AcceleratorMention(start, end, words, error=str(error))
+    return AcceleratorMention(start, end, words, named.accelerator, named.gpus_per_node)
 
 
 def hardware_facts(
@@ -249,33 +218,4 @@ def hardware_facts(
         InputError: there are no nodes or no accelerators in them.
     """
     part = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
-    if nodes < 1 or gpus_per_node < 1:
-        raise InputError("hardware needs at least one node and one accelerator per node")
-    memory, provenance = part.memory_bytes()
-    intra = intra_node_bw_gb_s if intra_node_bw_gb_s is not None else _intra_gb_s(part)
-    inter = inter_node_bw_gb_s if inter_node_bw_gb_s is not None else _inter_gb_s(part)
-    return HardwareFacts(
-        accelerator=part,
-        nodes=nodes,
-        gpus_per_node=gpus_per_node,
-        memory_bytes=memory,
-        memory_provenance=provenance,
-        memory_bandwidth_bytes_s=part.memory_bandwidth_gb_s * 1e9,
-        stated_intra_bw_bytes_s=None if intra is None else intra * 1e9,
-        stated_inter_bw_bytes_s=None if inter is None else inter * 1e9,
-    )
-
-
-def _intra_gb_s(part: Accelerator) -> float | None:
-    if part.intra_node_bw_gb_s_unidirectional_per_accelerator is not None:
-        return part.intra_node_bw_gb_s_unidirectional_per_accelerator
-    if part.intra_node_bw_gb_s_bidirectional_per_accelerator is not None:
-        return part.intra_node_bw_gb_s_bidirectional_per_accelerator / 2
-    return part.intra_node_p2p_gb_s_unidirectional or part.host_pcie_gb_s_unidirectional
-
-
-def _inter_gb_s(part: Accelerator) -> float | None:
-    if part.typical_nic_gb_s_unidirectional_per_accelerator is not None:
-        return part.typical_nic_gb_s_unidirectional_per_accelerator
-    nic_gbit_s = part.typical_nic_gbit_s_per_accelerator
-    return None if nic_gbit_s is None else nic_gbit_s / 8
+    return facts_of(part, nodes, gpus_per_node, intra_node_bw_gb_s, inter_node_bw_gb_s)

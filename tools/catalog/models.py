@@ -1,16 +1,16 @@
 """The model catalogue: entries with their sources, found by names as people write them, or read from a config.
 
-**How a name is resolved.** It is cut into tokens (`names.py`); suffixes that name no other architecture (instruct, chat,
-hf, it, fp8, awq, date stamps such as 2507, the organisation) are ignored. Then, in this order:
+**How a name is resolved.** It is cut into tokens (`names.py`). Suffixes that name no other architecture are ignored:
+instruct, chat, hf, it, fp8, awq, date stamps such as 2507, the organisation. Then, in this order:
 
-1. the entry whose full name, organisation or not, is the one written;
-2. the entries whose remaining tokens, or those of an alias, are the same set;
+1. the entry with all written tokens and no other, ignored ones included, in its name or an alias;
+2. the entries whose tokens, ignored ones apart, are the same;
 3. the entries that have all written tokens and beyond them only a size, active parameters, a number of experts, a
-   context length or a version.
+   context length or, where the name states a size, a version.
 
-Of several, those that share the most ignored suffixes with the name stay, then the newest version (a name that leaves
-the version out, "llama 70b", means the newest), then the first of the catalogue. A size or a variant is never guessed:
-where the candidates differ in one, the name is ambiguous and refused with the candidates.
+Of several, those that share the most ignored suffixes with the name stay, then the newest version ("llama 70b" leaves
+the version out and means the newest), then the first of the catalogue. A size or a variant is never guessed: where the
+candidates differ in one, or nothing but a longer name fits, the name is refused with the candidates.
 """
 
 from __future__ import annotations
@@ -18,21 +18,24 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import InputError, UnknownNameError
 from .architecture import Architecture
 from .config import read_architecture
-from .names import ParsedName, TokenKind, parse_name, version_key
+from .config_file import read_config_file
+from .dtypes import DType
+from .names import NameSpan, ParsedName, TokenKind, named_format, parse_name, spans_in, version_key
 
-MAX_CONFIG_BYTES = 2_000_000
 _DATA_PACKAGE = __name__.rpartition(".")[0]
 # What an entry's name may have beyond the written one (rule 3).
-_OPTIONAL: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
+_OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
+_MAX_NAME = 200
+_MAX_TEXT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class ModelEntry:
     active_params: int | None = None
     published_params: float | None = None
     aliases: tuple[str, ...] = ()
+    # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
     kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
 
     @property
@@ -57,15 +61,51 @@ class ModelEntry:
         return self.name.rsplit("/", 1)[-1]
 
     def architecture(self) -> Architecture:
-        """The entry's architecture, read afresh; errors name the entry."""
+        """The entry's architecture; errors name the entry."""
         return read_architecture(self.config, where=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A model named in running text: its place, its words, and what it stands for or why it stands for nothing.
+
+    `weights` is the number format that a suffix of the name states (`-FP8`), if any.
+    """
+
+    start: int
+    end: int
+    words: str
+    entry: ModelEntry | None = None
+    error: str | None = None
+    weights: DType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """One name (or alias) of one entry, cut into tokens."""
+
+    entry: ModelEntry
+    name: ParsedName
+    is_alias: bool
 
 
 @cache
 def all_models() -> tuple[ModelEntry, ...]:
     """Every entry of the catalogue, in its order."""
     text = files(_DATA_PACKAGE).joinpath("data/models.json").read_text(encoding="utf-8")
-    return tuple(ModelEntry(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in json.loads(text)["models"])
+    rows: list[dict[str, Any]] = json.loads(text)["models"]
+    for row in rows:
+        row["aliases"] = tuple(row.get("aliases", ()))
+    return tuple(ModelEntry(**row) for row in rows)
+
+
+@cache
+def _known_names() -> tuple[_Known, ...]:
+    found: list[_Known] = []
+    for entry in all_models():
+        found.append(_Known(entry, parse_name(entry.short_name), is_alias=False))
+        found += [_Known(entry, parse_name(alias), is_alias=True) for alias in entry.aliases]
+    return tuple(found)
 
 
 def find_model(name: str) -> ModelEntry:
@@ -75,66 +115,98 @@ def find_model(name: str) -> ModelEntry:
         UnknownNameError: there is none; it carries the nearest known names.
         InputError: the name leaves open which of several sizes or variants is meant.
     """
-    written = name.strip()
-    if not written or len(written) > 200:
-        raise InputError("a model name must have 1 to 200 characters")
-    exact = [entry for entry in all_models() if written.lower() in (entry.name.lower(), entry.short_name.lower())]
-    if exact:
-        return exact[0]
-    parsed = parse_name(written)
-    same = [entry for entry in all_models() if any(parsed.core == known.core for known in _parsed(entry))]
-    if same:
-        return _best(same, parsed)
-    wider = [entry for entry in all_models() if any(_extends(parsed, known) for known in _parsed(entry))]
-    if not wider:
-        raise UnknownNameError("model", written, nearest_models(parsed))
-    open_sizes = {_left_open(parsed, entry) for entry in wider}
-    if len(open_sizes) > 1 or (len(wider) > 1 and not parsed.of_kind("size")):
-        shown = ", ".join(entry.short_name for entry in wider[:8]) + (", …" if len(wider) > 8 else "")
-        raise InputError(f"model {written!r} is ambiguous: it may be {shown}")
-    return _best(wider, parsed)
+    if not name.strip() or len(name) > _MAX_NAME:
+        raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
+    written = parse_name(name)
+    names_a_family = bool(written.of_kind("family", "word"))
+    same = [known for known in _known_names() if written.core == known.name.core]
+    exact = [known for known in same if written.all_tokens == known.name.all_tokens]
+    if exact or same:
+        return _best(exact or same, written)
+    longer = [known for known in _known_names() if names_a_family and written.core < known.name.core]
+    if not longer:
+        raise UnknownNameError("model", name.strip(), nearest_models(name))
+    fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
+    if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
+        raise InputError(
+            f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}"
+        )
+    return _best(fitting, written)
 
 
-@cache
-def _parsed(entry: ModelEntry) -> tuple[ParsedName, ...]:
-    return tuple(parse_name(name) for name in (entry.short_name, *entry.aliases))
+def _left_open(written: ParsedName, known: ParsedName) -> frozenset[str]:
+    """What `known` has beyond `written`: candidates that differ in it are ambiguous.
+
+    A context never tells two apart, nor does a version where the size is written (the newest is meant).
+    """
+    told_apart = known.core - written.core - known.of_kind("context")
+    return told_apart - known.of_kind("version") if written.of_kind("size") else told_apart
 
 
-def _extends(written: ParsedName, known: ParsedName) -> bool:
-    """Whether `known` is `written` plus parts that a name may leave out. A bare version is not a name."""
-    extra = known.core - written.core
-    words = written.of_kind("word")
-    return bool(words) and written.core < known.core and extra <= known.of_kind(*_OPTIONAL)
+def _is_bare(written: ParsedName, fitting: list[_Known]) -> bool:
+    """Whether the name leaves out both the version and the size of a family that has versions."""
+    return not written.of_kind("size") and any(known.name.of_kind("version") - written.core for known in fitting)
 
 
-def _left_open(written: ParsedName, entry: ModelEntry) -> frozenset[str]:
-    """What the closest of the entry's names has beyond `written`, versions apart."""
-    known = min((p for p in _parsed(entry) if _extends(written, p)), key=lambda p: len(p.core))
-    return known.core - written.core - known.of_kind("version", "context")
+def _shown(candidates: list[_Known]) -> str:
+    own = [known.entry.short_name for known in candidates if not known.is_alias]
+    shown = list(dict.fromkeys(own or [known.entry.short_name for known in candidates]))
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
 
 
-def _best(entries: list[ModelEntry], written: ParsedName) -> ModelEntry:
-    """The one that shares the most ignored suffixes, then the newest, then the first."""
+def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
+    """The one that shares the most ignored suffixes, then the newest, then an own name before an alias, the first."""
 
-    def rank(entry: ModelEntry) -> tuple[int, tuple[tuple[int, ...], ...]]:
-        name = parse_name(entry.short_name)
-        return len(name.ignored & written.ignored), version_key(name.of_kind("version"))
+    def rank(known: _Known) -> tuple[int, tuple[tuple[int, ...], ...], bool]:
+        shared = len(known.name.ignored & written.ignored)
+        return shared, version_key(known.name.of_kind("version")), not known.is_alias
 
-    return max(entries, key=rank)
+    return max(candidates, key=rank).entry
 
 
-def nearest_models(written: ParsedName, count: int = 3) -> tuple[str, ...]:
-    """The short names that are nearest to a name: shared tokens first, spelling second."""
-    joined = " ".join(sorted(written.core))
-    scored: list[tuple[int, int, str]] = []
-    for position, entry in enumerate(all_models()):
-        shared = max(len(known.core & written.core) for known in _parsed(entry))
-        if shared:
-            scored.append((-shared, position, entry.short_name))
+def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
+    """The short names nearest to `name`: most shared tokens first, then spelling."""
+    written = parse_name(name[:_MAX_NAME])
+    scored: dict[str, tuple[int, float]] = {}
+    for known in _known_names():
+        shared = len(written.core & known.name.core)
+        if not known.is_alias and written.of_kind("family", "word") & known.name.core:
+            likeness = SequenceMatcher(None, name.lower()[:_MAX_NAME], known.entry.short_name.lower()).ratio()
+            scored[known.entry.short_name] = (shared, likeness)
     if scored:
-        return tuple(name for _, _, name in sorted(scored)[:count])
-    by_spelling = {" ".join(sorted(_parsed(entry)[0].core)): entry.short_name for entry in all_models()}
-    return tuple(by_spelling[key] for key in get_close_matches(joined, list(by_spelling), n=count, cutoff=0.5))
+        return tuple(sorted(scored, key=lambda short: scored[short], reverse=True)[:count])
+    spellings = {entry.short_name.lower(): entry.short_name for entry in all_models()}
+    close = get_close_matches(name.lower()[:_MAX_NAME], list(spellings), n=count, cutoff=0.5)
+    return tuple(spellings[match] for match in close)
+
+
+def mentions(text: str) -> tuple[Mention, ...]:
+    """Models named in running text (English or Chinese), left to right.
+
+    What looks like a model's name (a known family with a version or size) and stands for none has an `error`; words
+    that are a family's name and English too ("step", "solar") count only where they stand for an entry.
+
+    Raises:
+        InputError: the text has more than a million characters.
+    """
+    if len(text) > _MAX_TEXT:
+        raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")
+    found = (_resolve(text, span) for span in spans_in(text))
+    return tuple(mention for mention in found if mention is not None)
+
+
+def _resolve(text: str, span: NameSpan) -> Mention | None:
+    errors: list[str] = []
+    for end in span.ends:
+        words = text[span.start : end]
+        try:
+            return Mention(span.start, end, words, entry=find_model(words), weights=named_format(words))
+        except InputError as error:
+            errors.append(str(error))
+    if not span.is_certain:
+        return None
+    end = span.ends[0]
+    return Mention(span.start, end, text[span.start : end], error=errors[0])
 
 
 def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:
@@ -147,64 +219,20 @@ def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:
     if isinstance(reference, Mapping):
         return _from_config(reference, "config", "given as an object")
     path = Path(reference)
-    if isinstance(reference, Path) or reference.endswith(".json") or _is_folder(path):
-        return _from_file(path)
+    if isinstance(reference, Path) or reference.strip().endswith(".json") or _has_config(path):
+        return _from_config(read_config_file(path), str(path), f"file {path}")
     return find_model(reference)
 
 
-def _is_folder(path: Path) -> bool:
+def _has_config(path: Path) -> bool:
     try:
         return (path / "config.json").is_file()
     except (OSError, ValueError):
         return False
 
 
-def _from_file(path: Path) -> ModelEntry:
-    if path.is_dir():
-        path = path / "config.json"
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(MAX_CONFIG_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot read model config {path}: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MAX_CONFIG_BYTES:
-        raise InputError(f"model config {path} is larger than {MAX_CONFIG_BYTES} bytes")
-    return _from_config(parse_config(data, str(path)), str(path), f"file {path}")
-
-
-def parse_config(data: bytes | str, where: str) -> Mapping[str, Any]:
-    """A JSON object from hostile text: no duplicate keys, no NaN, no deep nesting.
-
-    Raises:
-        InputError: it is not one; the message names `where` and the place.
-    """
-
-    def refuse_constant(token: str) -> Any:
-        raise InputError(f"{where}: {token} is not JSON")
-
-    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise InputError(f"{where}: an object states the same key twice")
-        return found
-
-    try:
-        value: Any = json.loads(data, parse_constant=refuse_constant, object_pairs_hook=without_duplicates)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}") from None
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{where}: not readable JSON ({type(error).__name__})") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{where}: a number has too many digits") from None
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: a model config must be a JSON object")
-    return cast("dict[str, Any]", value)
-
-
 def _from_config(config: Mapping[str, Any], where: str, source: str) -> ModelEntry:
     architecture = read_architecture(config, where=where)
     stated = config.get("_name_or_path") or config.get("name")
-    name = stated if isinstance(stated, str) and 0 < len(stated) <= 200 else architecture.model_type
+    name = stated if isinstance(stated, str) and 0 < len(stated) <= _MAX_NAME else architecture.model_type
     return ModelEntry(name, config, source, total_params=architecture.total_params)

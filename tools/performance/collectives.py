@@ -144,7 +144,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class ExpertRoutes:
-    """Where the copies of one token go: k of the experts on `group`, in at most `most_domains` domains (0: no limit)."""
+    """Where the copies of a token go: `top_k` experts on `group`, in at most `most_domains` domains (0: any)."""
 
     group: Group
     top_k: int

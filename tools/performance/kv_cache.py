@@ -23,7 +23,7 @@ def heads_share(parts: int, shards: int) -> float:
 
 
 def state_element_bytes(setting: Setting, attention: AttentionSpec) -> float:
-    """Bytes of one element of the constant state: fp32 in recurrent layers, a cached element in windows kept as state."""
+    """Bytes of one element of the constant state: fp32 in recurrent layers, as cached in a window kept as state."""
     return STATE_BYTES_PER_ELEMENT if attention.kind == "linear" else setting.kv_element_bytes
 
 

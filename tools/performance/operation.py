@@ -35,7 +35,7 @@ Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipel
 Where = Literal[
     "attention", "ffn", "stage", "embedding", "head",
     "tp", "sp", "kv_sp", "ffn_tp", "ffn_all", "stage_all", "tokens", "expert_tp",
-    "attention+ffn", "attention+stage", "ffn+attention", "ffn+stage",
+    "pipeline", "received", "attention+ffn", "attention+stage", "ffn+attention", "ffn+stage",
 ]  # fmt: skip
 PER_DEVICE: frozenset[Where] = frozenset({"attention", "ffn", "stage", "embedding", "head"})
 COLLECTIVES: frozenset[OpName] = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv"})

@@ -65,6 +65,7 @@ class Setting:
     # Other modules of this package keep their sums here (weights per holding, cache per range, times per operator).
     memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
     roles: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+    pieces: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
 
     def with_workload(self, workload: WorkloadBlock) -> Setting:
         """The same setting under another load; what was already computed is shared (none of it depends on the load)."""

@@ -139,7 +139,7 @@ def _vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
         total = table * covered_share([*embedding, *head])
     else:
         total = table * covered_share(embedding)
-        total += setting.tensor_bytes(architecture.lm_head_tensors).total * covered_share(head)
+    total += setting.tensor_bytes(architecture.lm_head_tensors).total * covered_share(head)
     if head:
         total += setting.tensor_bytes(architecture.final_norm_tensors).total
     return total

@@ -14,7 +14,7 @@ from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..performance.estimate import estimate_layout
 from ..performance.layout import Layout, make_layout
-from ..performance.memory import device_memory, max_concurrency
+from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.setting import Setting, make_setting
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, Sparse
@@ -58,6 +58,7 @@ class Candidate(Sparse):
     strategy: Strategy
     feasible: bool
     why_not: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
     gpus: int
     concurrency: int
     ttft_ms: float | None = None
@@ -111,17 +112,15 @@ class _Evaluator:
             return None
         concurrency = 1 if self.request.concurrency_open else self.request.workload.concurrency
         layout = make_layout(self.setting(concurrency), strategy, placement)
-        memory = device_memory(layout)
-        fullest = max(memory.per_device, key=lambda device: device.total_bytes - device.usable_bytes)
-        if fullest.total_bytes > fullest.usable_bytes:
-            shortfall = fullest.total_bytes - fullest.usable_bytes
+        shortfall = shortfall_bytes(layout)
+        if shortfall > 0:
             return Candidate(
                 strategy=strategy,
                 feasible=False,
-                why_not=(f"ME001: {fullest.device} needs {shortfall / 1e9:.1f} GB more than it has",),
+                why_not=(f"ME001: its fullest GPU needs {shortfall / 1e9:.1f} GB more than it has",),
                 gpus=strategy.gpu_count,
                 concurrency=concurrency,
-                memory_per_gpu_bytes=fullest.total_bytes,
+                memory_per_gpu_bytes=usable_bytes(layout) + shortfall,
                 shortfall_bytes=shortfall,
             )
         if self.request.concurrency_open:
@@ -145,6 +144,7 @@ class _Evaluator:
             strategy=layout.strategy,
             feasible=not missed,
             why_not=missed,
+            warnings=warnings_of(layout),
             gpus=layout.strategy.gpu_count,
             concurrency=concurrency,
             ttft_ms=estimate.latency.ttft_ms,
@@ -185,6 +185,26 @@ def limits_missed(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tup
     return tuple(missed)
 
 
+def warnings_of(layout: Layout) -> tuple[str, ...]:
+    """Rules that warn of what `layout` does: TP across domains (TP007), operators that leave devices idle (GP005)."""
+    found: set[str] = set()
+    facts = layout.setting.hardware
+    for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:
+        for phase in replica.phases:
+            degrees = phase.degrees
+            for stage in phase.stages:
+                for devices, width in ((stage.attention_devices, degrees.tp), (stage.ffn_devices, degrees.tp_ffn)):
+                    groups = (devices[start : start + width] for start in range(0, len(devices), width))
+                    if width > 1 and not all(facts.group_is_inside_domain(group) for group in groups):
+                        found.add("TP007")
+                used = [stage.attention_devices]
+                if layout.setting.architecture.has_split_ffn:
+                    used.append(stage.ffn_devices)
+                if any(len(devices) < stage.width for devices in used):
+                    found.add("GP005")
+    return tuple(sorted(found))
+
+
 def complexity(strategy: Strategy) -> int:
     """How much machinery a strategy has: the sum over phases of the degrees' logarithms, PP and SP counted double."""
     total = strategy.dp.bit_length() - 1
@@ -204,14 +224,34 @@ def _worth(candidate: Candidate, objective: str) -> float:
 
 
 def _ranked(candidates: Iterable[Candidate], objective: str) -> list[Candidate]:
-    """Best first; among those within `TIE_SHARE` of the best one left, the fewest GPUs, then the simplest, lead."""
-    rest = sorted(candidates, key=lambda candidate: _worth(candidate, objective))
+    """Best first, those that no rule warns of before the others.
+
+    Among those within `TIE_SHARE` of the best, the fewest GPUs, then the simplest, lead.
+    """
+    rest = sorted(candidates, key=lambda candidate: (bool(candidate.warnings), _worth(candidate, objective)))
     if not rest:
         return []
     bound = _worth(rest[0], objective) * (1 + TIE_SHARE)
-    ties = [candidate for candidate in rest if _worth(candidate, objective) <= bound]
+    clean = bool(rest[0].warnings)
+    ties = [c for c in rest if bool(c.warnings) == clean and _worth(c, objective) <= bound]
     ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), _worth(c, objective)))
     return [*ties, *rest[len(ties) :]]
+
+
+def fits_somehow(request: SearchRequest) -> bool:
+    """Whether any legal strategy fits into memory (at concurrency 1 where that is open); no times are computed."""
+    evaluator = _Evaluator(request)
+    concurrency = 1 if request.concurrency_open else request.workload.concurrency
+    for strategy in strategies(request.space):
+        placement = place(
+            strategy,
+            request.architecture.num_layers,
+            nodes=request.hardware.nodes,
+            gpus_per_node=request.hardware.gpus_per_node,
+        )
+        if placement is not None and fits(make_layout(evaluator.setting(concurrency), strategy, placement)):
+            return True
+    return False
 
 
 def search(request: SearchRequest) -> SearchResult:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
+from ..errors import MissingFieldError
 from ..performance.setting import make_setting
 from ..plan.document import HardwareBlock
-from .search import SearchRequest, SearchResult, search
+from .search import SearchRequest, SearchResult, fits_somehow, search
 from .space import divisors
 
 # Clusters beyond this many accelerators are not tried.
@@ -23,10 +24,15 @@ _NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """The smallest cluster that does, and the search on it."""
+    """The smallest cluster that does, and the search on it.
+
+    `result` is `None` where a link that the times need is not known: then only memory was looked at, and
+    `unknown` names what is missing.
+    """
 
     request: SearchRequest
-    result: SearchResult
+    result: SearchResult | None
+    unknown: str | None = None
 
 
 def cluster_sizes(gpus_per_node: int, *, more_than: int = 0) -> Iterator[tuple[int, int]]:
@@ -90,7 +96,12 @@ def fewest_gpus(request: SearchRequest, usual_node: int, *, more_than: int = 0) 
         if nodes * gpus_per_node * usable < need:
             continue
         sized = resized(request, nodes, gpus_per_node)
-        result = search(sized)
+        if not fits_somehow(sized):
+            continue
+        try:
+            result = search(sized)
+        except MissingFieldError as error:
+            return Sized(sized, None, str(error))
         if result.best is not None:
             return Sized(sized, result)
     return None

@@ -6,7 +6,9 @@ from ...catalog.dtypes import DType
 from .work import Work
 
 
-def linear(tokens: float, weights: float, weight_bytes: float, widths: float, element_bytes: float, dtype: DType) -> Work:
+def linear(
+    tokens: float, weights: float, weight_bytes: float, widths: float, element_bytes: float, dtype: DType
+) -> Work:
     """One pass of `tokens` over `weights` elements that take `weight_bytes` on the device.
 
     `widths` is the input width plus the output width on the device; both are moved in `element_bytes`.

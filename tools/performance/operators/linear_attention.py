@@ -9,7 +9,9 @@ from .work import Work
 _FLOPS_PER_STATE_ELEMENT = 6.0
 
 
-def recurrence(tokens: float, sequences: float, state_elements: float, state_bytes: float, activation_bytes: float) -> Work:
-    """`tokens` in all over `sequences`, whose states of `state_elements` are read and written once per pass."""
+def recurrence(
+    tokens: float, sequences: float, state_elements: float, state_bytes: float, activation_bytes: float
+) -> Work:
+    """`tokens` in all over `sequences`, whose states of `state_elements` are read once per pass."""
     flops = _FLOPS_PER_STATE_ELEMENT * tokens * state_elements
-    return Work(flops, 2.0 * sequences * state_elements * state_bytes + activation_bytes, 0.0, "bf16")
+    return Work(flops, sequences * state_elements * state_bytes + activation_bytes, 0.0, "bf16")

@@ -1,4 +1,4 @@
-"""RMS norm with its residual addition: bound by memory; reads and writes the hidden state and the residual once each."""
+"""RMS norm with its residual addition: bound by memory; reads and writes hidden state and residual once each."""
 
 from __future__ import annotations
 

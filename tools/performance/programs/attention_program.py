@@ -65,13 +65,22 @@ class AttentionProgram:
         )
 
     def _linear(
-        self, name: str, role: Role, weights: RoleWeights, known: int, inputs: tuple[str, ...] = (), *, output: bool = False
+        self,
+        name: str,
+        role: Role,
+        weights: RoleWeights,
+        known: int,
+        inputs: tuple[str, ...] = (),
+        *,
+        output: bool = False,
     ) -> float:
         """One matmul with `known` features on its input (or, `output`, its output) side; returns the other width."""
         context = self.context
         other = weights.elements / known
         here = self.writer.operations[-1].output_shape if not inputs else self._output_of(inputs[0])
-        result = self._shape("hidden", known) if output else self._shape("qkv" if role not in _LOW_RANK else role, other)
+        result = (
+            self._shape("hidden", known) if output else self._shape("qkv" if role not in _LOW_RANK else role, other)
+        )
         work = linear(
             self.tokens, weights.elements, weights.weight_bytes, known + other, context.element_bytes, weights.dtype
         )
@@ -99,7 +108,8 @@ class AttentionProgram:
     def _latent_projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
         """MLA: queries through their low rank, the latent into the cache, its expansion, and the sparse indexer."""
         spec, hidden, weights = self.spec, self.context.hidden, self.weights
-        width, inputs = 0.0, []
+        width = 0.0
+        inputs: list[str] = []
         if spec.q_lora_rank is not None:
             self._linear("attention.q_a", "q_a", weights.get("q_a", NO_WEIGHTS), hidden, (norm_name,))
             width += self._linear("attention.q_b", "q_b", weights.get("q_b", NO_WEIGHTS), spec.q_lora_rank)
@@ -124,10 +134,14 @@ class AttentionProgram:
                 fresh = self.sequences * spec.state_elements * state_element_bytes(context.setting, spec) * shape.sp
             if shape.ulysses:
                 exchange = context.links.all_to_all(self.tokens * width * context.element_bytes, shape.sp_group)
-                operation = Operation("attention.exchange", "AllToAll", "attention", "sp", here, whole, inputs=(source,))
+                operation = Operation(
+                    "attention.exchange", "AllToAll", "attention", "sp", here, whole, inputs=(source,)
+                )
             else:
                 exchange = context.links.all_gather(fresh, shape.sp_group)
-                operation = Operation("attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,))
+                operation = Operation(
+                    "attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,)
+                )
             source, before = self.writer.transfer(operation, exchange), whole
         else:
             before = here
@@ -139,7 +153,8 @@ class AttentionProgram:
             tokens = context.load.tokens / (shape.sp * shape.kv_sp)
             work = cache_update(tokens, elements, context.setting.kv_element_bytes, context.element_bytes)
         self.writer.compute(
-            Operation("attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,)), work
+            Operation("attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,)),
+            work,
         )
 
     def _core(self, width: float, inputs: tuple[str, ...]) -> None:
@@ -150,7 +165,13 @@ class AttentionProgram:
         result = self._shape("heads", out_width)
         self.writer.compute(
             Operation(
-                "attention.core", "Attention", "attention", "attention", self._shape("qkv", width), result, inputs=inputs
+                "attention.core",
+                "Attention",
+                "attention",
+                "attention",
+                self._shape("qkv", width),
+                result,
+                inputs=inputs,
             ),
             self._core_work(moved),
         )

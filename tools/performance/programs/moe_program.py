@@ -13,8 +13,8 @@ from ...catalog.architecture import MoESpec
 from ...catalog.dtypes import element_bytes
 from ..collectives import ExpertRoutes
 from ..operation import Operation
-from ..operators.moe import ExpertLoad, expert_work, slowest_load
 from ..operators.linear import linear
+from ..operators.moe import ExpertLoad, expert_work, slowest_load
 from ..operators.norm import norm
 from ..operators.router import aggregate, routing
 from .ffn_program import write_matrices
@@ -60,11 +60,11 @@ class MoEProgram:
         if self.exchanges:
             self._exchange("dispatch")
         shared = self._shared(before=self.writer.operations[-1].name)
-        self._experts(after=tuple(name for name in shared if not name.endswith(("close", "gather"))))
+        self._experts()
         if context.shape.tp_expert > 1:
             self._reduce_slices()
         if self.exchanges:
-            self._exchange("combine", after=tuple(name for name in shared if name.endswith("close")))
+            self._exchange("combine")
             self._replicate()
         self._finish(shared)
 
@@ -73,7 +73,12 @@ class MoEProgram:
         gate = self.gates.get("router", NO_WEIGHTS)
         scores = shape_of(load.sequences, load.new_tokens, "experts", spec.experts)
         work = linear(
-            load.tokens, gate.elements, gate.weight_bytes, context.hidden + spec.experts, context.element_bytes, gate.dtype
+            load.tokens,
+            gate.elements,
+            gate.weight_bytes,
+            context.hidden + spec.experts,
+            context.element_bytes,
+            gate.dtype,
         )
         self.writer.compute(Operation("moe.router", "Linear", "moe", "stage", self.hidden, scores, role="router"), work)
         chosen = self._copies(self.own_tokens * spec.top_k)
@@ -83,7 +88,7 @@ class MoEProgram:
     def _copies(self, copies: float) -> tuple[tuple[str, int], ...]:
         return ("copies", max(1, math.ceil(copies))), ("hidden", self.copy_width)
 
-    def _exchange(self, role: str, after: tuple[str, ...] = ()) -> None:
+    def _exchange(self, role: str) -> None:
         """Dispatch (in the activations' format, with fp8 scales per 128) or combine (in 16 bits)."""
         context, spec, shape = self.context, self.spec, self.context.shape
         limited = spec.topk_groups if spec.topk_groups < spec.groups else 0
@@ -96,7 +101,7 @@ class MoEProgram:
         here = self.writer.operations[-1].output_shape
         operation = Operation(
             f"moe.{role}", "AllToAll", "moe", "stage_all", here, there if role == "dispatch" else back,
-            inputs=(self.writer.operations[-1].name,), after=after,
+            inputs=(self.writer.operations[-1].name,),
         )  # fmt: skip
         self.writer.transfer(operation, transfer)
 
@@ -114,7 +119,7 @@ class MoEProgram:
         self.writer.last = before
         return tuple(operation.name for operation in self.writer.operations[start:])
 
-    def _experts(self, after: tuple[str, ...]) -> None:
+    def _experts(self) -> None:
         context, load = self.context, expert_load(self.context, self.spec)
         up, down = self.experts.get("gate_up", NO_WEIGHTS), self.experts.get("down", NO_WEIGHTS)
         inner = self.spec.width / context.shape.tp_expert * (3 if self.spec.gated else 2)
@@ -123,7 +128,7 @@ class MoEProgram:
         copies = self._copies(load.copies) if self.exchanges else self._copies(self.own_tokens * self.spec.top_k)
         source = self.writer.last or "moe.routing"
         self.writer.compute(
-            Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,), after=after), work
+            Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work
         )
 
     def _reduce_slices(self) -> None:
@@ -160,5 +165,6 @@ class MoEProgram:
         if shared:
             work = aggregate(load.tokens, 2, context.hidden, context.element_bytes)
             self.writer.compute(
-                Operation("moe.sum", "Aggregate", "moe", "stage", self.hidden, self.hidden, inputs=(name, shared[-1])), work
+                Operation("moe.sum", "Aggregate", "moe", "stage", self.hidden, self.hidden, inputs=(name, shared[-1])),
+                work,
             )

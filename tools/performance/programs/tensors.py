@@ -41,7 +41,7 @@ _ROLES: dict[str, Role] = {
 
 
 def role_of(tensor: WeightTensor) -> Role | None:
-    """The matmul that reads `tensor`; every other matrix of attention is a projection of its input. `None`: a vector."""
+    """The matmul that reads `tensor` (a matrix without a name here projects attention's input); `None`: a vector."""
     if tensor.tensor_class == "norm":
         return None
     return _ROLES.get(tensor.name, "qkv")

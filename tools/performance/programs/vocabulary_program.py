@@ -48,13 +48,11 @@ def write_head(writer: ProgramWriter) -> None:
         size = positions * context.hidden * context.element_bytes
         gather = context.links.all_gather(size, context.shape.stage_group)
         writer.transfer(Operation("head.tokens", "AllGather", "head", "stage_all", before, here), gather)
-    tensors = architecture.embedding_tensors if architecture.tied_embeddings else architecture.lm_head_tensors
-    # A tied table is read by the head as one H x V matrix; position tables and norms beside it are not.
+    # A tied table is read by the head as one H x V matrix too.
     elements = architecture.hidden_size * architecture.vocab_size / shards
-    dtype = setting.weight_dtype(tensors[0].tensor_class)
-    weight_bytes = elements * setting.weight_bytes(tensors[0].tensor_class)
+    weight_bytes = elements * setting.weight_bytes("vocabulary")
     vocabulary = architecture.vocab_size / shards
-    rate = rate_dtype(dtype, setting.precision.activations)
+    rate = rate_dtype(setting.weight_dtype("vocabulary"), setting.precision.activations)
     work = linear(positions, elements, weight_bytes, context.hidden + vocabulary, context.element_bytes, rate)
     logits = shape_of(positions, 1, "vocab", vocabulary)
     writer.compute(Operation("head.logits", "Linear", "head", "head", here, logits, role="lm_head"), work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..collectives import Links, Transfer
-from ..operation import Operation, Shape, TokenLoad
+from ..operation import COLLECTIVES, Operation, Shape, TokenLoad
 from ..operators.work import Work
 from ..roofline import Roof
 from ..setting import Setting
@@ -45,6 +45,8 @@ class ProgramWriter:
         self.context = context
         self.operations: list[Operation] = []
         self.last: str | None = before
+        self._behind: dict[str, frozenset[str]] = {}
+        self._last_of: dict[bool, str] = {}
 
     def compute(self, operation: Operation, work: Work) -> str:
         """Add `operation` with the time of `work` under the roofline."""
@@ -73,6 +75,16 @@ class ProgramWriter:
     def _add(self, operation: Operation) -> str:
         if not operation.inputs and self.last is not None:
             operation = replace(operation, inputs=(self.last,))
+        behind = frozenset(operation.inputs).union(*(self._behind.get(name, ()) for name in operation.inputs))
+        # Kernels of one device run one after the other, and so do transfers on its links: branches do not overlap
+        # with their like.
+        on_links = operation.op in COLLECTIVES
+        previous = self._last_of.get(on_links)
+        if previous is not None and previous not in behind:
+            operation = replace(operation, after=(previous,))
+            behind |= {previous} | self._behind[previous]
+        self._behind[operation.name] = behind
+        self._last_of[on_links] = operation.name
         self.operations.append(operation)
         self.last = operation.name
         return operation.name

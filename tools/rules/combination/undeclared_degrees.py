@@ -71,7 +71,8 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
 
 def _named_elsewhere(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
     """Whether a relaxed degree stands there without its relaxation: DP001, SP003 or TP006 says so."""
-    relaxation = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}.get(degree)
+    relaxations = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}
+    relaxation = relaxations.get(degree)
     if relaxation is None or relaxation in view.relaxations:
         return False
     shown = (reading.value for branch in branches for reading in branch.readings.get(degree, ()))

@@ -7,10 +7,11 @@ replicas that each serve both phases are DP002's; whether a KV edge joins the sa
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from ...plan.view import EdgeView, NodeView, PlanView
+from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label, prefill_feeders
+from ..reading import Enclosing, label
 
 
 def _is_cache_edge(edge: EdgeView) -> bool:
@@ -19,18 +20,38 @@ def _is_cache_edge(edge: EdgeView) -> bool:
     return edge.source.type == "KVCacheUpdateNode" and edge.target.type == "AttentionNode"
 
 
-def _pairs(view: PlanView) -> frozenset[tuple[int, int]]:
-    """Positions of the prefill and decode branches that may serve one request."""
-    return frozenset(
-        (prefill.node.position, decode.node.position)
-        for decode, prefills in prefill_feeders(view)
-        for prefill in prefills
-    )
+@dataclass(slots=True)
+class _Requests:
+    """Which prefill branch may serve the same requests as which decode branch (R14)."""
+
+    replica: dict[int, int | None] = field(default_factory=dict[int, int | None])
+    phase: dict[int, str | None] = field(default_factory=dict[int, str | None])
+    whole: set[int | None] = field(default_factory=set[int | None])
+
+    def share(self, prefill: NodeView, decode: NodeView) -> bool:
+        """Whether both are branches of one replica, or of two that serve one phase each."""
+        if (self.phase.get(prefill.position), self.phase.get(decode.position)) != PHASE_NAMES:
+            return False
+        one, other = self.replica[prefill.position], self.replica[decode.position]
+        return one == other or not self.whole & {one, other}
+
+
+def _requests(view: PlanView) -> _Requests:
+    requests = _Requests()
+    served: dict[int, set[str | None]] = {}
+    for phase in view.phases:
+        replica = None if phase.replica is None else phase.replica.position
+        requests.replica[phase.node.position] = replica
+        requests.phase[phase.node.position] = phase.phase
+        if replica is not None:
+            served.setdefault(replica, set()).add(phase.phase)
+    requests.whole.update(replica for replica, phases in served.items() if phases.issuperset(PHASE_NAMES))
+    return requests
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between a prefill and a decode branch that is no KV-cache edge forward."""
-    pairs = _pairs(view)
+    requests = _requests(view)
     phases = Enclosing("PhaseNode")
     for edge in view.edges:
         source, target = edge.source, edge.target
@@ -41,10 +62,10 @@ def check(view: PlanView) -> Iterator[Finding]:
         start, end = phases.of(source), phases.of(target)
         if start is None or end is None or start is end:
             continue
-        if (start.position, end.position) in pairs:
+        if requests.share(start, end):
             if not _is_cache_edge(edge):
                 yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
-        elif (end.position, start.position) in pairs:
+        elif requests.share(end, start):
             yield _finding(edge, source, target, "leads from decode back to prefill")
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, clipped, compute_devices, label, prefill_feeders
+from ..reading import clipped, compute_devices, label, prefill_feeders
 
-# Far beyond any plan of this size limit: what needs more lists layers many times over, which PP004 reports.
+# Beyond it a document lists its layers many times over, which PP004 reports.
 _MAX_STEPS = 5_000_000
 _MAX_NAMED = 8
 
@@ -36,20 +36,9 @@ def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
             if block.layers is None:
                 continue
             first, last = block.layers
-            # What lies outside the stage is PP004's: it must not look like a missing edge of the neighbour.
-            inside = clipped(stage.layers, total) if stage.layers is not None else None
             for node in block.children_of_type("AttentionNode"):
                 layers = clipped((first + node.offset, last), total)[:: block.period]
-                if inside:
-                    layers = range(_next_at_or_after(layers, inside.start), min(layers.stop, inside.stop), block.period)
                 yield _Cached(node, node.children_of_type("KVCacheUpdateNode"), layers)
-
-
-def _next_at_or_after(layers: range, bound: int) -> int:
-    """The first of `layers` that is not below `bound`."""
-    if bound <= layers.start:
-        return layers.start
-    return layers.start + -(-(bound - layers.start) // layers.step) * layers.step
 
 
 def _writes(cached: _Cached) -> Iterator[Finding]:
@@ -63,11 +52,15 @@ def _writes(cached: _Cached) -> Iterator[Finding]:
     computing = compute_devices(attention)
     writing = {device for update in cached.updates for device in update.devices}
     gathered = {device for child in attention.children if child.is_collective for device in child.devices}
-    # Where the collective does not know a shard's device either, it is the shard that is misplaced.
-    if writing and computing - writing and (not gathered or computing <= gathered):
+    # Where the collective does not know a shard's device either, or knows one that no shard is on, it is the shard
+    # that is misplaced or missing.
+    agreed = not gathered or computing <= gathered
+    witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
+    wrong = (computing - writing) | (writing - computing - gathered if witnessed else set[str]())
+    if writing and computing and wrong and agreed:
         yield Finding(
-            f"{label(cached.updates[0])} does not write on {', '.join(sorted(computing - writing)[:_MAX_NAMED])}, "
-            f"where shards of {label(attention)} compute",
+            f"{label(cached.updates[0])} writes on other devices than the shards of {label(attention)} compute on: "
+            f"they differ in {', '.join(sorted(wrong)[:_MAX_NAMED])}",
             where=cached.updates[0],
             nodes=(*cached.updates, attention),
             value=sorted(writing),
@@ -76,65 +69,73 @@ def _writes(cached: _Cached) -> Iterator[Finding]:
         )
 
 
-class _Feeds:
-    """Which prefill attention each layer of a prefill branch belongs to, and where its cache leads."""
+class _Owners:
+    """Which attention operator each layer of a phase belongs to; a layer that two hold (PP004) belongs to none."""
 
     def __init__(self) -> None:
         self.steps = 0
-        self._layers: dict[int, dict[int, list[_Cached]]] = {}
-        self._attention = Enclosing("AttentionNode")
 
-    def add(self, phase: PhaseView, operators: list[_Cached]) -> None:
-        """Index one prefill branch by layer."""
-        index = self._layers.setdefault(phase.node.position, {})
+    def of(self, operators: list[_Cached]) -> dict[int, _Cached]:
+        """The operators by layer; empty once the document has listed more layers than any plan does."""
+        owners: dict[int, _Cached | None] = {}
         for cached in operators:
             self.steps += len(cached.layers)
             if self.steps > _MAX_STEPS:
-                return
+                return {}
             for layer in cached.layers:
-                index.setdefault(layer, []).append(cached)
+                owners[layer] = None if layer in owners else cached
+        return {layer: cached for layer, cached in owners.items() if cached is not None}
 
-    def missing(self, target: _Cached, feeders: list[PhaseView]) -> Iterator[NodeView]:
-        """Cache writes of the same layers that lead neither to `target` nor to a node inside it."""
-        fed = {
-            edge.source.position
-            for node in (target.attention, *target.attention.children)
-            for edge in node.edges_in
-            if edge.source is not None
-        }
-        for phase in feeders:
-            index = self._layers.get(phase.node.position, {})
-            self.steps += len(target.layers)
-            seen: set[int] = set()
-            for layer in target.layers:
-                for cached in index.get(layer, ()):
-                    if cached.attention.position in seen or not cached.updates:
-                        continue
-                    seen.add(cached.attention.position)
-                    if not any(update.position in fed for update in cached.updates):
-                        yield cached.updates[0]
+
+def _unfed(
+    targets: dict[int, _Cached], sources: list[dict[int, _Cached]], fed: dict[int, set[int]]
+) -> Iterator[tuple[_Cached, list[NodeView]]]:
+    """Each decode operator with the cache writes of its layers that lead neither to it nor to a node inside it.
+
+    `fed` remembers where the writes of each prefill operator lead.
+    """
+    lacking: dict[int, list[NodeView]] = {}
+    by_position: dict[int, _Cached] = {}
+    seen: set[tuple[int, int]] = set()
+    for layer, target in targets.items():
+        position = target.attention.position
+        if position not in by_position:
+            by_position[position] = target
+        for owners in sources:
+            source = owners.get(layer)
+            if source is None or not source.updates or (source.attention.position, position) in seen:
+                continue
+            seen.add((source.attention.position, position))
+            if source.attention.position not in fed:
+                fed[source.attention.position] = _fed_by(source)
+            if position not in fed[source.attention.position]:
+                lacking.setdefault(position, []).append(source.updates[0])
+    for position, updates in lacking.items():
+        yield by_position[position], updates
+
+
+def _fed_by(source: _Cached) -> set[int]:
+    """Positions of the nodes, and of their parents, that the operator's cache writes lead to."""
+    targets = [edge.target for update in source.updates for edge in update.edges_out if edge.target is not None]
+    return {node.position for target in targets for node in (target, target.parent) if node is not None}
 
 
 def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Finding]:
-    feeds = _Feeds()
-    for phase in view.phases:
-        if phase.phase == "prefill":
-            feeds.add(phase, operators[phase.node.position])
+    owners = _Owners()
+    fed: dict[int, set[int]] = {}
+    held = {phase.node.position: owners.of(operators[phase.node.position]) for phase in view.phases}
     for decode, feeders in prefill_feeders(view):
-        for target in operators[decode.node.position]:
-            if feeds.steps > _MAX_STEPS:
-                return
-            lacking = list(feeds.missing(target, feeders))
-            if lacking:
-                names = ", ".join(label(update) for update in lacking[:_MAX_NAMED])
-                yield Finding(
-                    f"decode attention {label(target.attention)} has no KV-cache edge from {names}",
-                    where=target.attention,
-                    nodes=(target.attention, *lacking),
-                    value=[edge.source_id for edge in target.attention.edges_in if edge.carries == "kv_cache"],
-                    expected=[update.id for update in lacking],
-                    remedy="add a data edge that carries kv_cache from each of them to the attention operator",
-                )
+        sources = [held[phase.node.position] for phase in feeders]
+        for target, lacking in _unfed(held[decode.node.position], sources, fed):
+            names = ", ".join(label(update) for update in lacking[:_MAX_NAMED])
+            yield Finding(
+                f"decode attention {label(target.attention)} has no KV-cache edge from {names}",
+                where=target.attention,
+                nodes=(target.attention, *lacking),
+                value=[edge.source_id for edge in target.attention.edges_in if edge.carries == "kv_cache"],
+                expected=[update.id for update in lacking],
+                remedy="add a data edge that carries kv_cache from each of them to the attention operator",
+            )
 
 
 def check(view: PlanView) -> Iterator[Finding]:

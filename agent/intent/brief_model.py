@@ -1,0 +1,150 @@
+"""The model of a brief: a catalogue name, a config object, or dimensions in words, checked against each other.
+
+Dimensions become a config with Hugging Face keys and no `model_type`. What the arithmetic needs and the brief does not
+state is not filled in here: reading the config names it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...tools.catalog.models import ModelEntry, find_model
+from ...tools.errors import InputError
+from .brief_facts import Fact, Facts, same, show
+from .brief_statements import StatedObject, Statement
+from .errors import BriefError
+
+_PREFIX = "model."
+# Words that state an architecture without a figure, and the config key that they set.
+_TRAITS: tuple[tuple[re.Pattern[str], str, Any], ...] = (
+    (re.compile(r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控", re.IGNORECASE), "mlp_gated", False),
+    (re.compile(r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控", re.IGNORECASE), "mlp_gated", True),
+    (re.compile(r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)|separate (?:lm )?head", re.IGNORECASE), "tie_word_embeddings", False),
+    (re.compile(r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)", re.IGNORECASE), "tie_word_embeddings", True),
+    (re.compile(r"multi[ -]?query attention|\bMQA\b|多查询注意力", re.IGNORECASE), "num_key_value_heads", 1),
+)  # fmt: skip
+_MULTI_HEAD = re.compile(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
+_LATENT = re.compile(r"latent|\bMLA\b|潜在", re.IGNORECASE)
+# One of these says that a model is described, not merely mentioned.
+_DESCRIBES = ("num_hidden_layers", "hidden_size")
+# Spellings of one dimension in configs, for comparing with what the words say.
+_SPELLINGS = {
+    "num_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
+    "num_hidden_layers": ("num_hidden_layers", "n_layer"),
+    "hidden_size": ("hidden_size", "n_embd"),
+    "num_attention_heads": ("num_attention_heads", "n_head"),
+    "moe_intermediate_size": ("moe_intermediate_size", "expert_intermediate_size"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StatedModel:
+    """The model: a name of the catalogue (or a path), or a config object; with the words that each came from."""
+
+    name: str | None = None
+    config: dict[str, Any] | None = None
+    words: str = ""
+
+
+def read_traits(statement: Statement) -> tuple[Fact, ...]:
+    """What a statement says of an architecture without a figure: gated, tied, multi-query."""
+    text = f"{statement.path[-1]}: {statement.text}" if statement.keyed and statement.path else statement.text
+    facts: list[Fact] = []
+    for pattern, key, value in _TRAITS:
+        if pattern.search(text):
+            facts.append(Fact(f"{_PREFIX}{key}", value, statement.text[:120], statement.where))
+    if _MULTI_HEAD.search(text) and not _LATENT.search(text):
+        facts.append(Fact("multi_head", True, statement.text[:120], statement.where))
+    return tuple(facts)
+
+
+def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject]) -> StatedModel:
+    """The one model that names, config objects and dimensions describe.
+
+    Raises:
+        BriefError: two models, or a name or config that the stated dimensions contradict.
+    """
+    entry_fact, label = _one_name(names)
+    config = _one_config(objects)
+    dimensions = _dimensions(facts, config)
+    if config is not None:
+        _check(dimensions, config.value, f"the config at {config.where}")
+        name = entry_fact.value.name if entry_fact else (config.name or (str(label.value) if label else None))
+        return StatedModel(config=_named(dict(config.value), name), words=f"config at {config.where}")
+    if entry_fact is not None:
+        _check(dimensions, entry_fact.value.config, f"{entry_fact.value.name} (named at {entry_fact.where})")
+        return StatedModel(name=str(entry_fact.context or entry_fact.value.name), words=entry_fact.words)
+    described = {key: fact.value for key, fact in dimensions.items()}
+    if any(key in described for key in _DESCRIBES):
+        words = "; ".join(dict.fromkeys(fact.words for fact in dimensions.values() if fact.quantity))
+        return StatedModel(config=_named(described, str(label.value) if label else None), words=words[:400])
+    for fact in facts.items:
+        if fact.field.startswith(_PREFIX) and fact.quantity is not None:
+            facts.leave_unread(f"{fact.words}: no model is named or described that this could be a dimension of")
+    if label is not None:
+        try:
+            find_model(str(label.value))
+        except InputError as error:
+            raise BriefError(f"{label.where}: {error}") from error
+    return StatedModel()
+
+
+def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
+    """The catalogue entry that is named, and a name that the catalogue does not have."""
+    known: list[Fact] = [fact for fact in names if isinstance(fact.value, ModelEntry)]
+    for other in known[1:]:
+        if other.value.name != known[0].value.name:
+            raise BriefError(
+                f"two models are named: {known[0].value.name} at {known[0].where} and {other.value.name} at {other.where}; "
+                "plan each by itself"
+            )
+    unknown = [fact for fact in names if not isinstance(fact.value, ModelEntry)]
+    return (known[0] if known else None), (unknown[0] if unknown else None)
+
+
+def _one_config(objects: list[StatedObject]) -> StatedObject | None:
+    configs = [item for item in objects if item.kind == "config"]
+    for other in configs[1:]:
+        if dict(other.value) != dict(configs[0].value):
+            raise BriefError(f"two model configs: one at {configs[0].where} and another at {other.where}; keep one")
+    return configs[0] if configs else None
+
+
+def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:
+    found: dict[str, Fact] = {}
+    for name in dict.fromkeys(fact.field for fact in facts.items if fact.field.startswith(_PREFIX)):
+        fact = facts.one(name)
+        if fact is None:
+            continue
+        key = name.removeprefix(_PREFIX)
+        if fact.quantity is not None and not fact.quantity.is_whole:
+            raise BriefError(f"{fact.where}: {key} must be a whole number, not {show(fact.value)}")
+        value = int(fact.value) if fact.quantity is not None else fact.value
+        found[key] = Fact(name, value, fact.words, fact.where, fact.context, fact.near, fact.quantity)
+    heads = found.get("num_attention_heads")
+    if heads is not None and config is None and "num_key_value_heads" not in found and (multi := facts.of("multi_head")):
+        found["num_key_value_heads"] = Fact(heads.field, heads.value, multi[0].words, multi[0].where)
+    return found
+
+
+def _check(dimensions: Mapping[str, Fact], config: Mapping[str, Any], what: str) -> None:
+    """Dimensions in words must be the model's own."""
+    values: Mapping[str, Any] = config
+    for part in ("text_config", "llm_config", "language_config"):
+        if isinstance(config.get(part), Mapping):
+            values = config[part]
+    for key, fact in dimensions.items():
+        if fact.quantity is None:
+            continue
+        known = next((values[k] for k in _SPELLINGS.get(key, (key,)) if isinstance(values.get(k), int)), None)
+        if known is not None and not same(known, fact.value) and key != "max_position_embeddings":
+            raise BriefError(f"{fact.where} says {key} {show(fact.value)}, but {what} has {show(known)}; keep one")
+
+
+def _named(config: dict[str, Any], name: str | None) -> dict[str, Any]:
+    if name and "_name_or_path" not in config:
+        config["_name_or_path"] = name[:200]
+    return config

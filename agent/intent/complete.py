@@ -1,0 +1,271 @@
+"""From what was said to a whole `Intent`: later statements win, the rest is filled by stated assumptions.
+
+Every value that nobody stated is listed in `Intent.assumptions` with its reason. It refuses what cannot be completed
+without a guess (no model), and lengths that the model cannot hold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...tools.catalog.accelerators import Accelerator
+from ...tools.catalog.architecture import Architecture
+from ...tools.catalog.dtypes import DType
+from ...tools.catalog.hardware import find_accelerator
+from ...tools.catalog.models import ModelEntry, load_model
+from ...tools.plan.document import Objective, PrecisionBlock, ServingBlock, WorkloadBlock
+from .errors import RequestError
+from .intent import Assumption, HardwareChoice, Intent, ModelChoice, Said, Understood
+from .merge import merge_said
+
+DEFAULT_INPUT_TOKENS = 1024
+DEFAULT_OUTPUT_TOKENS = 256
+DEFAULT_NODE_SIZE = 8
+DEFAULT_ACCELERATOR = "h100-sxm"
+DEFAULT_MEMORY_UTILIZATION = 0.90
+
+
+@dataclass(slots=True)
+class _Notes:
+    """The assumptions made so far."""
+
+    assumptions: list[Assumption] = field(default_factory=list[Assumption])
+
+    def assume(self, name: str, value: Any, reason: str) -> Any:
+        """Record an assumption and return its value."""
+        self.assumptions.append(Assumption(field=name, value=value, reason=reason))
+        return value
+
+
+def complete(*said: Said) -> Intent:
+    """The intent that the statements make together; later ones (flags) win over earlier ones (the request).
+
+    Raises:
+        RequestError: no model, or lengths beyond the model's, or counts that fit no cluster.
+        UnknownNameError: a model or an accelerator that the catalogue does not have.
+        InputError: a model config that cannot be read.
+    """
+    merged = merge_said(said)
+    entry = _model(merged)
+    architecture = entry.architecture()
+    notes = _Notes()
+    accelerator = _accelerator(merged, notes)
+    hardware = None if accelerator is None else _hardware(merged, accelerator, notes)
+    workload, concurrency_open = _workload(merged, notes)
+    _check_lengths(merged, workload, entry, architecture)
+    precision = _precision(merged, architecture, accelerator, notes)
+    for reason in architecture.assumptions:
+        notes.assume("model.config", None, reason)
+    if accelerator is None:
+        notes.assume("hardware", None, "no accelerator was named: the smallest that does")
+    utilization = merged.memory_utilization
+    if utilization is None:
+        utilization = notes.assume(
+            "memory_utilization", DEFAULT_MEMORY_UTILIZATION, "the usual share of memory that engines are given"
+        )
+    return Intent(
+        model=ModelChoice(name=entry.name, config=dict(entry.config), source=entry.source),
+        hardware=hardware,
+        workload=workload,
+        concurrency_open=concurrency_open,
+        precision=precision,
+        relaxations=merged.relaxations,
+        memory_utilization=utilization,
+        disaggregated=merged.disaggregated,
+        serving=None if merged.engine is None else ServingBlock(engine=merged.engine),
+        usd_per_gpu_hour=merged.usd_per_gpu_hour,
+        strategy=merged.strategy,
+        words=merged.words,
+        assumptions=tuple(notes.assumptions),
+        readings=merged.readings,
+        unread=merged.unread,
+    )
+
+
+def _refusal(said: Said, reason: str) -> RequestError:
+    stated = said.model_dump(
+        exclude_defaults=True, exclude={"words", "unread", "readings", "model_config_object", "accelerator_object"}
+    )
+    understood = tuple(
+        Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
+    )
+    return RequestError(reason, understood)
+
+
+def _model(said: Said) -> ModelEntry:
+    if said.model_config_object is not None:
+        return load_model(said.model_config_object)
+    if said.model is None:
+        raise _refusal(said, "no model is named; name one (`shardwright models` lists them) or give its config")
+    return load_model(said.model)
+
+
+def _accelerator(said: Said, notes: _Notes) -> Accelerator | None:
+    """The accelerator that was named. A count without a kind is read as the most usual kind, and says so."""
+    if said.accelerator_object is not None:
+        return said.accelerator_object
+    if said.accelerator is not None:
+        return find_accelerator(said.accelerator)
+    if said.gpus is None and said.nodes is None and said.gpus_per_node is None:
+        return None
+    notes.assume("hardware.accelerator", DEFAULT_ACCELERATOR, "GPUs were counted but no kind was named")
+    return find_accelerator(DEFAULT_ACCELERATOR)
+
+
+def _hardware(said: Said, accelerator: Accelerator, notes: _Notes) -> HardwareChoice:
+    nodes, per_node = _counts(said, accelerator, notes)
+    return HardwareChoice(
+        accelerator=accelerator if said.accelerator_object is not None else accelerator.id,
+        nodes=nodes,
+        gpus_per_node=per_node,
+        intra_node_bw_gb_s=said.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=said.inter_node_bw_gb_s,
+    )
+
+
+def _counts(said: Said, accelerator: Accelerator, notes: _Notes) -> tuple[int | None, int]:
+    """Nodes (`None`: open) and GPUs per node. Stated counts win over "as few as needed"."""
+    nodes, per_node, gpus = said.nodes, said.gpus_per_node, said.gpus
+    if gpus is not None and nodes is not None:
+        return nodes, _divided(said, gpus, nodes, "nodes")
+    if gpus is not None and per_node is not None:
+        if gpus < per_node:
+            return 1, gpus
+        return _divided(said, gpus, per_node, "GPUs per node"), per_node
+    usual = _usual_size(accelerator, notes) if per_node is None else per_node
+    if gpus is not None:
+        return _filled_nodes(gpus, usual, notes)
+    if nodes is not None:
+        if per_node is None:
+            notes.assume("hardware.gpus_per_node", usual, f"the usual node of {accelerator.id} holds {usual}")
+        return nodes, usual
+    if per_node is not None and not said.gpus_open:
+        return notes.assume("hardware.nodes", 1, "a node was named and no number of nodes"), per_node
+    if per_node is None:
+        notes.assume("hardware.gpus_per_node", usual, f"the usual node of {accelerator.id} holds {usual}")
+    if not said.gpus_open:
+        notes.assume("hardware.nodes", None, "no number of GPUs was named: the fewest that do")
+    return None, usual
+
+
+def _divided(said: Said, gpus: int, by: int, what: str) -> int:
+    if gpus % by:
+        raise _refusal(said, f"{gpus} GPUs do not divide evenly by {by} {what}; mend one of the two")
+    return gpus // by
+
+
+def _usual_size(accelerator: Accelerator, notes: _Notes) -> int:
+    if accelerator.typical_node_accelerators is not None:
+        return accelerator.typical_node_accelerators
+    return notes.assume(
+        "hardware.typical_node", DEFAULT_NODE_SIZE, f"{accelerator.id} states no usual node; most servers hold 8"
+    )
+
+
+def _filled_nodes(gpus: int, usual: int, notes: _Notes) -> tuple[int, int]:
+    """A bare count: part of one node, whole usual nodes, or else the fewest nodes that share it evenly."""
+    if gpus <= usual:
+        nodes = 1
+        reason = f"{gpus} GPUs fit in one node of the usual {usual}"
+    elif gpus % usual == 0:
+        nodes = gpus // usual
+        reason = f"{gpus} GPUs fill {nodes} nodes of the usual {usual}"
+    else:
+        nodes = next(n for n in range(-(-gpus // usual), gpus + 1) if gpus % n == 0)
+        reason = f"{gpus} GPUs do not fill nodes of the usual {usual}: the fewest nodes that share them evenly"
+    notes.assume("hardware.nodes", nodes, reason)
+    return nodes, gpus // nodes
+
+
+def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
+    input_tokens = _length(said.input_tokens, said.input_tokens_range, ("input_tokens", DEFAULT_INPUT_TOKENS), notes)
+    output_tokens = _length(
+        said.output_tokens, said.output_tokens_range, ("output_tokens", DEFAULT_OUTPUT_TOKENS), notes
+    )
+    objective = said.objective if said.objective is not None else _objective(said, notes)
+    concurrency_open = said.concurrency is None and objective != "latency"
+    if said.concurrency is None:
+        reason = (
+            f"no concurrency was named and the objective is {objective}: the most that fits"
+            if concurrency_open
+            else "no concurrency was named and the objective is latency: one request in flight"
+        )
+        notes.assume("concurrency", None if concurrency_open else 1, reason)
+    workload = WorkloadBlock(
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        concurrency=said.concurrency or 1,
+        ttft_ms_max=said.ttft_ms_max,
+        tpot_ms_max=said.tpot_ms_max,
+        ttft_statistic=said.ttft_statistic or "mean",
+        tpot_statistic=said.tpot_statistic or "mean",
+        request_rate=said.request_rate,
+        min_tokens_per_second=said.min_tokens_per_second,
+        prefix_cache_hit_rate=said.prefix_cache_hit_rate,
+        input_tokens_range=said.input_tokens_range,
+        output_tokens_range=said.output_tokens_range,
+        objective=objective,
+    )
+    return workload, concurrency_open
+
+
+def _length(stated: int | None, span: tuple[int, int] | None, default: tuple[str, int], notes: _Notes) -> int:
+    """A length: as stated, else the upper end of the range (memory must hold the longest), else the default."""
+    if stated is not None:
+        return stated
+    name, tokens = default
+    if span is not None:
+        return notes.assume(name, span[1], f"a range of {span[0]} to {span[1]} was stated: planned for its upper end")
+    return notes.assume(name, tokens, "no length was named: a chat-like request")
+
+
+def _objective(said: Said, notes: _Notes) -> Objective:
+    if said.min_tokens_per_second is not None or said.request_rate is not None:
+        return notes.assume("objective", "throughput", "a rate to reach was named and no objective")
+    return notes.assume("objective", "latency", "no objective was named")
+
+
+def _check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, architecture: Architecture) -> None:
+    longest_in = max(workload.input_tokens, *(workload.input_tokens_range or (0,)))
+    longest_out = max(workload.output_tokens, *(workload.output_tokens_range or (0,)))
+    limit = architecture.max_position_embeddings
+    if longest_in + longest_out > limit:
+        raise _refusal(
+            said,
+            f"{longest_in} input + {longest_out} output tokens are more than the {limit} positions of "
+            f"{entry.name} (max_position_embeddings); shorten them",
+        )
+
+
+def _precision(
+    said: Said, architecture: Architecture, accelerator: Accelerator | None, notes: _Notes
+) -> PrecisionBlock:
+    weights = said.weights
+    if weights is None:
+        weights = notes.assume("precision.weights", architecture.native_precision, "the checkpoint's own format")
+    kv_cache = said.kv_cache
+    if kv_cache is None:
+        sixteen: DType = "fp16" if weights == "fp16" else "bf16"
+        kv_cache = notes.assume("precision.kv_cache", sixteen, "16 bits unless the request says otherwise")
+    activations = said.activations
+    if activations is None:
+        dtype, reason = _activations(weights, accelerator)
+        activations = notes.assume("precision.activations", dtype, reason)
+    return PrecisionBlock(weights=weights, kv_cache=kv_cache, activations=activations)
+
+
+def _activations(weights: DType, accelerator: Accelerator | None) -> tuple[DType, str]:
+    """The format that matmuls compute in: that of the weights where the accelerator has units for it, else 16 bits.
+
+    int4 and mxfp4 are stored formats only: kernels widen the weights and compute with 16-bit activations.
+    """
+    if weights in ("bf16", "fp16", "fp32"):
+        return weights, "as the weights"
+    if weights in ("int4", "mxfp4"):
+        return "bf16", f"{weights} is a format of weights alone"
+    peaks = None if accelerator is None else accelerator.dense_peak_tflops
+    keys = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "fp4": "fp4", "nvfp4": "fp4"}
+    if peaks is None or getattr(peaks, keys[weights]) is not None:
+        return weights, "as the weights"
+    return "bf16", f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"

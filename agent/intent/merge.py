@@ -1,0 +1,62 @@
+"""Several statements as one: the last one to say a field wins, and each override is reported as a reading."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .intent import Said
+
+# Fields that are stated together: a later statement of one of them replaces them all.
+_GROUPS: tuple[frozenset[str], ...] = (
+    frozenset({"model", "model_config_object"}),
+    frozenset({"accelerator", "accelerator_object"}),
+    frozenset({"nodes", "gpus_per_node", "gpus", "gpus_open"}),
+    frozenset({"input_tokens", "input_tokens_range"}),
+    frozenset({"output_tokens", "output_tokens_range"}),
+)
+_COLLECTED = frozenset({"words", "unread", "readings", "relaxations"})
+
+
+def merge_said(said: Sequence[Said]) -> Said:
+    """All statements as one; words, readings and what was not understood are collected, relaxations add up."""
+    if len(said) == 1:
+        return said[0]
+    values: dict[str, Any] = {}
+    words: dict[str, str] = {}
+    readings: list[str] = []
+    for one in said:
+        stated = _stated(one)
+        for group in _GROUPS:
+            if group & stated.keys():
+                for name in (group - stated.keys()) & values.keys():
+                    del values[name]
+                    words.pop(name, None)
+        for name, value in stated.items():
+            if name in values and values[name] != value:
+                readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")
+            values[name] = value
+            words.pop(name, None)
+        words |= one.words
+    return Said(
+        **values,
+        relaxations=tuple(sorted({name for one in said for name in one.relaxations})),
+        words=words,
+        unread=tuple(dict.fromkeys(note for one in said for note in one.unread)),
+        readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),
+    )
+
+
+def _stated(said: Said) -> dict[str, Any]:
+    """The fields that a statement really states, as the objects that they are."""
+    defaults = Said()
+    return {
+        name: getattr(said, name)
+        for name in Said.model_fields
+        if name not in _COLLECTED and getattr(said, name) != getattr(defaults, name)
+    }
+
+
+def _shown(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,104 @@
+"""What a request permits: the named relaxations, and prefill and decode on cards of their own.
+
+Only clear permission, or a demand for the thing itself, allows a relaxation; a question or a doubt does not.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .claims import Claims
+from .page import Page
+
+_RELAXATIONS: dict[str, str] = {
+    "tp_in_expert": (
+        r"tp[\s_]in[\s_]experts?|(?:tp|tensor[\s\-]parallel(?:ism)?)\s(?:with)?in(?:side)?\s(?:the\s|each\s|an\s)?experts?|(?:split(?:ting)?|shard(?:ing)?|cut(?:ting)?)\s(?:the\s|each\s|single\s|individual\s)?experts?\s(?:with|by|using|across|over)\s"
+        r"(?:tp|tensor[\s\-]parallel(?:ism)?|gpus|devices|cards)|expert[\s\-](?:tp|tensor[\s\-]parallel(?:ism)?)|专家内(?:部)?(?:的)?(?:使用|做|采用)?(?:张量并行|tp)|在?专家(?:内|里|内部)(?:使用|做|用|切)?(?:张量并行|tp)"
+    ),
+    "attention_dp": (
+        r"(?:attention|attn)[\s_\-]?(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism)?)|(?<![a-z])dp[\s_\-]att(?:entio)?n|data[\s\-]?parallel(?:ism)?\s(?:attention|for\s(?:the\s)?attention|in\s(?:the\s)?attention)|"
+        r"(?<![a-z])dpa(?![a-z])|注意力(?:的|层)?(?:数据并行|dp)|(?:数据并行|dp)\s?注意力|attention\s?数据并行"
+    ),
+    "kv_sequence_decode": (
+        r"kv[\s_]sequence[\s_]decode|context[\s\-]parallel(?:ism)?\s(?:in\s|for\s|during\s)?decod(?:e|ing)|decode[\s\-]context[\s\-]parallel(?:ism)?|(?:shard(?:ing)?|split(?:ting)?|cut(?:ting)?)\s(?:of\s)?(?:the\s)?kv[\s\-]?cache\s(?:along|by|over|across)\s(?:the\s)?sequence|"
+        r"(?:sequence|context)[\s\-](?:sharded|split)\skv|kv\s?(?:缓存|cache)?\s?(?:按|沿)?\s?序列(?:维度?)?(?:切分|分片|并行)"
+    ),
+    "vocab_parallel": (
+        r"vocab(?:ulary)?[\s_\-]parallel(?:ism)?|(?:shard(?:ing|ed)?|split(?:ting)?)\s(?:of\s)?(?:the\s)?(?:vocab(?:ulary)?|embeddings?(?:\stable)?|lm[\s\-]?head)|parallel\s(?:vocab(?:ulary)?|embeddings?)|词表(?:并行|切分)|(?:切分|拆分)词表"
+    ),
+    "redundant_experts": (
+        r"redundant[\s_]experts?|expert\s(?:redundancy|replication|duplication)|(?:replicat(?:e|ed|ing)|duplicat(?:e|ed|ing))\s(?:the\s|some\s|hot\s|popular\s)*experts?|(?:copies|replicas)\sof\s(?:the\s|hot\s|some\s)*experts|eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
+    ),
+}  # fmt: skip
+_RELAXATION = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()), re.IGNORECASE)
+_PERMISSION = re.compile(
+    r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|enabl(?:e|ed|ing)|use|using|with|want|need|like|please|ok(?:ay)?|fine|may|can|could|free\sto|feel\sfree|happy|relax(?:ed|ing|ation|ations)?|apply|employ|turn\son|run|do|go)(?![a-z])"
+    r"|允许|可以|可(?!能)|使用|启用|开启|采用|接受|同意|放开|放宽|需要|要|用|开|支持",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"(?<![a-z])(?:would|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
+    re.IGNORECASE,
+)
+_DISAGGREGATED = re.compile(
+    r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
+    r"|(?P<yes>(?<![a-z])(?:dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disaggregation|split)|"
+    r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
+    r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
+    r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
+    re.IGNORECASE,
+)
+_MAYBE = re.compile(
+    r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok)(?![a-z])|可以|可(?=分)|允许|如果|是否|考虑",
+    re.IGNORECASE,
+)
+
+
+def read_relaxations(page: Page, claims: Claims) -> None:
+    """Read the named relaxations; only clear permission (or a demand for the thing itself) allows one."""
+    allowed: dict[str, str] = {}
+    denied: set[str] = set()
+    for match in page.search(_RELAXATION):
+        name = str(match.lastgroup)
+        left, right = page.clause(*match.span())
+        before, after = page.original[left : match.start()], page.original[match.end() : right + 1]
+        words = page.original[left:right].strip()
+        if page.is_negated(*match.span()):
+            denied.add(name)
+        elif (
+            _QUESTION.search(before)
+            or _QUESTION.search(after)
+            or not (
+                _PERMISSION.search(before)
+                or _PERMISSION.search(after)
+                or match.group().lower() == name
+                or _is_list(before)
+            )
+        ):
+            claims.leave_unread(f'{words!r} does not clearly allow the relaxation {name}; say "allow {name}"')
+        else:
+            allowed.setdefault(name, words)
+        page.take(*match.span())
+    both = denied & set(allowed)
+    if both:
+        raise claims.refusal(f"the relaxation {min(both)} is both allowed and ruled out; keep one")
+    if allowed:
+        claims.claim("relaxations", tuple(sorted(allowed)), "; ".join(dict.fromkeys(allowed.values())))
+
+
+def _is_list(before: str) -> bool:
+    """Whether a clause that holds nothing else before the name continues a list ("allow A, B and C")."""
+    return not before.strip()
+
+
+def read_disaggregation(page: Page, claims: Claims) -> None:
+    """Read whether prefill and decode shall run on cards of their own; what is only permitted stays open."""
+    for match in page.search(_DISAGGREGATED):
+        wanted = match["yes"] is not None
+        negated = page.is_negated(*match.span())
+        clause = page.clause_text(*match.span())
+        words = page.take(*match.span())
+        if _MAYBE.search(clause) and not negated and wanted:
+            claims.reading(f"{clause!r} read as a permission: separate prefill and decode stays open")
+            continue
+        claims.claim("disaggregated", wanted != negated, words)

@@ -1,0 +1,81 @@
+"""What a request cannot have: non-goals, refused by name, and instructions to break a rule, which change nothing."""
+
+from __future__ import annotations
+
+import re
+
+from .claims import Claims
+from .page import Page
+
+_NON_GOALS: tuple[tuple[str, str], ...] = (
+    (
+        "speculative decoding",
+        r"(?<![a-z])(?:speculative[\s\-](?:decoding|sampling|execution)|speculation|spec[\s\-]?dec(?:oding)?|draft\smodels?|eagle[\s\-]?[123]?|"
+        r"medusa|multi[\s\-]token\sprediction|mtp|lookahead\sdecoding)(?![a-z])|投机(?:解码|采样|推理)|推测(?:解码|采样)|草稿模型",
+    ),
+    (
+        "LoRA serving",
+        r"(?<![a-z])(?:multi[\s\-]?)?q?loras?(?:[\s\-](?:adapters?|serving))?(?![a-z])|(?<![a-z])(?:peft|adapters)(?![a-z])|适配器",
+    ),
+    (
+        "training",
+        r"(?<![a-z])(?:(?:to|want|please|let'?s|we|can|i)\s(?:pre-?|fine-?|post-?|re-?)?(?:train|tune)|(?:pre-?|fine-?|post-?)(?:train|tune)(?=\s(?:the\s|a\s|my\s|our\s)?(?:model|[\ue000]))|"
+        r"train(?=\s[\ue000])|(?:pre-?|post-?|fine-?)?(?:training|tuning)(?=\s(?:run|job|of\s|on\s|for\s|throughput|step|cluster|[\ue000]|$))|"
+        r"for\s(?:pre-?|post-?|fine-?)?(?:training|tuning)|rlhf|grpo|ppo)(?![a-z])|(?:进行|做|要|想|用于|来)(?:预|后)?(?:训练|微调)|^(?:训练|微调)|(?:训练|微调)(?=\s?[\ue000])",
+    ),
+    (
+        "encoder-decoder models",
+        r"(?<![a-z])(?:encoder[\s\-]decoders?|seq2seq|flan[\s\-]?t5|t5(?:[\s\-](?:xxl|xl|large|base|small|11b|3b))?|bart|whisper)(?![a-z])|编码器[\s\-]?解码器",
+    ),
+    (
+        "mixed accelerators in one replica",
+        r"(?<![a-z])(?:mixed|heterogeneous|mixing)\s(?:gpus?|accelerators?|cards?|hardware|clusters?)(?![a-z])|(?<![a-z])mix\sof\s(?:gpus?|cards?|accelerators?)(?![a-z])|异构(?:卡|gpu|集群|硬件)?|混(?:合|用)(?:卡|gpu|显卡)",
+    ),
+)  # fmt: skip
+_NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)), re.IGNORECASE)
+
+_OVERRIDE = (
+    r"(?:ignor(?:e|ing)|disregard(?:ing)?|bypass(?:ing)?|overrid(?:e|ing)|forget(?:ting)?|pretend(?:ing)?|waiv(?:e|ing)|suppress|"
+    r"turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"
+)
+_LAW = (
+    r"(?:rules?|checks?|constraints?|validat(?:e|or|ion)|instructions?|prompts?\sabove|(?:memory|vram)\s(?:limit|check|rule|bound)s?|limits?|guardrails?|polic(?:y|ies)|"
+    r"violations?|errors?|[A-Z]{2}\d{3}|as\svalid|safety)"
+)
+_INSTRUCTION = re.compile(
+    rf"(?<![a-z])(?:please\s)?{_OVERRIDE}(?![a-z])[^,;.!?。\n]{{0,60}}?(?<![a-z]){_LAW}(?![a-z])[^,;.!?。\n]{{0,40}}?(?=[,;.!?。\n]|\s(?:and|but|then)\s|$)"
+    r"|(?:忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不要检查|不用检查|别管|违反|取消)[^,;.!?。\n]{0,30}?(?:规则|检查|限制|约束|校验|验证|指令|提示|[A-Z]{2}\d{3}|通过)[^,;.!?。\n]{0,20}"
+    r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
+    re.IGNORECASE,
+)
+_ROLE_LINE = re.compile(
+    r"(?:^|\n)\s{0,8}(?:#{1,6}\s?)?[<\[|]{0,4}(?:system|assistant|developer|im_start|inst|/?sys)(?:\s(?:prompt|message|note|override))?[>\]|]{0,4}\s?[::][^\n]{0,2000}|<\|[^|\n]{1,40}\|>[^\n]{0,200}",
+    re.IGNORECASE,
+)
+_RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
+
+
+def set_aside_instructions(page: Page, claims: Claims) -> None:
+    """Take instructions to break a rule off the page; they are listed as unread and nothing else comes of them."""
+    for pattern in (_ROLE_LINE, _INSTRUCTION):
+        for match in page.search(pattern):
+            words = page.take(*match.span())
+            claims.leave_unread(
+                f"{words[:120]!r}: words of a request switch no rule off; only the named relaxations do"
+            )
+    for match in page.search(_RULE_ID):
+        page.take(*match.span())
+
+
+def refuse_non_goals(page: Page, claims: Claims) -> None:
+    """Refuse what the tool does not plan; "no speculative decoding" asks for nothing and is fine.
+
+    Raises:
+        RequestError: a non-goal is asked for; the message names it.
+    """
+    for match in page.search(_NON_GOAL):
+        name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
+        if page.is_negated(*match.span()):
+            page.take(*match.span())
+            continue
+        raise claims.refusal(f"{name} is not planned by this tool ({match.group().strip()!r}); leave it out")

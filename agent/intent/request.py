@@ -1,0 +1,117 @@
+"""A request in English or Chinese, read deterministically into `Said`: what it states, with the words of each field.
+
+Each reader takes its words off one page, the most telling first: names, instructions and non-goals, formats, degrees,
+counts, limits, lengths. What looks like a demand and was not understood is listed in `Said.unread`. It refuses requests
+that contradict themselves or ask the impossible, completes nothing, and obeys nothing: words are data.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .claims import Claims
+from .errors import RequestError
+from .hardware_words import read_hardware
+from .intent import Said, Understood
+from .limit_words import read_limits
+from .link_words import read_links
+from .load_words import read_load
+from .names import read_accelerator, read_model
+from .objective_words import read_objective
+from .page import Page
+from .permission_words import read_disaggregation, read_relaxations
+from .precision_words import read_precision
+from .quantities import find_quantities, normalise
+from .refusals import refuse_non_goals, set_aside_instructions
+from .serving_words import read_engine, read_price
+from .strategy_words import read_strategy
+
+MAX_REQUEST_CHARACTERS = 20_000
+_LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
+
+
+def read_request(text: str) -> Said:
+    """Read a request; every field that was said carries the words that it came from.
+
+    Raises:
+        RequestError: it is too long, names no model or an unknown one, contradicts itself, asks for a non-goal or
+            states an impossible figure. The message is one line and ends with what was understood.
+    """
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
+    said = read_words(text)
+    if said.model is None:
+        raise RequestError("the request names no model; name one (`shardwright models` lists them)", _understood(said))
+    return said
+
+
+def read_words(text: str) -> Said:
+    """As `read_request`, for words that need not name a model (a follow-up, a sentence of a brief).
+
+    Raises:
+        RequestError: as `read_request`, but for a missing model.
+    """
+    page = Page(normalise(text))
+    claims = Claims()
+    for match in page.search(_LIST_NUMBER):
+        page.take(*match.span())
+    model = read_model(page, claims)
+    sizes = read_accelerator(page, claims)
+    set_aside_instructions(page, claims)
+    refuse_non_goals(page, claims)
+    read_relaxations(page, claims)
+    read_disaggregation(page, claims)
+    read_precision(page, claims, model)
+    read_strategy(page, claims)
+    read_engine(page, claims)
+    read_price(page, claims)
+    read_links(page, claims)
+    read_hardware(page, claims, sizes)
+    read_objective(page, claims)
+    read_limits(page, claims)
+    read_load(page, claims)
+    _resolve_shares(claims)
+    _list_unread_numbers(page, claims)
+    return claims.said()
+
+
+def _understood(said: Said) -> tuple[Understood, ...]:
+    stated = said.model_dump(exclude_defaults=True, exclude={"words", "unread", "readings"})
+    return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
+
+
+def _gpus(claims: Claims) -> int | None:
+    values = claims.values
+    if "gpus" in values:
+        return values["gpus"]
+    if "nodes" in values and "gpus_per_node" in values:
+        return values["nodes"] * values["gpus_per_node"]
+    return None
+
+
+def _resolve_shares(claims: Claims) -> None:
+    """Figures per GPU or per node become those of the fields, where the counts are known."""
+    if claims.has("tokens_per_second_per_gpu"):
+        value, words = claims.values["tokens_per_second_per_gpu"], claims.words["tokens_per_second_per_gpu"]
+        claims.drop("tokens_per_second_per_gpu")
+        gpus = _gpus(claims)
+        if gpus is None:
+            claims.leave_unread(f"{words!r}: a throughput per GPU is a limit only where the number of GPUs is stated")
+        else:
+            claims.claim("min_tokens_per_second", value * gpus, words)
+            claims.reading(f"{words!r} read as {value * gpus:g} tokens/s of {gpus} GPUs together")
+    if claims.has("inter_node_bw_gb_s_per_node"):
+        value, words = claims.values["inter_node_bw_gb_s_per_node"], claims.words["inter_node_bw_gb_s_per_node"]
+        claims.drop("inter_node_bw_gb_s_per_node")
+        per_node = claims.values.get("gpus_per_node")
+        if per_node is None:
+            claims.leave_unread(f"{words!r}: a bandwidth per node is read only where the GPUs per node are stated")
+        else:
+            claims.claim("inter_node_bw_gb_s", value / per_node, words)
+            claims.reading(f"{words!r} read as {value / per_node:g} GB/s for each of {per_node} GPUs, one way")
+
+
+def _list_unread_numbers(page: Page, claims: Claims) -> None:
+    for quantity in find_quantities(page.text)[:50]:
+        words = page.clause_text(quantity.start, quantity.end)
+        claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")

@@ -1,0 +1,160 @@
+"""The facts of a cluster of one kind of accelerator: memory, bandwidths, domains, peaks.
+
+A figure that nobody states is `None` inside and an error that names it when asked for. Nothing here is derated: what
+share of a peak is reached is the performance model's business.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import InputError, MissingFieldError
+from .accelerators import Accelerator
+from .dtypes import COMPUTE_KEYS, DType
+
+_DEVICE = re.compile(r"n(\d{1,9})\.g(\d{1,9})")
+_SIXTEEN_BIT = ("bf16", "fp16", "fp32")
+# What computes a format where the part has no units for it, in order.
+_FALLBACKS: dict[DType, tuple[str, ...]] = {
+    "fp32": (),
+    "bf16": ("fp16", "fp32"),
+    "fp16": ("bf16", "fp32"),
+    "fp8": _SIXTEEN_BIT,
+    "mxfp8": _SIXTEEN_BIT,
+    "int8": _SIXTEEN_BIT,
+    "int4": _SIXTEEN_BIT,
+    "fp4": ("fp8", *_SIXTEEN_BIT),
+    "mxfp4": ("fp8", *_SIXTEEN_BIT),
+    "nvfp4": ("fp8", *_SIXTEEN_BIT),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HardwareFacts:
+    """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator."""
+
+    accelerator: Accelerator
+    nodes: int
+    gpus_per_node: int
+    memory_bytes: int
+    memory_provenance: str
+    memory_bandwidth_bytes_s: float
+    stated_intra_bw_bytes_s: float | None
+    stated_inter_bw_bytes_s: float | None
+
+    @property
+    def intra_bw_bytes_s(self) -> float:
+        """Send rate inside a domain.
+
+        Raises:
+            MissingFieldError: neither the cluster nor the accelerator states one.
+        """
+        return self._known(self.stated_intra_bw_bytes_s, "intra_node_bw_gb_s", "collectives inside a node need it")
+
+    @property
+    def inter_bw_bytes_s(self) -> float:
+        """Send rate between domains.
+
+        Raises:
+            MissingFieldError: neither the cluster nor the accelerator states one.
+        """
+        return self._known(self.stated_inter_bw_bytes_s, "inter_node_bw_gb_s", "traffic between nodes needs it")
+
+    def _known(self, value: float | None, field: str, why: str) -> float:
+        if value is None:
+            raise MissingFieldError(field, f"hardware ({self.accelerator.id})", why)
+        return value
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators in all."""
+        return self.nodes * self.gpus_per_node
+
+    @property
+    def nodes_per_domain(self) -> int:
+        """Whole nodes of one domain: 18 of 4 in a GB200 NVL72, 1 where the node is the larger."""
+        return max(1, (self.accelerator.scale_up_domain_accelerators or 1) // self.gpus_per_node)
+
+    @property
+    def scale_up_domain(self) -> int:
+        """Accelerators of one domain: those that reach each other at the intra-node rate."""
+        return self.nodes_per_domain * self.gpus_per_node
+
+    def group_is_inside_domain(self, devices: Iterable[str]) -> bool:
+        """Whether all `devices` (`n<node>.g<gpu>`) are in one domain; a domain is a run of consecutive nodes.
+
+        Raises:
+            InputError: a device has another form of name.
+        """
+        return len({self._domain(device) for device in devices}) <= 1
+
+    def _domain(self, device: str) -> int:
+        match = _DEVICE.fullmatch(device)
+        if match is None:
+            raise InputError(f"device {device[:40]!r} is not of the form n<node>.g<gpu>")
+        return int(match[1]) // self.nodes_per_domain
+
+    def peak_flops(self, dtype: DType) -> float:
+        """Dense peak of one accelerator for matmuls in `dtype`, in FLOP/s.
+
+        A part without units for a format computes in the next wider format that it has: 4-bit floats in fp8, then in
+        16 bits; fp8, int8 and int4 in 16 bits; bf16 and fp16 stand in for each other, fp32 for both.
+
+        Raises:
+            MissingFieldError: the accelerator states no peak that could stand in.
+        """
+        peaks = self.accelerator.dense_peak_tflops
+        for key in (*COMPUTE_KEYS[dtype], *_FALLBACKS[dtype]):
+            found: float | None = getattr(peaks, key)
+            if found is not None:
+                return found * 1e12
+        raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.accelerator.id}", "compute needs it")
+
+
+def facts_of(
+    part: Accelerator,
+    nodes: int,
+    gpus_per_node: int,
+    intra_node_bw_gb_s: float | None,
+    inter_node_bw_gb_s: float | None,
+) -> HardwareFacts:
+    """The facts of `nodes` x `gpus_per_node` of `part`; stated bandwidths win over the part's usual ones.
+
+    Raises:
+        MissingFieldError: the accelerator states no memory.
+        InputError: there are no nodes or no accelerators in them.
+    """
+    if nodes < 1 or gpus_per_node < 1:
+        raise InputError("hardware needs at least one node and one accelerator per node")
+    memory, provenance = part.memory_bytes()
+    intra = _intra_gb_s(part) if intra_node_bw_gb_s is None else intra_node_bw_gb_s
+    inter = _inter_gb_s(part) if inter_node_bw_gb_s is None else inter_node_bw_gb_s
+    return HardwareFacts(
+        accelerator=part,
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        memory_bytes=memory,
+        memory_provenance=provenance,
+        memory_bandwidth_bytes_s=part.memory_bandwidth_gb_s * 1e9,
+        stated_intra_bw_bytes_s=None if intra is None else intra * 1e9,
+        stated_inter_bw_bytes_s=None if inter is None else inter * 1e9,
+    )
+
+
+def _intra_gb_s(part: Accelerator) -> float | None:
+    if part.intra_node_bw_gb_s_unidirectional_per_accelerator is not None:
+        return part.intra_node_bw_gb_s_unidirectional_per_accelerator
+    if part.intra_node_bw_gb_s_bidirectional_per_accelerator is not None:
+        return part.intra_node_bw_gb_s_bidirectional_per_accelerator / 2
+    if part.intra_node_p2p_gb_s_unidirectional is not None:
+        return part.intra_node_p2p_gb_s_unidirectional
+    return part.host_pcie_gb_s_unidirectional
+
+
+def _inter_gb_s(part: Accelerator) -> float | None:
+    if part.typical_nic_gb_s_unidirectional_per_accelerator is not None:
+        return part.typical_nic_gb_s_unidirectional_per_accelerator
+    nic_gbit_s = part.typical_nic_gbit_s_per_accelerator
+    return None if nic_gbit_s is None else nic_gbit_s / 8

@@ -1,0 +1,168 @@
+"""From stage passes to the time of a phase: pipelining of prefill chunks, microbatches of decode, and their bubbles.
+
+The parts of a phase are what its devices do on average over the stages: compute, memory, communication; the bubble is
+the time in which a stage waits for the others. One stage has no bubble. Host time between passes counts as compute.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..plan.performance import PathStep, TimeParts
+from .operation import Kind, TokenLoad
+from .setting import Setting
+from .shape import PhaseLayout
+from .timing import KINDS, Piece, StageTimer, kind_seconds, pass_seconds
+
+# Scheduling, sampling and output handling between two passes: 0.3-1.7 ms in vLLM, SGLang and TensorRT-LLM servers,
+# fitted to the closed-loop results that SemiAnalysis InferenceX and NVIDIA NIM publish. A starting figure.
+HOST_PASS_S = 0.8e-3
+# Chunks of one prompt that are timed one by one; longer prompts are timed in this many groups of like chunks.
+_MOST_CHUNKS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass through one stage: its pieces, and the host time before it (first stage only)."""
+
+    pieces: tuple[Piece, ...]
+    host_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of the pass."""
+        return pass_seconds(self.pieces) + self.host_seconds
+
+    def kind_seconds(self, kind: Kind) -> float:
+        """Seconds of one kind; host time is of the kind compute."""
+        return kind_seconds(self.pieces, kind) + (self.host_seconds if kind == "compute" else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseTime:
+    """Time of one phase in seconds: in all, by kind, of the busiest stage, and the steps of the critical path."""
+
+    seconds: float
+    kinds: dict[Kind, float]
+    busiest_seconds: float
+    steps: tuple[PathStep, ...]
+
+    @property
+    def parts(self) -> TimeParts:
+        """Compute, memory, communication and bubble in ms; they add up to `seconds`."""
+        busy = sum(self.kinds.values())
+        return TimeParts(
+            compute_ms=self.kinds["compute"] * 1e3,
+            memory_ms=self.kinds["memory"] * 1e3,
+            communication_ms=self.kinds["communication"] * 1e3,
+            bubble_ms=max(0.0, self.seconds - busy) * 1e3,
+        )
+
+
+class PhaseTimer:
+    """Times a phase of one replica."""
+
+    def __init__(self, setting: Setting, phase: PhaseLayout) -> None:
+        self.setting = setting
+        self.phase = phase
+        self.stages = tuple(StageTimer(setting, phase, stage) for stage in phase.stages)
+
+    def stage_pass(self, index: int, load: TokenLoad, *, with_head: bool = True) -> Pass:
+        """The pass of `load` through stage `index`, the transfer to the next one included."""
+        following = self.stages[index + 1] if index + 1 < len(self.stages) else None
+        pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
+        return Pass(pieces, HOST_PASS_S if index == 0 else 0.0)
+
+    def prefill(self, loads: Sequence[TokenLoad]) -> PhaseTime:
+        """One prompt (or several side by side) in the chunks `loads`: chunk n of a stage follows its chunk n-1.
+
+        Chunks of one prompt pipeline over the stages; the makespan counts fill and drain.
+        """
+        count = len(self.stages)
+        passes = [
+            [self.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads] for stage in range(count)
+        ]
+        chain = list(_critical_cells([[cell.seconds for cell in row] for row in passes]))
+        total = sum(passes[stage][chunk].seconds for stage, chunk in chain)
+        cells = [(stage, passes[stage][chunk]) for stage, chunk in chain]
+        busy = [sum(cell.seconds for cell in row) for row in passes]
+        kinds: dict[Kind, float] = {
+            kind: sum(cell.kind_seconds(kind) for row in passes for cell in row) / count for kind in KINDS
+        }
+        return PhaseTime(total, kinds, max(busy), _steps("prefill", cells))
+
+    def decode(self, load: TokenLoad, microbatches: int) -> PhaseTime:
+        """One decode step in which `microbatches` batches of `load` go round the stages.
+
+        A batch's next token needs its last one, so a step takes the sum of the stages, or longer where the slowest
+        stage is kept busy by the batches. A single batch gains nothing from stages.
+        """
+        count = len(self.stages)
+        passes = [self.stage_pass(stage, load) for stage in range(count)]
+        round_trip = sum(cell.seconds for cell in passes)
+        slowest = max(cell.seconds for cell in passes)
+        seconds = max(round_trip, microbatches * slowest)
+        kinds: dict[Kind, float] = {
+            kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
+        }
+        steps = _steps("decode", list(enumerate(passes)))
+        if seconds > round_trip:
+            steps = (*steps, PathStep(node="decode.wait", ms=(seconds - round_trip) * 1e3, kind="bubble"))
+        return PhaseTime(seconds, kinds, microbatches * slowest, steps)
+
+
+def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, int]]:
+    """The critical path through stages x chunks, where a cell waits for the one above and the one to its left."""
+    stages, chunks = len(seconds), len(seconds[0])
+    finish = [[0.0] * chunks for _ in range(stages)]
+    for stage in range(stages):
+        for chunk in range(chunks):
+            above = finish[stage - 1][chunk] if stage else 0.0
+            left = finish[stage][chunk - 1] if chunk else 0.0
+            finish[stage][chunk] = max(above, left) + seconds[stage][chunk]
+    cells: list[tuple[int, int]] = []
+    stage, chunk = stages - 1, chunks - 1
+    while True:
+        cells.append((stage, chunk))
+        if stage == 0 and chunk == 0:
+            break
+        above = finish[stage - 1][chunk] if stage else -1.0
+        left = finish[stage][chunk - 1] if chunk else -1.0
+        stage, chunk = (stage - 1, chunk) if above >= left else (stage, chunk - 1)
+    return reversed(cells)
+
+
+def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...]:
+    """The critical path: each operation of each kind of layer once, with the time of all its repetitions."""
+    found: dict[str, list[float | str]] = {}
+    for stage, cell in cells:
+        if cell.host_seconds:
+            _add(found, f"{phase}.host", cell.host_seconds, "compute")
+        for piece in cell.pieces:
+            for operation in piece.path.operations:
+                if operation.seconds > 0.0:
+                    name = f"{phase}.s{stage}.{piece.name}.{operation.name}"
+                    _add(found, name, operation.seconds * piece.count, operation.kind)
+    return tuple(
+        PathStep.model_construct(node=name, ms=entry[0] * 1e3, kind=entry[1], resource=_RESOURCES.get(name[-5:]))
+        for name, entry in found.items()
+    )
+
+
+def prefill_loads(setting: Setting, prompts: int, groups: int) -> tuple[TokenLoad, ...]:
+    """The chunks of `prompts` prompts side by side on each of `groups` attention groups, prefix-cache hits left out.
+
+    A prompt of more chunks than are timed one by one is timed in groups of chunks of equal size.
+    """
+    workload = setting.workload
+    cached = min(math.floor((workload.prefix_cache_hit_rate or 0.0) * workload.input_tokens), workload.input_tokens - 1)
+    chunk = max(1, setting.prefill_chunk_tokens // prompts)
+    loads: list[TokenLoad] = []
+    start = cached
+    while start < workload.input_tokens:
+        size = min(chunk, workload.input_tokens - start)
+        loads.append(TokenLoad(prompts, size, start, groups))
+        start += size
+    return tuple(loads)

@@ -1,0 +1,78 @@
+"""CO003: nesting follows PP → SP → EP → TP, outermost first.
+
+Read from `parent` alone, one step at a time; the numbering of devices says nothing of nesting. Experts inside shards
+are EP007's, a strategy on a layer of the graph that is not its own is CO004's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+
+ORDER = ("PP", "SP", "EP", "TP")
+
+
+def _own(node: NodeView) -> str | None:
+    """The outermost strategy that `node` itself is a part of."""
+    if node.type == "PipelineStageNode":
+        return "PP"
+    if node.type in ("MoENode", "ExpertNode", "RouterNode"):
+        return "EP"
+    if node.type == "ShardNode":
+        return "SP" if "sp" in node.rank else "TP" if "tp" in node.rank else None
+    return None
+
+
+def _around(parent: NodeView, own: str) -> str | None:
+    """The innermost strategy that a node of strategy `own` is nested in by hanging below `parent`."""
+    if parent.type == "ShardNode":
+        return "TP" if "tp" in parent.rank else _own(parent)
+    if parent.type == "ExpertNode" or own != "PP":
+        return _own(parent) if parent.type == "ExpertNode" else None
+    # A stage inside an operator is inside of whatever splits that operator.
+    names = {name for shard in parent.children_of_type("ShardNode") for name in shard.rank}
+    return "TP" if "tp" in names else "SP" if "sp" in names else _own(parent)
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every node whose strategy must lie outside that of its parent."""
+    for node in view.nodes:
+        parent, own = node.parent, _own(node)
+        around = None if parent is None or own is None else _around(parent, own)
+        if parent is None or own is None or around is None:
+            continue
+        if ORDER.index(own) < ORDER.index(around):
+            yield Finding(
+                f"{own} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} "
+                f"({parent.type})",
+                where=node,
+                nodes=(node, parent),
+                value=[around, own],
+                expected=[own, around],
+            )
+
+
+_BASE = "dense-tp2"
+_INNER = {
+    "id": "inner", "type": "PipelineStageNode", "parent": "r0.decode.s0.b0.attn.tp0", "index": 1, "layers": [0, 7]
+}  # fmt: skip
+
+RULE = Rule(
+    id="CO003",
+    name="inverted nesting",
+    severity="error",
+    requirement="Nesting follows PP → SP → EP → TP, outermost first, never inverted; it is read from `parent`.",
+    rationale=(
+        "Stages order the layers, sequence shards split the tokens of one layer, experts take tokens one by one, "
+        "tensor shards split one product: what is split last cannot hold what is split first."
+    ),
+    source="000 §4",
+    fix="re-plan",
+    remedy="build the inner strategy inside the outer one: PP, then SP, then EP, then TP",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
+)

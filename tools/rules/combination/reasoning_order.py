@@ -1,0 +1,58 @@
+"""CO006: `reasoning` follows the order of deciding: model structure, PP/EP, TP/SP, and DP last.
+
+Looks at the steps' names and order, each at most once; steps may be left out. What a decision says is free text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PlanView, as_list, as_mapping, as_str
+from ..base import Edit, Example, Finding, Rule
+
+ORDER = ("model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism")
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield the first step that stands before one that must precede it, or that stands twice."""
+    latest = -1
+    named = [as_str(as_mapping(item).get("step")) for item in as_list(view.raw.get("reasoning"))]
+    known = [name for name in named if name in ORDER]
+    for position, name in enumerate(named):
+        if name not in ORDER:
+            continue
+        place = ORDER.index(name)
+        if place <= latest:
+            what = "stands twice" if place == latest else f"comes after {ORDER[latest]}"
+            yield Finding(
+                f"reasoning step {name} {what}; the order is {', '.join(ORDER)}",
+                where=f"/reasoning/{position}",
+                value=known,
+                expected=[step for step in ORDER if step in known],
+            )
+            return
+        latest = place
+
+
+_BASE = "mla-tp2-ep2-pp2"
+_STEPS = [{"step": step, "decision": "as in the strategy"} for step in (ORDER[0], ORDER[3], ORDER[1], ORDER[2])]
+
+RULE = Rule(
+    id="CO006",
+    name="reasoning out of order",
+    severity="error",
+    requirement=(
+        "`reasoning` follows this order, each step at most once: model structure, structural parallelism (PP, EP), "
+        "operator parallelism (TP, SP), data parallelism last."
+    ),
+    rationale=(
+        "Memory decides PP and the experts decide EP; what is left inside a stage decides TP and SP; only then is it "
+        "known how many replicas the devices hold. DP first leads to degrees that are multiplied, not mapped."
+    ),
+    source="003 §6",
+    fix="local",
+    remedy="put the steps in this order",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/reasoning", value=_STEPS),)),
+)

@@ -1,0 +1,66 @@
+"""CO005: no TP or SP at the root: not on the request, a replica, a phase or a stage.
+
+One finding for each such container, with the shards and collectives that it holds. Shards in other wrong places are
+TP001's and SP001's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+
+_ROOTS = ("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode")
+_SPLITS = {"tp": "TP", "sp": "SP", "kv_sp": "SP"}
+
+
+def _finding(container: NodeView, shards: list[NodeView]) -> Finding | None:
+    ranked = [node for node in (container, *shards) if any(name in _SPLITS for name in node.rank)]
+    # Shards without ranks say nothing of how they split, but several of them do split.
+    if not ranked and len(shards) < 2:
+        return None
+    names = sorted({_SPLITS[name] for node in ranked for name in node.rank if name in _SPLITS}) or ["TP"]
+    parts = [*shards, *(child for child in container.children if child.is_collective)]
+    return Finding(
+        f"{' and '.join(names)} on {label(container)}, a {container.type}: only an operator can be split",
+        where=parts[0] if parts else container,
+        nodes=(*parts, container),
+        value=container.type,
+        expected=["AttentionNode", "FFNNode"],
+    )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every container above the operators that is split by TP or SP."""
+    for container in view.of_type(*_ROOTS):
+        finding = _finding(container, container.children_of_type("ShardNode"))
+        if finding is not None:
+            yield finding
+
+
+_BASE = "dense-pp2-tp2"
+_SHARDS = tuple(
+    Edit("add_node", value={
+        "id": f"split{i}", "type": "ShardNode", "parent": "r0.prefill", "rank": {"tp": i}, "devices": [f"n0.g{i}"]
+    })
+    for i in range(2)
+)  # fmt: skip
+
+RULE = Rule(
+    id="CO005",
+    name="TP or SP at the root",
+    severity="error",
+    requirement="TP or SP at the root (on Request, Replica, Phase or Stage) is rejected.",
+    rationale=(
+        "TP splits the products of one operator and SP the tokens of one attention; a whole phase or stage has no "
+        "heads, no columns and no point at which its parts would meet again."
+    ),
+    source="002 §5",
+    fix="re-plan",
+    remedy="move the shards into the attention and FFN operators",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, _SHARDS),
+)

@@ -1,0 +1,65 @@
+"""CO004: each strategy lives on its own layer of the graph: DP request, PP structure, TP/SP/EP operator.
+
+Reports stages on the request and the operator layer, and experts on the request and the structural one. Replicas
+elsewhere are DP001's, TP and SP at the root CO005's, stages inside shards CO003's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+
+_LAYER_OF = {
+    "RequestNode": "request", "ReplicaNode": "request", "PhaseNode": "request", "PipelineStageNode": "structural",
+    "AttentionNode": "operator", "FFNNode": "operator", "EmbeddingNode": "operator", "LMHeadNode": "operator",
+}  # fmt: skip
+# A stage below a replica or experts below a MoE operator's own block are wrong parents (ST003), not wrong layers.
+_MISPLACED = {
+    "PipelineStageNode": frozenset({"RequestNode", "AttentionNode", "FFNNode", "EmbeddingNode", "LMHeadNode"}),
+    "ExpertNode": frozenset({"RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"}),
+    "RouterNode": frozenset({"RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"}),
+    "MoENode": frozenset({"RequestNode", "ReplicaNode", "PhaseNode"}),
+}
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every stage and every part of a MoE operator on a layer that is not its own."""
+    for node in view.nodes:
+        parent = node.parent
+        if parent is None or parent.type not in _MISPLACED.get(node.type, ()):
+            continue
+        if node.type == "PipelineStageNode" and any(shard.rank for shard in parent.children_of_type("ShardNode")):
+            continue
+        strategy, home = ("PP", "structural") if node.type == "PipelineStageNode" else ("EP", "operator")
+        yield Finding(
+            f"{strategy} on the {_LAYER_OF[parent.type]} layer: {label(node)} ({node.type}) hangs below "
+            f"{label(parent)} ({parent.type}); {strategy} lives on the {home} layer",
+            where=node,
+            nodes=(node, parent),
+            value=_LAYER_OF[parent.type],
+            expected=home,
+        )
+
+
+_BASE = "dense-pp2-tp2"
+_STRAY = {"id": "stray", "type": "PipelineStageNode", "parent": "request", "index": 2, "layers": [0, 7]}
+
+RULE = Rule(
+    id="CO004",
+    name="strategy on the wrong layer",
+    severity="error",
+    requirement="Each strategy lives on exactly one layer of the graph: DP request, PP structure, TP/SP/EP operator.",
+    rationale=(
+        "A strategy says what is split: requests, runs of layers, or one operator. On another layer there is nothing "
+        "of its kind to split, and what is written there cannot be timed or run."
+    ),
+    source="002 §2",
+    fix="re-plan",
+    remedy="stages hang below a phase, experts inside a MoE operator",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_node", value=_STRAY),)),
+)

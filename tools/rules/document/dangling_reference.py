@@ -1,0 +1,96 @@
+"""ST002: names are unique and lead somewhere: node ids, parents, the ends of edges, the indices of replicas.
+
+Two edges with the same ends and type are one too many. Nothing is read off the spelling of an id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.schema import shown
+from ...plan.view import PlanView
+from ..base import Edit, Example, Finding, Rule
+
+
+def _nodes(view: PlanView) -> Iterator[Finding]:
+    for node in view.duplicates:
+        first = view.by_id[node.id]
+        same = node.raw == first.raw
+        yield Finding(
+            f"node id {shown(node.id)} stands again, on {'an exact copy' if same else 'a different node'}",
+            where=node,
+            value=node.id,
+            remedy="drop the copy" if same else "rename one of the two, and the edges that mean it",
+        )
+    for node in view.nodes:
+        if node.parent_id is not None and node.parent_id not in view.by_id:
+            yield Finding(
+                f"parent {shown(node.parent_id)} of {shown(node.id)} does not exist", where=node, value=node.parent_id
+            )
+
+
+def _edges(view: PlanView) -> Iterator[Finding]:
+    seen: set[tuple[str, str, str]] = set()
+    for edge in view.edges:
+        lost = [end for end in (edge.source_id, edge.target_id) if end not in view.by_id]
+        key = (edge.source_id, edge.target_id, edge.type)
+        if lost:
+            yield Finding(
+                f"edge {shown(edge.source_id)} → {shown(edge.target_id)}: no node "
+                f"{' and no node '.join(shown(end) for end in lost)}",
+                where=edge,
+                value=lost,
+                remedy="drop the edge, or name the node that it means",
+            )
+        elif key in seen:
+            yield Finding(
+                f"a second {edge.type} edge {shown(edge.source_id)} → {shown(edge.target_id)}",
+                where=edge,
+                value=list(key),
+                remedy="drop the second edge",
+            )
+        seen.add(key)
+
+
+def _replicas(view: PlanView) -> Iterator[Finding]:
+    replicas = [node for node in view.replicas if view.by_id[node.id] is node]
+    indices = [node.index for node in replicas]
+    if replicas and indices != list(range(len(replicas))):
+        wrong = [node for place, node in enumerate(replicas) if node.index != place]
+        yield Finding(
+            f"the {len(replicas)} replicas have the indices {indices!r:.120}; they run from 0, each once",
+            where=wrong[0],
+            nodes=wrong,
+            value=indices,
+            expected=list(range(len(replicas))),
+            remedy="number the replicas from 0",
+        )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every name that stands twice or leads nowhere."""
+    yield from _nodes(view)
+    yield from _edges(view)
+    yield from _replicas(view)
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="ST002",
+    name="dangling or doubled reference",
+    severity="error",
+    requirement=(
+        "Node ids are unique; every edge's ends and every parent exist; no two edges have the same ends and type; the "
+        "replicas' indices run 0…n−1, each once."
+    ),
+    rationale="A name that means two nodes, or none, makes the rest of the graph a matter of guessing.",
+    source="000 §7",
+    fix="local",
+    remedy="give every node an id of its own and let every reference name one that exists",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE, (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "no such node", "type": "data"}),)
+    ),
+)

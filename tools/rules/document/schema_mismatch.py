@@ -1,0 +1,36 @@
+"""ST001: the document matches the published JSON Schema.
+
+The reader finds these faults while it reads (it alone sees what was not expanded, what stands twice and what the
+schema refuses), so the check over the view has nothing to add. Every other rule still runs on what was read.
+"""
+
+from __future__ import annotations
+
+from ...plan.view import PlanView
+from ..base import Edit, Example, Finding, Rule
+
+
+def check(view: PlanView) -> tuple[Finding, ...]:
+    """Nothing: what breaks the schema is not in the view."""
+    del view
+    return ()
+
+
+_BASE = "dense-1"
+
+RULE = Rule(
+    id="ST001",
+    name="document that breaks the schema",
+    severity="error",
+    requirement=(
+        "The document matches the published JSON Schema: types, required fields, closed sets of node and edge types, "
+        "no unknown field outside `model.config`."
+    ),
+    rationale="What a program cannot read as the format says, two programs will read in two ways.",
+    source="000 §7, 002 §7",
+    fix="local",
+    remedy="write it as `shardwright schema` says",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/workload/concurrency", value="four"),)),
+)

@@ -1,0 +1,90 @@
+"""ST007: each edge has the type that its ends call for.
+
+Judges edges that may exist: between siblings, and KV-cache edges. One that may not is ST006's whatever its type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from ...plan.document import EdgeType
+from ...plan.schema import shown
+from ...plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import is_cache_edge, label
+
+PIPELINE, SYNCHRONIZATION, DATA = "pipeline", "synchronization", "data"
+assert {PIPELINE, SYNCHRONIZATION, DATA} == set(get_args(EdgeType))
+_SYNCHRONIZED = COLLECTIVE_TYPES | {"ShardNode", "ExpertNode"}
+_NODE_TYPES = _SYNCHRONIZED | {
+    "RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "EmbeddingNode", "LMHeadNode", "LayerBlockNode",
+    "AttentionNode", "FFNNode", "MoENode", "LinearNode", "RouterNode", "KVCacheUpdateNode",
+}  # fmt: skip
+
+
+def called_for(source: NodeView, target: NodeView) -> str:
+    """The type of an edge between two nodes of these types."""
+    if source.type == target.type == "PipelineStageNode":
+        return PIPELINE
+    collective = source.is_collective or target.is_collective
+    if collective and source.type in _SYNCHRONIZED and target.type in _SYNCHRONIZED:
+        return SYNCHRONIZATION
+    return DATA
+
+
+def _may_exist(edge: EdgeView) -> bool:
+    if edge.source is None or edge.target is None:
+        return False
+    if edge.source.type not in _NODE_TYPES or edge.target.type not in _NODE_TYPES:
+        return False
+    return edge.source.parent is edge.target.parent or is_cache_edge(edge)
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every edge of another type than its ends call for."""
+    for edge in view.edges:
+        source, target = edge.source, edge.target
+        if source is None or target is None or not _may_exist(edge):
+            continue
+        expected = called_for(source, target)
+        if edge.type != expected:
+            yield Finding(
+                f"the edge {label(source)} → {label(target)} ({source.type} → {target.type}) has type "
+                f"{shown(edge.raw.get('type'))}; it is a {expected} edge",
+                where=edge,
+                value=edge.raw.get("type"),
+                expected=expected,
+                remedy=f"set its type to {expected}",
+            )
+
+
+_BASE = "moe-ep2"
+
+RULE = Rule(
+    id="ST007",
+    name="wrong edge type",
+    severity="error",
+    requirement=(
+        "Stage to stage is `pipeline`; between a collective and a shard, an expert or another collective it is "
+        "`synchronization`; all else is `data`."
+    ),
+    rationale=(
+        "The type says what an edge costs: a transfer to the next stage, a wait for the slowest of a group, or a local "
+        "dependency."
+    ),
+    source="000 §7",
+    fix="local",
+    remedy="set the type that the ends call for",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        (
+            Edit("remove_edge", value={"source": "r0.decode.s0.b0.moe.e1", "target": "r0.decode.s0.b0.moe.combine"}),
+            Edit("add_edge", value={
+                "source": "r0.decode.s0.b0.moe.e1", "target": "r0.decode.s0.b0.moe.combine", "type": "data"
+            }),
+        ),
+    ),
+)  # fmt: skip
