@@ -1,4 +1,4 @@
-"""What the catalogues and the rule book say, as the frozen models that `models`, `hardware` and `rules` print."""
+"""What `models`, `hardware`, `rules` and `expand` print, as frozen models: facts gathered from what the tools hold."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..tools.catalog.accelerators import Accelerator
+from ..tools.performance.execution_model import ExecutionDAG
 from ..tools.plan.performance import Frozen, Sparse
 from ..tools.rules.base import FixKind, Severity, Violation
 
@@ -81,6 +82,13 @@ class RuleFacts(Sparse):
     remedy: str
     good: ExampleFacts | None = None
     bad: ExampleFacts | None = None
+
+
+class Expansion(Frozen):
+    """The execution DAG of both phases of a plan."""
+
+    prefill: ExecutionDAG
+    decode: ExecutionDAG
 
 
 class RuleList(Frozen):

@@ -14,7 +14,7 @@ from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
 from .catalogues import hardware_command, models_command, rules_command, schema_command
 from .completion import completion_command
-from .documents import estimate_command, validate_command
+from .documents import estimate_command, expand_command, validate_command
 from .planning import plan_command
 
 EXIT_INTERRUPTED = 130
@@ -55,6 +55,7 @@ for _command in (
     plan_command,
     validate_command,
     estimate_command,
+    expand_command,
     models_command,
     hardware_command,
     rules_command,

@@ -12,7 +12,7 @@ from .flags import output_format
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
-    from ...tools.plan.document import Plan
+    from ...tools.plan.document import Phase, Plan
     from ...tools.plan.reader import ReadDocument
 
 DOCUMENT = click.argument("document", metavar="FILE", type=click.Path(path_type=Path))
@@ -103,3 +103,33 @@ def typed_plan(path: Path) -> Plan:
             "(shardwright validate lists them)"
         )
     return document.plan
+
+
+@click.command("expand", short_help="The operator-level execution DAG of each phase.")
+@DOCUMENT
+@click.option("--phase", type=click.Choice(["prefill", "decode"]), help="Only this phase; both if left out.")
+@click.option("--fold/--no-fold", default=False, show_default=True, help="Write a run of like layers once.")
+@click.option("--dot", is_flag=True, help="Print the graph in Graphviz's DOT instead.")
+@output_format
+def expand_command(document: Path, phase: Phase | None, fold: bool, dot: bool, output_format: str) -> int:
+    """Unroll the plan document FILE to every operator on every GPU: one prefill pass, one decode step."""
+    plan = typed_plan(document)
+    from ...tools.performance.execution import expand_plan
+    from ...tools.plan.document import PHASES
+
+    phases = PHASES if phase is None else (phase,)
+    dags = [expand_plan(plan, name, fold=fold) for name in phases]
+    if dot:
+        from ..report.execution import dot_lines
+
+        write_stdout("\n".join(dot_lines(dags)))
+    elif output_format == "json":
+        from ..facts import Expansion
+
+        write_json(dags[0] if phase is not None else Expansion(prefill=dags[0], decode=dags[1]))
+    else:
+        from ..report.execution import render_execution
+
+        title = f"Execution DAG of {title_of(document)}"
+        write_stdout(render_execution(dags, title=title, width=text_width(), bold=may_style()))
+    return 0

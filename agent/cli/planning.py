@@ -52,6 +52,9 @@ _FIELDS = {
 }
 
 
+_STDIN = Path("/dev/stdin")
+
+
 @click.command("plan", short_help="Plan a deployment from words, a brief or options.")
 @click.argument("request", nargs=-1, type=TEXT)
 @click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON.")
@@ -101,13 +104,15 @@ def plan_command(
     """
     if proposer == "llm":
         raise InputError("--proposer llm is not built yet; leave it out to plan with the built-in proposer")
+    if request == (STANDARD,) and Path(STANDARD) in brief:
+        raise click.UsageError("standard input can be the REQUEST or the brief, not both")
     words = _request_text(request)
     said = said_of_options(options)
     if words is None and not brief and said.model is None and said.model_config_object is None:
         raise click.UsageError("say what to plan: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import plan
 
-    result = plan(words, brief=brief, flags=said)
+    result = plan(words, brief=[_STDIN if str(path) == STANDARD else path for path in brief], flags=said)
     _deliver(result, output, output_format)
     return result.exit_status
 

@@ -77,7 +77,8 @@ _CARD: tuple[_Row, ...] = (
     ("card.compute_efficiency", "share count", rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{_UTIL}|<tflops>[^<#]{{0,24}}#", r"memory|bandwidth|显存|带宽|\bmbu\b"),
     ("card.memory_efficiency", "share count", rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{_UTIL}|model bandwidth util|<gb/s>[^<#]{{0,24}}#|{_UTIL} of (?:the )?(?:memory )?bandwidth", r"\bmfu\b|flops"),
     ("memory_utilization", "share count", rf"(?:memory|显存|内存|vram|hbm|\bmem\b)[^#<]{{0,16}}{_UTIL}|{_UTIL}[^#<]{{0,16}}(?:memory|显存|内存|vram|hbm)|(?:memory|显存) ?(?:limit|budget|cap|ratio|上限)|of (?:the )?(?:gpu |device )?memory",
-     r"bandwidth|带宽|\bbw\b|<gb/s>"),
+     r"bandwidth|带宽|\bbw\b|<gb/s>|headroom|\bfree\b|spare|reserv|unused|\bleave|预留|保留|空闲|余量"),
+    ("memory_free", "share count", r"headroom|(?:free|spare|reserv\w+|unused|left over|leave|预留|保留|空闲|余量)", r"bandwidth|带宽|cost"),
     ("card.memory_bytes", "bytes", r"memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|total|aggregate|reserved"),
     ("card.memory_bytes", "count", r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit"),
     ("card.memory_bandwidth", "GB/s count", r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|throughput|speed)|\bmem(?:ory)? ?bw\b|显存带宽|访存带宽|\bhbm\w*", INTRA + "|" + INTER + "|" + _UTIL),
@@ -89,11 +90,11 @@ _CARD: tuple[_Row, ...] = (
 )  # fmt: skip
 
 _LOAD: tuple[_Row, ...] = (
-    ("input_tokens", "tokens count", _IN, r"window|price|cost|cach|max model len|rate|\bkv\b|hit"),
-    ("output_tokens", "tokens count", _OUT, r"price|cost|per s|rate|tokens/s|throughput|吞吐"),
-    ("length_tokens", "tokens count", r"\bseq(?:uence)? ?len\w*|sequence lengths?|\blengths?\b|# ?tokens? (?:each|long)|tokens? (?:each|per (?:sequence|request))|sequences?|序列长度|文本长度|长度", r"block|chunk|page|batched|rate"),
+    ("input_tokens", "tokens count", _IN, r"window|price|cost|cach|max model len|\brate\b|\bkv\b|hit"),
+    ("output_tokens", "tokens count", _OUT, r"price|cost|per s|\brate\b|tokens/s|throughput|吞吐"),
+    ("length_tokens", "tokens count", r"\bseq(?:uence)? ?len\w*|sequence lengths?|\blengths?\b|# ?tokens? (?:each|long)|tokens? (?:each|per (?:sequence|request))|sequences?|序列长度|文本长度|长度", r"block|chunk|page|batched|\brate\b|输入|输出|\binput|\boutput|prompt|completion|generat|response"),
     ("concurrency", "count requests", r"concurren\w+|in flight|at (?:a|the same|one) time|at once|simultaneous\w*|parallel (?:requests|users|sessions|streams)|batch(?:es)?(?: ?sizes?)?|max num seqs|max (?:batch|seqs|running)|\bbs\b"
-     r"|\busers?\b|\bsessions?\b|\bstreams?\b|\bsequences?\b|\brequests?\b|并发(?:数|量|用户数?|请求数?)?|批(?:次|量)?大?小?|同时|在线用户", r"batched tokens|tokens? per batch|per s\b|/s\b|per day|rate|prefill batch|chunk|microbatch|length|tokens? (?:per|each)"),
+     r"|\busers?\b|\bsessions?\b|\bstreams?\b|\bsequences?\b|\brequests?\b|并发(?:数|量|用户数?|请求数?)?|批(?:次|量)?大?小?|同时|在线用户", r"batched tokens|tokens? per batch|per s\b|/s\b|per day|\brate\b|prefill batch|chunk|microbatch|length|tokens? (?:per|each)"),
     ("request_rate", "requests/s", r"#"),
     ("request_rate", "count", r"requests? ?(?:per|/) ?s(?:ec(?:ond)?)?\b|\brps\b|\bqps\b|(?:request|arrival) rate|queries per s\w*|每秒请求数?|请求速率|到达率"),
     ("min_tokens_per_second", "tokens/s", r"#", rf"(?:per|/|each) ?{GPU}|per user|单卡|每卡"),
@@ -104,7 +105,7 @@ _LOAD: tuple[_Row, ...] = (
     ("user_rate", "tokens/s count", r"tokens?[^#<]{0,20}per (?:user|request|stream|session)|per user[^#<]{0,20}tokens?|单用户|每用户|interactivity"),
     ("prefix_cache_hit_rate", "share count", r"prefix|cache hit|cached|hit ?rate|reuse|前缀|缓存命中|命中率"),
     ("ttft_ms_max", "ms count", _TTFT, rf"{GPU} count|\bgpus\b"),
-    ("tpot_ms_max", "ms ms/token count", _TPOT, r"tokens/s|tokens per s|rate|\btps\b"),
+    ("tpot_ms_max", "ms ms/token count", _TPOT, r"tokens/s|tokens per s|\brate\b|\btps\b"),
     ("tpot_ms_max", "ms/token", r"#"),
     ("ttft_ms_max", "ms", r"latency|delay|时延|延迟|p\d\d|#", r"end to end|\be2e\b|total|per token|端到端|总|network|\blink\b|transfer|startup|load time", r"prefill|预填充|first token|首"),
     ("tpot_ms_max", "ms", r"latency|delay|时延|延迟|p\d\d|#", r"end to end|\be2e\b|total|端到端|总|first token|首|network|\blink\b|transfer", r"decode|decoding|解码|per token"),

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from .brief_facts import Bound, Fact, statement_words
 from .brief_fields import FieldRule, field_rules
-from .brief_statements import Statement, key_words
-from .page import Page
+from .brief_statements import PER_NODE, Statement, key_words
+from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 from ...tools.plan.document import Statistic
 
@@ -23,9 +23,9 @@ _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
 _GENERIC = re.compile(
     r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|limit|target|value|amount|goal|bound"
     r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|than|less|more|over|about|around|ca"
-    r"|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default"
+    r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|不超过|小于|低于|以内|以下|最大|最小|平均|典型|总|约|上限|目标|为"
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
 _STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
     (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
@@ -42,8 +42,9 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"), (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
     (r"pflop ?/? ?s?|pflops?", "PFLOPS"), (r"gib(?: ?/ ?s| s| per s\w*)|gibps", "GiB/s"), (r"gb ?/ ?s|gb s|gb per s\w*|gbyte s", "GB/s"),
     (r"tb ?/ ?s|tb s|tb per s\w*|tbps", "TB/s"), (r"gbit ?/ ?s|gbit s|gbits?|gbps", "Gbit/s"), (r"ms|msecs?|millis(?:econds?)?|毫秒", "ms"),
-    (r"us|microseconds?", "us"), (r"s|secs?|seconds?|秒", "s"), (r"gib", "GiB"), (r"gb|g", "GB"), (r"mib", "MiB"), (r"mb", "MB"), (r"tb", "TB"),
-    (r"bytes", "byte"), (r"percent|pct|%|percentage", "%"), (r"tokens?", "tokens"), (r"usd|\$", "USD"), (r"qps|rps|req ?/ ?s", "rps"),
+    (r"us|microseconds?", "us"), (r"(?<!per )(?:s|secs?|seconds?|秒)", "s"), (r"gib", "GiB"), (r"gb|g", "GB"), (r"mib", "MiB"), (r"mb", "MB"), (r"tb", "TB"),
+    (r"bytes", "byte"), (r"percent|pct|%|percentage", "%"), (r"(?<!per )tokens?", "tokens"), (r"usd|\$", "USD"),
+    (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )  # fmt: skip
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
 _UNIT_INSIDE = re.compile(r"[(\[（]([^()\[\]（）]{1,16})[)\]）]")
@@ -68,6 +69,11 @@ def key_unit(key: str) -> str | None:
     return None
 
 
+def is_word(quantity: Quantity) -> bool:
+    """Whether a number is a word of the language and no figure: "one way", "one of the"."""
+    return quantity.unit == "count" and quantity.words.lower() == "one"
+
+
 def plain_words(text: str) -> str:
     """Words as the table of fields has them: lower case, marks named, hyphens and underscores as spaces."""
     return _HYPHEN.sub(" ", text.lower())
@@ -81,6 +87,8 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
         text = page.text[clause_start:clause_end]
         quantities = find_quantities(text)
         for i, quantity in enumerate(quantities):
+            if is_word(quantity):
+                continue
             levels = _levels(statement, text, quantities, i)
             known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
             moved = Quantity(
@@ -134,20 +142,25 @@ def _levels(statement: Statement, text: str, quantities: Sequence[Quantity], own
 
 
 def _named_marks(text: str) -> str:
-    return _MARK.sub(lambda m: {"\ue000": " llm ", "\ue001": " gpu ", "\ue004": " server "}.get(m.group()[0], " "), text)
+    return _MARK.sub(lambda m: {MODEL: " llm ", CARD: " gpu ", BOX: " server ", RACK: " server "}.get(m.group()[0], " "), text)
 
 
-def match_figure(statement: Statement, figure: Figure) -> FieldRule | None:
-    """The rule whose words stand nearest to the figure, on the nearest level that has any."""
-    depth = len(statement.path)
-    own = len(figure.levels) - depth
+def match_figure(statement: Statement, figure: Figure, before: FieldRule | None = None) -> FieldRule | None:
+    """The rule whose words stand nearest to the figure, on the nearest level that has any.
+
+    A figure beside which nothing is named belongs to what the figure before it was about ("512 to 8192, typically
+    4096"), else to the headings.
+    """
+    own = len(figure.levels) - len(statement.path)
     for i, level in enumerate(figure.levels):
         above = i - own + (0 if statement.keyed else 1)  # how many headings above the statement's own key
-        if above > 0 and _GENERIC.sub("", figure.levels[i - 1]).strip():
-            return None
-        guarded = figure.levels[max(i, min(own, len(figure.levels) - 1))] if statement.keyed and depth else level
-        best = _nearest(level, guarded, figure)
-        if best is not None:
+        if above > 0:
+            if _GENERIC.sub("", figure.levels[i - 1]).strip():
+                return None
+            if above == 1 and before is not None and figure.quantity.unit in before.units:
+                return before
+        guarded = figure.levels[max(i, min(own, len(figure.levels) - 1))] if statement.keyed else level
+        if (best := _nearest(level, guarded, figure)) is not None:
             return best
     return None
 
@@ -175,15 +188,18 @@ def read_figures(
 ) -> tuple[Fact, ...]:
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
+    before: FieldRule | None = None
     for figure in figures_of(statement, page, start):
-        rule = match_figure(statement, figure)
+        rule = before = match_figure(statement, figure, before)
         if rule is None or rule.field in skip:
             continue
+        # What a list of servers says of each one's cards is a count per server.
+        name = "gpus_per_node" if rule.field == "gpus" and PER_NODE in statement.path else rule.field
         quantity = figure.quantity
         own = figure.levels[len(figure.levels) - len(statement.path)] if statement.keyed else ""
         facts.append(
             Fact(
-                field=rule.field, value=quantity.value, words=statement_words(statement), where=statement.where,
+                field=name, value=quantity.value, words=statement_words(statement), where=statement.where,
                 context=figure.context, near=figure.levels[0], quantity=quantity,
                 statistic=_statistic(figure.levels[0], own, figure.context), bound=_bound(figure.levels[0], own),
             )

@@ -76,7 +76,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject]) -> 
         return StatedModel(config=_named(dict(config.value), name), words=f"config at {config.where}")
     if entry_fact is not None:
         _check(dimensions, entry_fact.value.config, f"{entry_fact.value.name} (named at {entry_fact.where})")
-        return StatedModel(name=str(entry_fact.context or entry_fact.value.name), words=entry_fact.words)
+        return StatedModel(name=entry_fact.value.name, words=entry_fact.words)
     described = {key: fact.value for key, fact in dimensions.items()}
     if any(key in described for key in _DESCRIBES):
         words = "; ".join(dict.fromkeys(fact.words for fact in dimensions.values() if fact.quantity))

@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ...tools.catalog import hardware, models
+from ...tools.catalog.dtypes import DType
 from ...tools.errors import InputError
 from .brief_facts import Fact, Facts, statement_words
 from .brief_fields import GPU
-from .brief_figures import read_figures
+from .brief_figures import is_word, read_figures
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
@@ -23,7 +24,8 @@ from .hardware_words import read_hardware
 from .limit_words import read_limits
 from .load_words import read_load
 from .objective_words import read_objective
-from .page import BOX, CARD, MODEL, Page
+from .names import NamedModel, NodeSizes, read_accelerator
+from .page import BOX, CARD, MODEL, RACK, TAKEN, Page
 from .permission_words import read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
@@ -31,6 +33,8 @@ from .refusals import refuse_non_goals, set_aside_instructions
 from .serving_words import read_engine, read_price
 from .strategy_words import read_strategy
 
+_OF_ONE = re.compile(r"单张?(卡|机|台|节点)")
+_NAMED_CARD = re.compile(f"[{CARD}{BOX}{RACK}]")
 _COUNTS = frozenset(("gpus", "nodes", "gpus_per_node"))
 _PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
 _DEGREES = re.compile(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本", re.IGNORECASE)
@@ -61,7 +65,7 @@ _OBJECTIVES = (
 )
 _DEMAND = re.compile(r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多", re.IGNORECASE)
 _NOISE_KEY = re.compile(
-    r"(?:.* )?(?:name|title|version|date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
+    r"(?:.* )?(?:name|vendor|manufacturer|title|version|date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
 )
 _WORD = re.compile(r"[A-Za-z\u4e00-\u9fff]{2,}")
@@ -73,8 +77,8 @@ class Names:
 
     models: list[Fact] = field(default_factory=list[Fact])
     cards: list[Fact] = field(default_factory=list[Fact])
-    usual_node: int | None = None
-    box: int | None = None
+    sizes: NodeSizes = NodeSizes()
+    weights: DType | None = None  # a suffix of the model's name ("-FP8")
 
 
 def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
@@ -83,8 +87,8 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
     Raises:
         BriefError: it contradicts itself, states the impossible or asks for a non-goal; the message names the place.
     """
-    prefix, body = _prefix(statement), normalise(statement.text)
-    page = Page(normalise(prefix) + body)
+    prefix, body = _per_card(_prefix(statement)), _per_card(statement.text)
+    page = Page(prefix + body)
     start = len(page.text) - len(body)
     count, named = len(facts.items), len(names.models) + len(names.cards)
     try:
@@ -99,6 +103,11 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
     _list_unread(_Reading(statement, page, start, body.strip()), facts, understood)
 
 
+def _per_card(text: str) -> str:
+    """The normalised text in which 单卡 and 单机 ("of one card", "of one server") count nothing."""
+    return _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
+
+
 @dataclass(frozen=True, slots=True)
 class _Reading:
     """A statement on its page; the body begins at `start`, after the key."""
@@ -111,6 +120,13 @@ class _Reading:
     @property
     def key(self) -> str:
         return key_words(self.statement.path[-1]) if self.statement.keyed and self.statement.path else ""
+
+    @property
+    def asked(self) -> str:
+        """The key, with the one above it where it is generic ("name")."""
+        path = self.statement.path
+        is_generic = len(path) > 1 and _GENERIC_KEY.fullmatch(self.key)
+        return f"{key_words(path[-2])} {self.key}" if is_generic else self.key
 
     @property
     def in_words(self) -> bool:
@@ -150,23 +166,24 @@ def _phase(path: Iterable[str]) -> str | None:
 
 
 def _read_names(statement: Statement, page: Page, names: Names) -> None:
+    """Take the names off the page; one that no catalogue knows is kept as the words that it is."""
     for mention in models.mentions(page.text):
         negated = page.is_negated(mention.start, mention.end)
         words = page.take(mention.start, mention.end, mark=MODEL)
         if not negated:
             value = words if mention.entry is None else mention.entry
             names.models.append(Fact("model", value, statement_words(statement), statement.where, words))
+            names.weights = names.weights or mention.weights
     for mention in hardware.mentions(page.text):
-        negated = page.is_negated(mention.start, mention.end)
-        box = mention.named.gpus_per_node if mention.named else None
-        words = page.take(mention.start, mention.end, mark=BOX if box else CARD)
-        if negated:
-            continue
-        value = words if mention.named is None else mention.named.accelerator
-        names.cards.append(Fact("accelerator", value, statement_words(statement, words), statement.where, words))
-        if mention.named is not None:
-            names.box = box or names.box
-            names.usual_node = mention.named.accelerator.typical_node_accelerators
+        if mention.accelerator is None:
+            words = page.take(mention.start, mention.end, mark=CARD)
+            names.cards.append(Fact("accelerator", words, statement_words(statement), statement.where, words))
+    claims = Claims()
+    sizes = read_accelerator(page, claims)
+    if "accelerator" in claims.values:
+        card, words = hardware.find_accelerator(claims.values["accelerator"]), claims.words["accelerator"]
+        names.cards.append(Fact("accelerator", card, statement_words(statement, words), statement.where, words))
+        names.sizes = sizes
 
 
 def _read_body(reading: _Reading, facts: Facts, names: Names) -> None:
@@ -180,10 +197,9 @@ def _read_body(reading: _Reading, facts: Facts, names: Names) -> None:
     _read_wishes(reading, facts)
     facts.add(read_figures(statement, page, reading.start, skip=_COUNTS))
     if not _COMPUTE.search(" ".join((*statement.path[-2:], statement.text))):
-        words = tuple(fact.context for fact in names.models if fact.where == statement.where)
-        _claims(reading, facts, (lambda p, c: read_precision(p, c, words),))
-    if CARD in page.text or BOX in page.text or any(q.unit in ("gpus", "nodes") for q in find_quantities(page.text)):
-        _claims(reading, facts, (lambda p, c: read_hardware(p, c, names.box, names.usual_node),))
+        _claims(reading, facts, (lambda p, c: read_precision(p, c, NamedModel()),))
+    if _NAMED_CARD.search(page.text) or any(q.unit in ("gpus", "nodes") for q in find_quantities(page.text)):
+        _claims(reading, facts, (lambda p, c: read_hardware(p, c, names.sizes),))
     facts.add(read_figures(statement, page, reading.start))
     readers: tuple[Reader, ...] = (read_price,) if statement.keyed else (read_price, read_limits, read_load)
     _claims(reading, facts, readers)
@@ -212,10 +228,10 @@ def _read_plain(reading: _Reading, facts: Facts, names: Names) -> None:
         _read_wishes(reading, facts)
         return
     page = reading.page
-    if "\ue001" in page.text or "\ue004" in page.text:
-        _claims(reading, facts, (lambda p, c: read_hardware(p, c, names.box, names.usual_node),))
+    if _NAMED_CARD.search(page.text):
+        _claims(reading, facts, (lambda p, c: read_hardware(p, c, names.sizes),))
     facts.add(read_figures(reading.statement, page, reading.start))
-    _claims(reading, facts, (lambda p, c: read_precision(p, c, ()),) if _FORMAT_BODY.search(reading.body) else ())
+    _claims(reading, facts, (lambda p, c: read_precision(p, c, NamedModel()),) if _FORMAT_BODY.search(reading.body) else ())
     _read_unknown_names(reading, names)
 
 
@@ -273,22 +289,22 @@ def _near_gpu(body: str, match: re.Match[str]) -> bool:
 
 def _read_unknown_names(reading: _Reading, names: Names) -> None:
     """A short name under a key that asks for a model or a card, which no catalogue knows."""
-    if not reading.key or len(reading.body) > 80 or not _WORD.search(reading.body) or _YES.fullmatch(reading.body):
-        return
+    name = reading.body.split("(")[0].strip(" .,")
     left = reading.page.text[reading.start :]
-    if any(mark in left for mark in (MODEL, CARD, BOX)) or len(reading.body.split()) > 5 or _NO.fullmatch(reading.body):
+    is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and _WORD.search(name) is not None
+    if not is_name or MODEL in left or TAKEN in left or _NAMED_CARD.search(left) or _OPEN.search(name):
         return
-    fact = Fact("name", reading.body.strip(" .,"), statement_words(reading.statement), reading.statement.where, reading.body)
-    is_word_heavy = any(q.unit != "count" for q in find_quantities(left)) or "\ue002" in left
-    if _MODEL_KEY.fullmatch(reading.key):
-        if reading.body.endswith(".json") or not is_word_heavy:
-            names.models.append(fact)
-    elif _CARD_KEY.fullmatch(reading.key) and not is_word_heavy and not _OPEN.search(reading.body):
+    if _YES.fullmatch(name) or _NO.fullmatch(name) or any(q.unit != "count" for q in find_quantities(left)):
+        return
+    fact = Fact("name", name, statement_words(reading.statement), reading.statement.where, name)
+    if _MODEL_KEY.fullmatch(reading.asked):
+        names.models.append(fact)
+    elif _CARD_KEY.fullmatch(reading.asked):
         names.cards.append(fact)
 
 
 def _list_unread(reading: _Reading, facts: Facts, understood: bool) -> None:
-    left = find_quantities(reading.page.text[reading.start :])
+    left = [q for q in find_quantities(reading.page.text[reading.start :]) if not is_word(q)]
     own = statement_words(reading.statement)
     if left and not (reading.key and _NOISE_KEY.fullmatch(reading.key)):
         facts.leave_unread(f"{left[0].words!r} was not understood in: {own}")

@@ -20,6 +20,7 @@ _NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
 _LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
+    ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     (
         "",
         r"\s+|(?:nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])",
@@ -48,7 +49,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "g",
-        r"(?:gpus?|cards?|accelerators?|chips?|way)(?![a-z])|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
+        r"(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z])|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
         r"个\s?(?:gpus?(?![a-z])|卡)|显卡|卡",
     ),
     ("x", r"[x*](?![a-z])|times(?![a-z])"),

@@ -130,18 +130,24 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
     times = [q for q in quantities if q.unit != "count" or _shares_unit(page, q, quantities)]
     roles = _roles(page)
     limits: list[_Limit] = []
-    used: set[Quantity] = set()
     last: Pairing[Quantity] | None = None
-    pairings = {p.value: p for p in pair(page.text, roles, times, _accepts_time)}
+    found = pair(page.text, roles, times, _accepts_time)
+    text = page.text
+    for role in {pairing.role for pairing in found}:
+        page.take(role.start, role.end)
+    pairings: dict[Quantity, Pairing[Quantity]] = {}
+    for pairing in found:
+        if pairing.value in pairings and pairing.role.name in _FIELDS:  # one figure for two limits
+            limits.append(_limit(page, claims, pairing.role.name, pairing.value, *pairing.span))
+        pairings.setdefault(pairing.value, pairing)
     for quantity in times:
         pairing = pairings.get(quantity)
-        if pairing is None and quantity.unit == "ms" and last is not None and _continues(page, last, quantity):
+        if pairing is None and quantity.unit == "ms" and last is not None and _continues(text, last, quantity):
             pairing = Pairing(last.role, quantity)
         if pairing is None:
             if quantity.unit == "ms/token":
                 limits.append(_limit(page, claims, "tpot", quantity, quantity.start, quantity.end))
             continue
-        used.add(quantity)
         name = "tpot" if quantity.unit == "ms/token" else pairing.role.name
         start, end = pairing.span if pairings.get(quantity) is pairing else (quantity.start, quantity.end)
         if name in _FIELDS:
@@ -182,9 +188,9 @@ def _accepts_time(role: str, quantity: Quantity) -> bool:
     return role in ("tpot", "latency") if quantity.unit == "ms/token" else True
 
 
-def _continues(page: Page, last: Pairing[Quantity], quantity: Quantity) -> bool:
+def _continues(text: str, last: Pairing[Quantity], quantity: Quantity) -> bool:
     """ "TTFT p50 1 s, p99 2 s": a further figure of the same limit, told by its statistic."""
-    gap = page.text[last.span[1] : quantity.start]
+    gap = text[last.span[1] : quantity.start]
     return STATISTIC in gap and gap_cost(gap) < 2.0
 
 

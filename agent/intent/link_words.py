@@ -39,7 +39,10 @@ def read_links(page: Page, claims: Claims) -> None:
 
 
 def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, clause: tuple[int, int]) -> None:
-    clause_words = page.original[clause[0] : clause[1]].strip()
+    end = clause[1]
+    if page.original[end : end + 1] == "(" or page.original[end : end + 2] == " (":  # "NVLink 450 GB/s (one way)"
+        end = page.original.find(")", end, end + 60)
+    clause_words = page.original[clause[0] : max(end, clause[1])].strip()
     value = quantity.decimal_value
     note = "GB/s one way per GPU"
     if quantity.unit == "bytes":

@@ -63,6 +63,7 @@ _FILLER = re.compile(
 )
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
 _SOFT_BREAK = re.compile(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\s*(?:and|&|/|\+|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
 _JOINER = re.compile(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*", re.IGNORECASE)
 
 
@@ -104,7 +105,7 @@ def _pairs_of(
         pairs = ((roles[0], values[0]),)
     elif shape in ("RRVV", "VVRR") and _joined(text, group[0], group[1]) and _joined(text, group[2], group[3]):
         pairs = ((roles[0], values[0]), (roles[1], values[1]))
-    elif shape in ("RRV", "VRR") and _joined(text, roles[0], roles[1]) and roles[0].name != roles[1].name:
+    elif shape in ("RRV", "VRR") and _shared(text, roles[0], roles[1]):
         pairs = ((roles[0], values[0]), (roles[1], values[0]))
     else:
         return None
@@ -112,13 +113,19 @@ def _pairs_of(
         return None
     turn = next(i for i in range(1, len(shape)) if shape[i] != shape[i - 1])
     cost = gap_cost(text[group[turn - 1].end : group[turn].start])
-    cost += (0.1 if shape[0] == "V" else 0.0) + (1.5 if len(group) == 3 else 0.0)
+    cost += (0.1 if shape[0] == "V" else 0.0) + (-0.2 if len(group) == 3 else 0.0)
     return None if cost >= _LEFT_OUT else (cost, tuple(Pairing(role, value) for role, value in pairs))
 
 
 def _joined(text: str, first: Spanned, second: Spanned) -> bool:
     gap = text[first.end : second.start]
     return len(gap) <= 12 and _JOINER.fullmatch(gap) is not None
+
+
+def _shared(text: str, first: Role, second: Role) -> bool:
+    """Whether two roles are joined so that one value may be meant for both."""
+    gap = text[first.end : second.start]
+    return first.name != second.name and len(gap) <= 12 and _CONJUNCTION.fullmatch(gap) is not None
 
 
 def gap_cost(gap: str) -> float:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from ...tools.catalog import hardware, models
+from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.errors import InputError
 from .claims import Claims
@@ -25,6 +26,8 @@ class NodeSizes:
     rack: int | None = None
 
 
+_MEMORY_AFTER = re.compile(r"\s?[(\[]\s?(\d{2,3})\s?gi?b?\s?(?:hbm\w{0,2}|vram|memory)?\s?[)\]]", re.IGNORECASE)
+_MEMORY_BEFORE = re.compile(r"(?<![A-Za-z0-9.])(\d{2,3})\s?-?gi?b\s$", re.IGNORECASE)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 
 
@@ -64,9 +67,17 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
         named = NamedModel(words, mention.weights or named.weights)
     if failed is not None:
         raise claims.refusal(failed)
+    return named
+
+
+def refuse_unknown_model(page: Page, claims: Claims) -> None:
+    """Where no model was found: refuse a word that looks like one by its size ("Foo-13B"), by its name.
+
+    Raises:
+        RequestError: there is such a word; the message has the nearest known names.
+    """
     if not claims.has("model") and (match := _MODEL_LIKE.search(page.text)):
         raise claims.refusal(_unknown_model(match.group()))
-    return named
 
 
 def _unknown_model(words: str) -> str:
@@ -74,6 +85,24 @@ def _unknown_model(words: str) -> str:
         return f"{words!r} was not recognised as a model; write its name as {models.find_model(words).name}"
     except InputError as error:
         return str(error)
+
+
+def _with_memory(
+    page: Page, claims: Claims, mention: hardware.AcceleratorMention, accelerator: Accelerator
+) -> tuple[int, int, Accelerator]:
+    """The mention with a memory size that stands apart from the name: "A100 (40GB)", "40 GB A100s"."""
+    after = _MEMORY_AFTER.match(page.text, mention.end)
+    before = None if after else _MEMORY_BEFORE.search(page.text[max(0, mention.start - 10) : mention.start])
+    size = after or before
+    if size is None:
+        return mention.start, mention.end, accelerator
+    start = mention.start - (len(before.group()) if before else 0)
+    end = after.end() if after else mention.end
+    name = re.sub(r"(?<=[0-9])s$", "", mention.words)
+    try:
+        return start, end, hardware.find_accelerator(f"{name} {size[1]}GB")
+    except InputError as error:
+        raise claims.refusal(str(error)) from None
 
 
 def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
@@ -91,11 +120,11 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             continue
         rack = _RACK.search(mention.words)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD
-        words = page.take(mention.start, mention.end, mark=mark)
-        accelerator = mention.accelerator
+        start, end, accelerator = _with_memory(page, claims, mention, mention.accelerator)
+        words = page.take(start, end, mark=mark)
         if claims.has("accelerator") and claims.values["accelerator"] != accelerator.id:
             raise claims.refusal(
-                f"mixed accelerators are not planned by this tool ({claims.words['accelerator']!r} and {words!r}); "
+                f"not planned by this tool: mixed accelerators ({claims.words['accelerator']!r} and {words!r}); "
                 "keep one kind"
             )
         claims.claim("accelerator", accelerator.id, words)

@@ -48,6 +48,11 @@ _DISAGGREGATED = re.compile(
     r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
     re.IGNORECASE,
 )
+_ONE_AND_ANOTHER = re.compile(
+    r"(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s(?:one|a)\s(?:node|server|machine|box)(?:,|\sand|\swith|;)\s(?:prefill|decode)\s(?:runs?\s)?(?:on|in)\s"
+    r"(?:another|the\s(?:other|second)|a\s(?:second|different))(?:\s(?:one|node|server|machine|box))?",
+    re.IGNORECASE,
+)
 _MAYBE = re.compile(
     r"(?<![a-z])(?:may|can|could|might|if|allowed|optional(?:ly)?|possibly|consider|whether|either|fine|ok)(?![a-z])|可以|可(?=分)|允许|如果|是否|考虑",
     re.IGNORECASE,
@@ -93,6 +98,10 @@ def _is_list(before: str) -> bool:
 
 def read_disaggregation(page: Page, claims: Claims) -> None:
     """Read whether prefill and decode shall run on cards of their own; what is only permitted stays open."""
+    for match in page.search(_ONE_AND_ANOTHER):
+        words = page.take(*match.span())
+        claims.claim("disaggregated", True, words)
+        claims.claim("nodes", 2, words)
     for match in page.search(_DISAGGREGATED):
         wanted = match["yes"] is not None
         negated = page.is_negated(*match.span())

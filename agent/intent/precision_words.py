@@ -40,7 +40,7 @@ _BITS = re.compile(
     r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))", re.IGNORECASE
 )
 _QUANTISED = re.compile(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化", re.IGNORECASE)
-_METHOD_BESIDE = re.compile(r"^[\s,/()\-]*(?:with\s|using\s|via\s|by\s)?(?:awq|gptq)(?![a-z])", re.IGNORECASE)
+_METHOD = re.compile(r"awq|gptq", re.IGNORECASE)
 _ROLE = re.compile(
     r"(?P<kv_cache>(?<![a-z])(?:kv(?:[\s_\-]?cache)?|key[\s\-/]value\scache|attention\scache|cache)(?![a-z])|键值缓存|(?:kv\s?)缓存)"
     r"|(?P<activations>(?<![a-z])(?:activations?|acts?|compute|matmuls?|gemms?)(?![a-z])|激活(?:值)?|计算)"
@@ -110,13 +110,9 @@ def _find_formats(page: Page, claims: Claims) -> list[_Format]:
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
-        if _METHOD_BESIDE.match(page.text[match.end() : match.end() + 16]) or (
-            re.fullmatch(r"awq|gptq", match.group(), re.IGNORECASE) and _names_bits_beside(page, match)
-        ):
-            # "int4 AWQ", "AWQ 4-bit": one format, said with its method.
-            if re.fullmatch(r"awq|gptq", match.group(), re.IGNORECASE):
-                page.take(*match.span())
-                continue
+        if _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
+            page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
+            continue
         found.append(_Format(_dtype(str(match.lastgroup)), *match.span()))
     for match in page.search(_BITS):
         if page.is_negated(*match.span()):

@@ -78,4 +78,4 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
-        raise claims.refusal(f"{name} is not planned by this tool ({match.group().strip()!r}); leave it out")
+        raise claims.refusal(f"not planned by this tool: {name} ({match.group().strip()!r}); leave it out")

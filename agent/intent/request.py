@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from ...tools.catalog.hardware import find_accelerator
+from ...tools.errors import InputError
 from .claims import Claims
 from .errors import RequestError
 from .hardware_words import read_hardware
@@ -16,7 +18,7 @@ from .intent import Said, Understood
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
-from .names import read_accelerator, read_model
+from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
 from .permission_words import read_disaggregation, read_relaxations
@@ -27,6 +29,10 @@ from .serving_words import read_engine, read_price
 from .strategy_words import read_strategy
 
 MAX_REQUEST_CHARACTERS = 20_000
+_COUNTED_PART = re.compile(
+    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Za-z]{0,11}[\- ]?\d{2,5}[A-Za-z]{0,4})(?![A-Za-z0-9])"
+)
+_MOST_UNREAD = 50
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -59,6 +65,7 @@ def read_words(text: str) -> Said:
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)
     refuse_non_goals(page, claims)
+    refuse_unknown_model(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
     read_precision(page, claims, model)
@@ -71,6 +78,8 @@ def read_words(text: str) -> Said:
     read_limits(page, claims)
     read_load(page, claims)
     _resolve_shares(claims)
+    if not claims.has("accelerator"):
+        _refuse_unknown_part(page, claims)
     _list_unread_numbers(page, claims)
     return claims.said()
 
@@ -111,7 +120,19 @@ def _resolve_shares(claims: Claims) -> None:
             claims.reading(f"{words!r} read as {value / per_node:g} GB/s for each of {per_node} GPUs, one way")
 
 
+def _refuse_unknown_part(page: Page, claims: Claims) -> None:
+    """A counted word like "8 Z100" is an accelerator that nobody knows, not a number without meaning."""
+    for match in page.search(_COUNTED_PART):
+        try:
+            known = find_accelerator(match["name"]).id
+        except InputError as error:
+            raise claims.refusal(str(error)) from None
+        raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
+
+
 def _list_unread_numbers(page: Page, claims: Claims) -> None:
-    for quantity in find_quantities(page.text)[:50]:
+    for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
+        if not any(character.isdigit() for character in quantity.words):  # "one of them" asks for nothing
+            continue
         words = page.clause_text(quantity.start, quantity.end)
         claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")

@@ -14,26 +14,45 @@ from .page import Page
 from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
-_NAMES: tuple[tuple[str, str], ...] = (
-    ("attention_dp", rf"(?:attention|attn)[\s_\-]?(?:dp|data[\s_\-]?parallel(?:ism)?){_SIZE}|dp[\s_\-]?att(?:entio)?n{_SIZE}|dpa|注意力数据并行(?:度)?"),
-    ("tp_ffn", rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}|tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?"),
-    ("tp", rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?"),
-    ("pp", rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\sstages?|(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?"),
-    ("ep", rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?"),
-    ("sp", rf"sp{_SIZE}|sequence[\s_\-]?parallel(?:ism)?{_SIZE}|序列并行(?:度|数|大小)?"),
-    ("dp", rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?|数据并行(?:度|数|大小)?|副本数?"),
-)  # fmt: skip
+_NAMES: dict[str, tuple[str, ...]] = {
+    "attention_dp": (
+        rf"(?:attention|attn)[\s_\-]?(?:dp|data[\s_\-]?parallel(?:ism)?){_SIZE}",
+        rf"dp[\s_\-]?att(?:entio)?n{_SIZE}|dpa|注意力数据并行(?:度)?",
+    ),
+    "tp_ffn": (
+        rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}",
+        r"tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?",
+    ),
+    "tp": (rf"tp{_SIZE}|tensor[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|张量并行(?:度|数|大小)?",),
+    "pp": (
+        rf"pp{_SIZE}|pipeline[\s_\-]?(?:model[\s_\-]?)?parallel(?:ism)?{_SIZE}|pipeline\sstages?",
+        r"(?:流水线?|管道|管线)并行(?:度|数|大小)?|流水线?级数?",
+    ),
+    "ep": (rf"ep{_SIZE}|expert[\s_\-]?parallel(?:ism)?{_SIZE}|专家并行(?:度|数|大小)?",),
+    "sp": (rf"sp{_SIZE}|sequence[\s_\-]?parallel(?:ism)?{_SIZE}|序列并行(?:度|数|大小)?",),
+    "dp": (
+        rf"dp{_SIZE}|data[\s_\-]?parallel(?:ism)?{_SIZE}|(?:model\s)?replicas?|copies(?:\sof\sthe\smodel)?",
+        r"数据并行(?:度|数|大小)?|副本数?",
+    ),
+}
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
 _LINK = r"(?:\s?(?:=|:|->|of|is|to|at|set\sto|为|是|设为|取|用)){0,2}[\s\-_]?"
-_DEGREE = re.compile(
-    "|".join(
-        rf"(?P<{name}_after>(?<![A-Za-z])(?:--?)?(?:{pattern}){_LINK}(?P<{name}_n>{_N})(?![A-Za-wyz%]))"
-        rf"|(?P<{name}_before>(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{pattern})(?![A-Za-z0-9]))"
-        for name, pattern in _NAMES
-    ),
-    re.IGNORECASE,
-)
+
+
+def _degree_pattern() -> re.Pattern[str]:
+    """Every name with its number after it ("TP=8") or before it ("8-way TP")."""
+    parts: list[str] = []
+    for name, patterns in _NAMES.items():
+        words = "|".join(patterns)
+        after = rf"(?<![A-Za-z])(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N})(?![A-Za-wyz%])"
+        number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
+        before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
+        parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
+    return re.compile("|".join(parts), re.IGNORECASE)
+
+
+_DEGREE = _degree_pattern()
 _XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
 _PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"
@@ -50,7 +69,8 @@ _BETWEEN = re.compile(
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
-_ONE_WORDS = re.compile(r"^(?:one|single)$", re.IGNORECASE)
+_AND = re.compile(r"\s?(?:and|&|/|和|与)\s?", re.IGNORECASE)
+_SEPARATE = re.compile(r"(?:separat|disaggregat|split|分离)[^.]{0,20}$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +89,9 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.claim("disaggregated", True, words)
         _claim_degree(claims, "prefill", "replicas", claims.checked_degree(float(match["p"]), words), words)
         _claim_degree(claims, "decode", "replicas", claims.checked_degree(float(match["d"]), words), words)
-    degrees = _find_degrees(page, claims)
-    for i, degree in enumerate(degrees):
-        for phase in _phases_of(page, degrees, i):
+    for run in _runs(page, _find_degrees(page, claims)):
+        phase = _phase_of(page, run)
+        for degree in run:
             name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
             _claim_degree(claims, phase, name, degree.value, degree.words)
     strategy = _strategy(claims)
@@ -87,7 +107,7 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
     for match in page.search(_DEGREE):
         if match.start() in percentiles:
             continue
-        name = next(name for name, _ in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
+        name = next(name for name in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
         number = read_number(match[f"{name}_n"] or match[f"{name}_m"])
         if number is None:
             continue
@@ -97,32 +117,32 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
     return found
 
 
-def _phases_of(page: Page, degrees: list[_Degree], i: int) -> tuple[str, ...]:
-    """The phases that the i-th degree is stated for: "for prefill" after its run, or "prefill:" before it."""
-    last = i
-    while last + 1 < len(degrees) and _is_glue(page, degrees[last].end, degrees[last + 1].start):
-        last += 1
-    after = _PHASE_AFTER.match(page.original[degrees[last].end : degrees[last].end + 60])
+def _runs(page: Page, degrees: list[_Degree]) -> list[list[_Degree]]:
+    """Degrees that stand together ("TP8 PP2, EP 16") and so belong to the same phase."""
+    runs: list[list[_Degree]] = []
+    for degree in degrees:
+        if runs and _is_glue(page, runs[-1][-1].end, degree.start):
+            runs[-1].append(degree)
+        else:
+            runs.append([degree])
+    return runs
+
+
+def _phase_of(page: Page, run: list[_Degree]) -> str:
+    """The phase that a run of degrees is stated for: "for prefill" after it, or "prefill:" before it; else both."""
+    start, end = run[0].start, run[-1].end
+    after = _PHASE_AFTER.match(page.original[end : end + 60])
     if after:
         named = {_phase_name(word) for word in (after["one"], after["other"]) if word}
-        return ("both",) if len(named) == 2 else tuple(named)
-    first = i
-    while first > 0 and _is_glue(page, degrees[first - 1].end, degrees[first].start):
-        first -= 1
-    phases = [
-        match for match in _PHASE.finditer(page.original, max(0, degrees[first].start - 80), degrees[first].start)
-    ]
-    if not phases or not _BETWEEN.fullmatch(page.original[phases[-1].end() : degrees[first].start]):
-        return ("both",)
-    if len(phases) > 1 and re.fullmatch(
-        r"\s?(?:and|&|/|和|与)\s?", page.original[phases[-2].end() : phases[-1].start()]
-    ):
-        return ("both",)
-    if re.search(
-        r"(?:separat|disaggregat|split|分离)[^.]{0,20}$", page.original[: phases[-1].start()][-40:], re.IGNORECASE
-    ):
-        return ("both",)
-    return (_phase_name(phases[-1].group()),)
+        return "both" if len(named) == 2 else named.pop()
+    phases = list(_PHASE.finditer(page.original, max(0, start - 80), start))
+    if not phases or not _BETWEEN.fullmatch(page.original[phases[-1].end() : start]):
+        return "both"
+    if len(phases) > 1 and _AND.fullmatch(page.original[phases[-2].end() : phases[-1].start()]):
+        return "both"
+    if _SEPARATE.search(page.original[max(0, phases[-1].start() - 40) : phases[-1].start()]):
+        return "both"
+    return _phase_name(phases[-1].group())
 
 
 def _is_glue(page: Page, start: int, end: int) -> bool:

@@ -32,7 +32,7 @@ _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
 _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
     r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
-    r"sessions?|streams?|chats?|clients?|callers?|people|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
+    r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|agents|analysts|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 STEPS_SHOWN = 5
 GROUPS_SHOWN = 8
 _MARKS = "█▓▒░"
+# Below this share of the whole a part is what floating point leaves of a difference.
+_NOISE_SHARE = 1e-9
+# The stage and the layer in a step's name: `decode.s1.l4.moe.expert` is `decode.moe.expert`.
+_POSITION = re.compile(r"\.[sl]\d{1,9}(?=\.)")
 
 
 def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bold: bool = False) -> str:
@@ -80,18 +85,22 @@ def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> t
     terms = (parts.compute_ms, parts.memory_ms, parts.communication_ms, parts.bubble_ms)
     whole = sum(terms) or 1.0
     picture = bar(list(zip(_MARKS, [term / whole for term in terms], strict=True)), bar_width)
-    return (name, ms_text(total_ms), *(ms_text(term) if term else NONE for term in terms), picture)
+    shown = (ms_text(term) if term > whole * _NOISE_SHARE else NONE for term in terms)
+    return (name, ms_text(total_ms), *shown, picture)
 
 
 def _largest_steps(phase: str, steps: tuple[PathStep, ...]) -> Block | None:
-    """The steps of a critical path that weigh most."""
+    """The operators that weigh most on a critical path; the same one in several stages or layer runs is one line."""
     if not steps:
         return None
+    alike: dict[tuple[str, str], list[float]] = {}
+    for step in steps:
+        alike.setdefault((_POSITION.sub("", step.node).removeprefix(f"{phase}."), step.kind), []).append(step.ms)
     total_ms = sum(step.ms for step in steps) or 1.0
-    largest = sorted(steps, key=lambda step: -step.ms)[:STEPS_SHOWN]
-    rows = tuple((step.node, ms_text(step.ms), f"{step.ms / total_ms:.0%}", step.kind) for step in largest)
+    largest = sorted(alike.items(), key=lambda item: -sum(item[1]))[:STEPS_SHOWN]
+    rows = tuple((name, ms_text(sum(times)), f"{sum(times) / total_ms:.0%}", kind) for (name, kind), times in largest)
     columns = (
-        Column(f"largest steps of {phase} ({len(steps)} on the path)", wraps=True),
+        Column(f"largest steps of {phase}", wraps=True),
         Column("time", figures=True),
         Column("share", figures=True),
         Column("bound by"),
@@ -173,7 +182,7 @@ def throughput_section(estimate: PerformanceEstimate) -> Section:
     cost = estimate.cost
     if cost is not None:
         amount = figure(cost.per_million_output_tokens)
-        source = f" ({cost.price_source})" if cost.price_source else ""
+        source = f"; price: {cost.price_source}" if cost.price_source else ""
         priced = f"${amount}" if cost.unit == "usd" else f"{amount} GPU-seconds"
         lines.append(f"Cost of a million output tokens: {priced}{source}")
     return section("Throughput and cost", Bullets(tuple(lines)))

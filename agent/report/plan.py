@@ -73,9 +73,9 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
     report = result.report
-    limits = _limits_section(report) if report is not None else section("Limits")
+    limits = [_limits_section(report)] if report is not None else []
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
-    return [section("", *lines), limits, layout_section(plan), *estimated]
+    return [section("", *lines), *limits, layout_section(plan), *estimated]
 
 
 def figures_text(estimate: PerformanceEstimate) -> str:
@@ -98,15 +98,15 @@ def hardware_text(hardware: HardwareBlock) -> str:
 def workload_text(workload: WorkloadBlock) -> str:
     """`2,048 tokens in, 256 out, 1 request at once, for latency`."""
     requests = count_text(workload.concurrency, "request")
+    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
+    unlimited = ", no limit stated" if limits == (None, None, None) else ""
     return (
         f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests} at once, "
-        f"planned for {workload.objective}"
+        f"planned for {workload.objective}{unlimited}"
     )
 
 
 def _limits_section(report: PlanReport) -> Section:
-    if not report.limits:
-        return section("Limits", "None was stated.")
     title = "Limits: all hold" if report.limits_met else "Limits: NOT all hold"
     return section(title, Bullets(report.limits))
 
@@ -229,16 +229,23 @@ def _assumption_section(report: PlanReport, intent: Intent | None) -> Section:
     blocks: list[Block] = []
     words = intent.words if intent is not None else {}
     if words:
-        said = tuple((name, f"“{value_text(text, 80)}”") for name, text in words.items())
-        blocks.append(Table((Column("read"), Column("from the words", wraps=True)), said))
+        fields: dict[str, list[str]] = {}
+        for name, text in words.items():
+            fields.setdefault(text, []).append(name)
+        said = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
+        blocks.append(Table((Column("read", wraps=True), Column("from the words", wraps=True)), said))
     if report.readings:
         blocks.append(Bullets(report.readings))
     if report.assumptions:
-        assumed = tuple((item.field, value_text(item.value, 40), item.reason) for item in report.assumptions)
+        assumed = tuple((item.field, _assumed_text(item.value), item.reason) for item in report.assumptions)
         blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
     if report.unread:
         blocks += ["Not acted on:", Bullets(tuple(f"“{value_text(text, 160)}”" for text in report.unread))]
     return section("What was read, and what was assumed", *blocks)
+
+
+def _assumed_text(value: Any) -> str:
+    return NONE if value is None else value_text(value, 40)
 
 
 def _next_section(saved_as: Path | None) -> Section:

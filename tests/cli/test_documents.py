@@ -145,6 +145,46 @@ def test_the_estimate_as_text_says_where_time_and_memory_go(
     assert "error band" in text
 
 
+def test_the_expansion_names_every_gpu_and_folded_or_not_it_computes_the_same(
+    plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def table(*options: str) -> list[str]:
+        assert run(["expand", str(plan_file), "--phase", "decode", *options]) == 0
+        lines = capsys.readouterr().out.split("\n")
+        return [line for line in lines if line.startswith(("  Linear", "  Attention", "  AllReduce"))]
+
+    assert len(table()) >= 5
+    assert table() == table("--fold")
+
+
+def test_the_json_of_an_expansion_is_of_the_format_for_one_phase_or_both(
+    plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["expand", str(plan_file), "--format", "json", "--fold"]) == 0
+    both = json.loads(capsys.readouterr().out)
+    assert [both[phase]["phase"] for phase in ("prefill", "decode")] == ["prefill", "decode"]
+    assert run(["expand", str(plan_file), "--format", "json", "--no-fold", "--phase", "decode"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert one["format"] == "shardwright/execution"
+    assert len(one["nodes"]) > len(both["decode"]["nodes"])
+    assert {"id", "op", "phase", "input_shape", "output_shape", "dtype", "flops", "bytes", "comm_bytes"} <= set(
+        one["nodes"][0]
+    )
+
+
+def test_the_dot_of_an_expansion_has_every_node_and_every_edge(
+    plan_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["expand", str(plan_file), "--format", "json", "--fold"]) == 0
+    both = json.loads(capsys.readouterr().out)
+    assert run(["expand", str(plan_file), "--dot", "--fold"]) == 0
+    dot = capsys.readouterr().out
+    assert dot.startswith("digraph")
+    assert dot.count(" -> ") == sum(len(both[phase]["edges"]) for phase in both)
+    assert all(f'"{node["id"]}" [label=' in dot for phase in both for node in both[phase]["nodes"])
+    assert dot.count("{") == dot.count("}")
+
+
 def test_the_schema_is_the_published_one_and_the_compact_one_allows_repeat(capsys: pytest.CaptureFixture[str]) -> None:
     from jsonschema import Draft202012Validator
 

@@ -41,7 +41,9 @@ class AttentionSpec:
     `cache_elements_per_token` is over all KV heads and before any parallelism; `cache_shards` is the greatest number
     of parts that tensor parallelism can cut the cache into (KV heads; 1 for MLA and MQA). `window_tokens` caps the
     cached tokens of a sequence. `state_elements` is the constant state of a linear or recurrent layer per sequence
-    (`state_shards` parts at most); such a layer caches nothing per token.
+    (`state_shards` parts at most); such a layer caches nothing per token. A compressed layer has both: entries that
+    stand for several tokens each (counted per token), and as state the window that it keeps uncompressed; its
+    `index_topk` is in entries.
     """
 
     kind: AttentionKind
@@ -64,6 +66,8 @@ class AttentionSpec:
     index_topk: int | None = None
     index_heads: int | None = None
     index_head_dim: int | None = None
+    # Compressed attention only: one cached entry stands for this many tokens.
+    compress_rate: int | None = None
     # Linear attention only: tp divides the heads of both (rule TP005).
     linear_key_heads: int | None = None
     linear_value_heads: int | None = None

@@ -21,7 +21,10 @@ from .config_layers import LayerKind, layer_kinds
 from .config_linear import LINEAR_KINDS
 from .config_profiles import PLAIN, Profile, find_profile
 
+# What changes shapes in ways that this reader does not know: refused where it is switched on (Gemma 3n and E models).
+_UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")
 # Where composite (vision, audio) checkpoints keep the text decoder.
+_SPARSE_NAMES = ("minimax_m3_sparse", "sparse_attention")
 _TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -79,8 +82,13 @@ def _open(config: Mapping[str, Any], where: str) -> tuple[ConfigFields, Profile]
     values = _flatten(values)
     if profile.model_type == "falcon":
         values, profile = _falcon(values, profile)
+    if isinstance(values.get("per_layer_config"), Mapping):
+        values = _per_layer(values, where)
     defaults = {**profile.sizes, **profile.defaults} if nested else profile.defaults
     fields = ConfigFields(values, defaults, profile.model_type, where)
+    for name in _UNREADABLE:
+        if fields.optional_size(name) is not None:
+            raise fields.refuse(f"models with {name} above 0 cannot be read")
     if model_type is None:
         fields.assume("model_type: not stated, read as a plain pre-norm decoder with gated FFN")
     return fields, profile
@@ -94,14 +102,18 @@ def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any]
             inner = cast("Mapping[str, Any]", part)
             outer = {
                 key: config[key]
-                for key in ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config", "vocab_size")
+                for key in ("torch_dtype", "dtype", "quantization_config", "vocab_size")
                 if config.get(key) is not None and inner.get(key) is None
             }
             if "dtype" in inner or "torch_dtype" in inner:
                 outer.pop("dtype", None)
                 outer.pop("torch_dtype", None)
             values, _ = _text_part(inner, where) if name == "thinker_config" else (inner, True)
-            return {**outer, **values}, True
+            found = {**outer, **values}
+            if config.get("tie_word_embeddings") is not None:
+                # The composite model owns the LM head, so its word on tying is the one that holds.
+                found["tie_word_embeddings"] = config["tie_word_embeddings"]
+            return found, True
         if part is not None:
             raise InputError(f"{where}: field {name!r} must be an object")
     return config, False
@@ -132,6 +144,21 @@ def _falcon(values: Mapping[str, Any], profile: Profile) -> tuple[Mapping[str, A
     if found.get("parallel_attn", True) is not True:
         norms = 2
     return found, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
+
+
+def _per_layer(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """Gemma 4 as transformers 5 saves it: the full layers' own heads, written out once per layer, as global ones."""
+    overrides = list(cast("Mapping[str, Any]", values["per_layer_config"]).values())
+    first: Any = overrides[0] if overrides else {}
+    known = {"head_dim": "global_head_dim", "num_key_value_heads": "num_global_key_value_heads"}
+    if (
+        not isinstance(first, Mapping)
+        or any(other != first for other in overrides)
+        or not known.keys() >= set(cast("Mapping[str, Any]", first))
+    ):
+        raise InputError(f"{where}: field 'per_layer_config' may hold one head_dim and num_key_value_heads for all")
+    found = dict(cast("Mapping[str, Any]", first))
+    return {**values, **{known[key]: found[key] for key in found}}
 
 
 def _positions(fields: ConfigFields) -> int:
@@ -195,7 +222,8 @@ def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -
     """
     fields, count = attention.fields, len(kinds)
     if attention.profile.traits.get("block_sparse_index"):
-        return [kind.ffn == "moe" for kind in kinds]
+        listed = fields.items("layer_types")
+        return [kind.ffn == "moe" for kind in kinds] if listed is None else [name in _SPARSE_NAMES for name in listed]
     names = fields.items("indexer_types")
     if names is not None:
         if len(names) != count:

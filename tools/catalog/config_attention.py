@@ -86,7 +86,9 @@ def _heads(context: AttentionContext, kind: FullKind) -> _Heads:
     v_dim = fields.optional_size("v_head_dim") or qk_dim
     if kind == "sliding":
         query = fields.optional_size("swa_num_attention_heads") or query
-        kv = fields.optional_size("swa_num_key_value_heads") or kv
+        kv = fields.optional_size("swa_num_key_value_heads") or kv * context.profile.traits.get(
+            "sliding_kv_heads_factor", 1
+        )
         swa_dim = fields.optional_size("swa_head_dim")
         v_dim = fields.optional_size("swa_v_head_dim") or (v_dim if swa_dim in (None, qk_dim) else swa_dim)
         qk_dim = swa_dim or qk_dim

@@ -67,6 +67,7 @@ def compressed(context: AttentionContext, rate: int | None, *, has_indexer: bool
         index_topk=topk,
         index_heads=index_heads,
         index_head_dim=index_dim,
+        compress_rate=rate,
     )
 
 

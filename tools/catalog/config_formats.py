@@ -45,7 +45,7 @@ def native_formats(fields: ConfigFields, *, is_moe: bool) -> NativeFormats:
     """The formats of the checkpoint; bf16 where it says nothing (noted)."""
     words = fields.text("native_weight_dtype")
     base = _base(fields, words)
-    quantised = _from_config(fields) or _from_words(fields, words) or _Quantised()
+    quantised = _from_words(fields, words) or _from_config(fields) or _Quantised()
     expert_text = fields.text("expert_dtype")
     expert = _named(fields, "expert_dtype", expert_text) if expert_text is not None else quantised.expert
     linear = quantised.linear or base
@@ -127,8 +127,7 @@ def _grouped(fields: ConfigFields, config: Mapping[str, Any], method: str) -> _Q
     ignored = " ".join(str(item)[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert"))))
     # Checkpoints that quantise the routed experts alone list attention and the shared experts as ignored.
     experts_only = "self_attn" in ignored and ("shared" in ignored or "mlp." in ignored)
-    no_list = not ignored and found == "int4" and (fields.stated("kv_lora_rank") is not None)
-    return _Quantised(None if experts_only or no_list else found, found)
+    return _Quantised(None if experts_only else found, found)
 
 
 def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DType:

@@ -17,7 +17,7 @@ FeedForward = Literal["dense", "moe"]
 
 _MIXERS: dict[str, Mixer | None] = {
     "full_attention": "full", "attention": "full", "full": "full", "global": "full", "global_attention": "full",
-    "hybrid": "full", "minimax_m3_sparse": "full", "deepseek_sparse_attention": "full",
+    "hybrid": "full", "minimax_m3_sparse": "full", "indexed_attention": "full", "deepseek_sparse_attention": "full",
     "sliding_attention": "sliding", "sliding": "sliding", "local": "sliding", "local_attention": "sliding",
     "sliding_window": "sliding", "swa": "sliding", "hybrid_sliding": "sliding", "sliding_window_attention": "sliding",
     "chunked_attention": "chunked", "chunked": "chunked",

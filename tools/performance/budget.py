@@ -106,7 +106,7 @@ def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTer
     for phase in replica.phases:
         tokens = setting.request_tokens
         if phase.phase == "prefill":
-            tokens = min(tokens, setting.workload.input_tokens)
+            tokens = setting.prompt_tokens
         for stage in phase.stages:
             if device not in stage.devices:
                 continue

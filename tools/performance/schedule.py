@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..errors import InputError
 from ..plan.performance import PathStep, TimeParts
 from .operation import Kind, TokenLoad
 from .setting import Setting
@@ -19,8 +20,8 @@ from .timing import KINDS, Piece, StageTimer, kind_seconds, pass_seconds
 # Scheduling, sampling and output handling between two passes: 0.3-1.7 ms in vLLM, SGLang and TensorRT-LLM servers,
 # fitted to the closed-loop results that SemiAnalysis InferenceX and NVIDIA NIM publish. A starting figure.
 HOST_PASS_S = 0.8e-3
-# Chunks of one prompt that are timed one by one; longer prompts are timed in this many groups of like chunks.
-_MOST_CHUNKS = 64
+# More passes than this for one prompt is a chunk size that no engine would run.
+_MOST_CHUNKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,13 @@ class PhaseTime:
     @property
     def parts(self) -> TimeParts:
         """Compute, memory, communication and bubble in ms; they add up to `seconds`."""
-        busy = sum(self.kinds.values())
+        bubble = self.seconds - sum(self.kinds.values())
         return TimeParts(
             compute_ms=self.kinds["compute"] * 1e3,
             memory_ms=self.kinds["memory"] * 1e3,
             communication_ms=self.kinds["communication"] * 1e3,
-            bubble_ms=max(0.0, self.seconds - busy) * 1e3,
+            # What is left of a rounding error is no bubble.
+            bubble_ms=bubble * 1e3 if bubble > 1e-9 * self.seconds else 0.0,
         )
 
 
@@ -136,33 +138,38 @@ def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, i
 
 def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...]:
     """The critical path: each operation of each kind of layer once, with the time of all its repetitions."""
-    found: dict[str, list[float | str]] = {}
+    seconds: dict[str, float] = {}
+    kinds: dict[str, Kind] = {}
+    host = f"{phase}.host"
     for stage, cell in cells:
         if cell.host_seconds:
-            _add(found, f"{phase}.host", cell.host_seconds, "compute")
+            seconds[host] = seconds.get(host, 0.0) + cell.host_seconds
+            kinds[host] = "compute"
         for piece in cell.pieces:
+            prefix = f"{phase}.s{stage}.{piece.name}."
             for operation in piece.path.operations:
-                if operation.seconds > 0.0:
-                    name = f"{phase}.s{stage}.{piece.name}.{operation.name}"
-                    _add(found, name, operation.seconds * piece.count, operation.kind)
+                name = prefix + operation.name
+                seconds[name] = seconds.get(name, 0.0) + operation.seconds * piece.count
+                kinds[name] = operation.kind
     return tuple(
-        PathStep.model_construct(node=name, ms=entry[0] * 1e3, kind=entry[1], resource=_RESOURCES.get(name[-5:]))
-        for name, entry in found.items()
+        PathStep(node=name, ms=total * 1e3, kind=kinds[name], resource="host" if name == host else None)
+        for name, total in seconds.items()
+        if total > 0.0
     )
 
 
 def prefill_loads(setting: Setting, prompts: int, groups: int) -> tuple[TokenLoad, ...]:
     """The chunks of `prompts` prompts side by side on each of `groups` attention groups, prefix-cache hits left out.
 
-    A prompt of more chunks than are timed one by one is timed in groups of chunks of equal size.
+    Raises:
+        InputError: the chunk is so small that a prompt takes thousands of passes.
     """
-    workload = setting.workload
-    cached = min(math.floor((workload.prefix_cache_hit_rate or 0.0) * workload.input_tokens), workload.input_tokens - 1)
+    total = setting.prompt_tokens
+    cached = min(math.floor((setting.workload.prefix_cache_hit_rate or 0.0) * total), total - 1)
     chunk = max(1, setting.prefill_chunk_tokens // prompts)
-    loads: list[TokenLoad] = []
-    start = cached
-    while start < workload.input_tokens:
-        size = min(chunk, workload.input_tokens - start)
-        loads.append(TokenLoad(prompts, size, start, groups))
-        start += size
-    return tuple(loads)
+    if (total - cached) / chunk > _MOST_CHUNKS:
+        raise InputError(
+            f"serving.prefill_chunk_tokens {setting.prefill_chunk_tokens} cuts a prompt of {total} tokens into more "
+            f"than {_MOST_CHUNKS} passes: choose a larger chunk"
+        )
+    return tuple(TokenLoad(prompts, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))

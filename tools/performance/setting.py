@@ -94,6 +94,17 @@ class Setting:
             self.workload.input_tokens + self.workload.output_tokens, self.architecture.max_position_embeddings
         )  # fmt: skip
 
+    @property
+    def prompt_tokens(self) -> int:
+        """Tokens of a prompt, at most what the model can attend to."""
+        return min(self.workload.input_tokens, self.architecture.max_position_embeddings)
+
+    @property
+    def mean_decode_context(self) -> int:
+        """Cached tokens of a request on average over its decode steps."""
+        prompt = self.prompt_tokens
+        return max(0, prompt + (self.request_tokens - prompt) // 2 - 1)
+
     def weight_bytes(self, tensor_class: TensorClass) -> float:
         """Bytes of one weight of `tensor_class`, block scales included."""
         return weight_bytes_per_element(self.weight_dtype(tensor_class))

@@ -6,18 +6,19 @@ The pieces of the folded execution DAG: embedding, each kind of layer, head, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..catalog.architecture import LayerSpec
 from .collectives import Group, Links, group_of
 from .operation import Kind, Operation, Path, TokenLoad, longest_path
+from .operators.work import Work
 from .programs.attention_program import AttentionProgram
 from .programs.ffn_program import write_ffn
 from .programs.moe_program import MoEProgram
 from .programs.vocabulary_program import write_embedding, write_head
 from .programs.writer import ProgramContext, ProgramWriter, shape_of
-from .roofline import Roof
+from .roofline import OperatorTime, Roof
 from .setting import Setting
 from .shape import PhaseLayout, StageLayout
 from .stage_shape import OperatorSet, StageShape, stage_shape, token_groups
@@ -108,26 +109,43 @@ class StageTimer:
         return tuple(found.values())
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
-        """One layer under `load`."""
+        """One layer under `load`.
+
+        Of a layer only the attention core depends on what is cached: it is exchanged in the layer without a cache.
+        Every path leads through it, so the longest path stays what it is.
+        """
+        bare = replace(load, context=0)
+        key = ("layer", id(spec), following, self.shape, bare)
+        piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
+        if load.context == 0 or spec.attention is None:
+            return piece
         key = ("layer", id(spec), following, self.shape, load)
-        return self._piece(key, "layer", load, lambda writer: write_layer(writer, spec, following))
+        found = self.setting.pieces.get(key)
+        if found is None:
+            work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
+            found = exchange_core(piece, work, self.roof.time(work))
+            self.setting.pieces[key] = found
+        return found
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
-        return self._piece(("embedding", self.shape, load), "embedding", load, write_embedding)
+        bare = replace(load, context=0)
+        return self._piece(("embedding", self.shape, bare), "embedding", bare, write_embedding)
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
-        return self._piece(("head", self.shape, load), "head", load, write_head)
+        bare = replace(load, context=0)
+        return self._piece(("head", self.shape, bare), "head", bare, write_head)
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
-        before, after = token_groups(self.phase, self.stage)[0], _receivers(following)
+        before, after = token_groups(self.phase, self.stage)[0], token_groups(following.phase, following.stage)[0]
         group = group_of(after, self.setting.hardware)
         between = group_of((*self.stage.devices, *following.stage.devices), self.setting.hardware).domains > 1
         slices = max(1, min(len(before), len(after)))
-        key = ("send", load, between, slices, group)
-        return self._piece(key, "send", load, lambda writer: write_send(writer, slices, group, between=between))
+        bare = replace(load, context=0)
+        key = ("send", bare, between, slices, group)
+        return self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
 
     def pass_pieces(self, load: TokenLoad, following: StageTimer | None, *, with_head: bool) -> tuple[Piece, ...]:
         """Everything that one pass of `load` runs on the stage, in order; layers of a kind together."""
@@ -156,12 +174,20 @@ class StageTimer:
         return found
 
 
-def _receivers(timer: StageTimer) -> tuple[str, ...]:
-    """The devices of one attention group that a stage's first operator runs on."""
-    stage = timer.stage
-    first = first_operator(timer.setting.architecture.layers[stage.layers[0]])
-    devices = {"attention": stage.attention_devices, "ffn": stage.ffn_devices, "stage": stage.devices}[first]
-    return tuple(devices[: max(1, len(devices) // timer.phase.attention_groups)])
+def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
+    """`piece` with the attention core at the cost of `work`."""
+
+    def exchanged(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
+        return tuple(
+            replace(operation, flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound)
+            if operation.op == "Attention"
+            else operation
+            for operation in operations
+        )
+
+    before = next(operation.seconds for operation in piece.operations if operation.op == "Attention")
+    path = Path(exchanged(piece.path.operations), piece.path.seconds - before + time.seconds)
+    return Piece(piece.name, exchanged(piece.operations), path, piece.count)
 
 
 def write_send(writer: ProgramWriter, slices: int, group: Group, *, between: bool) -> None:

@@ -67,6 +67,11 @@ def _fold(signatures: tuple[tuple[Hashable, ...], ...]) -> tuple[Block, ...]:
     return tuple(blocks)
 
 
+def fold_sequence(keys: tuple[Hashable, ...]) -> tuple[Block, ...]:
+    """The blocks of any sequence, counted from 0: equal keys are like layers."""
+    return _fold(tuple((key,) for key in keys))
+
+
 def fold_layers(architecture: Architecture, first: int, last: int) -> tuple[Block, ...]:
     """The blocks of layers `first` to `last` (inclusive) of the model, in order."""
     signatures: Sequence[tuple[Hashable, ...]] = [

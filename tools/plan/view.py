@@ -240,14 +240,17 @@ class PlanView:
         self.policy = as_mapping(self.raw.get("policy"))
         self.strategy = as_mapping(self.raw.get("strategy"))
         self.serving = as_mapping(self.raw.get("serving"))
-        self.nodes: tuple[NodeView, ...] = tuple(self._read_nodes())
         self.by_id: dict[str, NodeView] = {}
+        # Nodes whose id stands before. An exact copy says nothing that the first does not, and is listed here alone.
         self.duplicates: list[NodeView] = []
-        for node in self.nodes:
-            if node.id in self.by_id:
+        nodes: list[NodeView] = []
+        for node in self._read_nodes():
+            first = self.by_id.setdefault(node.id, node)
+            if first is not node:
                 self.duplicates.append(node)
-            else:
-                self.by_id[node.id] = node
+            if first is node or first.raw != node.raw:
+                nodes.append(node)
+        self.nodes: tuple[NodeView, ...] = tuple(nodes)
         for node in self.nodes:
             parent = self.by_id.get(node.parent_id) if node.parent_id is not None else None
             if parent is not None and parent is not node:

@@ -97,12 +97,14 @@ _BASES: dict[str, _Base] = {
     "dense-pp2-tp2": _Base(_DENSE, {**_TP2, "pp": 2}),
     "dense-pp4": _Base(_DENSE, {"pp": 4}),
     "dense-dp2-tp2": _Base(_DENSE, _TP2, dp=2),
+    "dense-dp2-pp2": _Base(_DENSE, {"pp": 2}, dp=2),
     "dense-sp2-tp2": _Base(_DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 4}),
     "dense-ulysses2-tp2": _Base(
         _DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4, "sp_kind": "ulysses"}, {"sp": 1, "tp": 4, "sp_kind": None}
     ),
     "moe-1": _Base(_MOE),
     "moe-ep2": _Base(_MOE, {"tp": 2, "ep": 2}),
+    "moe-dp2-ep2": _Base(_MOE, {"tp": 2, "ep": 2}, dp=2),
     "moe-ep4": _Base(_MOE, {"tp": 4, "ep": 4}),
     "moe-shared-tp2-ep4": _Base(_MOE_SHARED, {**_TP2, "ep": 4}),
     "moe-shared-tp4-ep4": _Base(_MOE_SHARED, {"tp": 4, "tp_ffn": 4, "ep": 4}),

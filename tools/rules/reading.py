@@ -6,9 +6,10 @@ Everything here is linear in the document and reads the prepared view only; noth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import gcd
 
 from ..plan.schema import shown
-from ..plan.view import NodeView, PhaseView, PlanView, StageView
+from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_int, parse_device
 
 COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
@@ -76,6 +77,46 @@ def stage_devices(stage: StageView) -> frozenset[str]:
     return frozenset(twice or seen)
 
 
+def is_in_inventory(view: PlanView, device: str) -> bool:
+    """Whether the hardware has `device`; any well-formed name passes where the hardware's size is not readable."""
+    place = parse_device(device)
+    if place is None:
+        return False
+    nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
+    return nodes is None or gpus is None or (place[0] < nodes and place[1] < gpus)
+
+
+def strange_devices(view: PlanView) -> dict[int, frozenset[str]]:
+    """For each stage, by node position: devices that one of its nodes names though they are another's.
+
+    Another's are devices outside the inventory and those that only another stage of the phase or another replica
+    bears out. GP004, PP006, TP004 and DP002 name them; other rules need not say it again.
+    """
+    settled = [(phase, stage, stage_devices(stage)) for phase in view.phases for stage in phase.stages]
+    owners: dict[str, set[tuple[int, int]]] = {}
+    for phase, _, devices in settled:
+        for device in devices:
+            owners.setdefault(device, set()).add(_branch(phase))
+    strange: dict[int, frozenset[str]] = {}
+    for phase, stage, devices in settled:
+        replica, branch = _branch(phase)
+        strange[stage.node.position] = frozenset(
+            device
+            for device in stage.devices
+            if not is_in_inventory(view, device)
+            or (
+                device not in devices
+                and any(other == branch or home != replica for home, other in owners.get(device, ()))
+            )
+        )
+    return strange
+
+
+def _branch(phase: PhaseView) -> tuple[int, int]:
+    """Positions of the replica and of the phase node."""
+    return (-1 if phase.replica is None else phase.replica.position, phase.node.position)
+
+
 def operators_in_order(block: NodeView) -> list[NodeView]:
     """The block's operators as they run: by offset, attention before FFN and MoE."""
     return sorted(
@@ -88,6 +129,38 @@ def clipped(layers: tuple[int, int], total: int | None) -> range:
     """`layers` (inclusive) as a range inside the model; empty where they run backwards."""
     bound = MAX_LAYERS if total is None else total
     return range(max(layers[0], 0), min(layers[1] + 1, bound))
+
+
+def covered_layers(block: NodeView, offset: int, total: int | None) -> range:
+    """Layers that the operator at `offset` of the block's period stands for; empty where they cannot be read."""
+    if block.layers is None:
+        return range(0)
+    first, last = block.layers
+    return clipped((first + offset, last), total)[:: block.period]
+
+
+def ranges_meet(one: range, other: range) -> bool:
+    """Whether two rising ranges have a number in common: the two congruences solved, without walking either."""
+    if not one or not other:
+        return False
+    common = gcd(one.step, other.step)
+    if (other.start - one.start) % common:
+        return False
+    modulus = other.step // common
+    steps = (other.start - one.start) // common * pow(one.step // common, -1, modulus) % modulus
+    meeting = one.start + steps * one.step
+    both = one.step * modulus
+    start = max(one.start, other.start)
+    if meeting < start:
+        meeting += -(-(start - meeting) // both) * both
+    return meeting <= min(one[-1], other[-1])
+
+
+def is_cache_edge(edge: EdgeView) -> bool:
+    """Whether the edge leads from a KVCacheUpdate to an attention operator other than its own."""
+    if edge.source is None or edge.target is None or edge.source.parent is edge.target:
+        return False
+    return edge.source.type == "KVCacheUpdateNode" and edge.target.type == "AttentionNode"
 
 
 def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]]]:

@@ -62,6 +62,18 @@ class StageChain:
             parallel = (entered[place] and entered[place + 1]) or (same_index and left[place] and left[place + 1])
             yield Gap(before, after, parallel, next(iter(joined), None))
 
+    def lacks_stages(self) -> bool:
+        """Whether the numbers rise but leave some out, and so do the layers: stages are missing (PP004)."""
+        held = [(stage.index, stage.layers) for stage in self.stages]
+        following = (-1, -1)
+        hole = False
+        for index, layers in held:
+            if index is None or layers is None or index <= following[0] or layers[0] <= following[1]:
+                return False
+            hole = hole or (index > following[0] + 1 and layers[0] > following[1] + 1)
+            following = (index, layers[1])
+        return hole
+
     def parallel_positions(self) -> frozenset[int]:
         """Node positions of the stages that run beside another one."""
         pairs = (gap for gap in self.gaps() if gap.parallel)

@@ -6,7 +6,7 @@ import math
 
 from ...catalog.architecture import AttentionSpec
 from ..kv_cache import heads_share, state_element_bytes
-from ..operation import Operation, Role
+from ..operation import Operation, Role, Where
 from ..operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
 from ..operators.cache_update import cache_update
 from ..operators.linear import linear
@@ -15,7 +15,7 @@ from ..operators.mla import LatentShape, indexer_scores, latent_attention
 from ..operators.norm import norm
 from ..operators.work import Work
 from ..stage_shape import OperatorSet
-from .closing import close_operator
+from .closing import close_operator, union_where
 from .tensors import NO_WEIGHTS, RoleWeights, weights_by_role
 from .writer import ProgramContext, ProgramWriter, shape_of
 
@@ -50,9 +50,11 @@ class AttentionProgram:
         self._core(width, inputs)
         out = self.weights.get("out", NO_WEIGHTS)
         self._linear("attention.out", "out", out, context.hidden, output=True)
-        close_operator(self.writer, "attention", reduces=shape.tp > 1, following=following, tokens=self.tokens)
         if shape.sp > 1:
-            self._gather_tokens()
+            close_operator(self.writer, "attention", reduces=shape.tp > 1, following=None, tokens=self.tokens)
+            self._gather_tokens(following)
+        else:
+            close_operator(self.writer, "attention", reduces=shape.tp > 1, following=following, tokens=self.tokens)
 
     def _shape(self, name: str, width: float) -> tuple[tuple[str, int], ...]:
         return shape_of(self.sequences, self.own_seq, name, width)
@@ -157,24 +159,17 @@ class AttentionProgram:
             work,
         )
 
+    def _value_heads(self) -> int:
+        spec = self.spec
+        return (spec.linear_value_heads or spec.kv_heads) if spec.kind == "linear" else spec.query_heads
+
     def _core(self, width: float, inputs: tuple[str, ...]) -> None:
-        context, spec, shape = self.context, self.spec, self.context.shape
-        heads = (spec.linear_value_heads or spec.kv_heads) if spec.kind == "linear" else spec.query_heads
-        out_width = heads * spec.v_head_dim / shape.tp
-        moved = self.tokens * (width + out_width) * context.element_bytes
+        context, shape, heads = self.context, self.context.shape, self._value_heads()
+        out_width = heads * self.spec.v_head_dim / shape.tp
         result = self._shape("heads", out_width)
-        self.writer.compute(
-            Operation(
-                "attention.core",
-                "Attention",
-                "attention",
-                "attention",
-                self._shape("qkv", width),
-                result,
-                inputs=inputs,
-            ),
-            self._core_work(moved),
-        )
+        source = self._shape("qkv", width)
+        operation = Operation("attention.core", "Attention", "attention", "attention", source, result, inputs=inputs)
+        self.writer.compute(operation, self.core_work())
         if shape.kv_sp > 1:
             # Partial softmax: outputs and two statistics per head, fp32 (flash decoding's merge).
             merged = self.tokens * (out_width + 2 * heads / shape.tp) * 4.0
@@ -188,9 +183,13 @@ class AttentionProgram:
                 context.links.all_to_all(self.tokens * out_width * context.element_bytes, shape.sp_group),
             )
 
-    def _core_work(self, moved: float) -> Work:
+    def core_work(self) -> Work:
+        """The attention core alone: the one operation that depends on what is cached."""
         spec, load, shape = self.spec, self.context.load, self.context.shape
-        setting = self.context.setting
+        setting, heads = self.context.setting, spec.query_heads / shape.tp
+        # Queries (with the new keys and values) read, outputs written.
+        widths = heads * spec.qk_head_dim + self._value_heads() / shape.tp * spec.v_head_dim
+        moved = self.tokens * widths * self.context.element_bytes
         split = shape.sp * shape.kv_sp
         if spec.kind == "linear":
             state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
@@ -203,7 +202,6 @@ class AttentionProgram:
         index = (spec.index_head_dim or 0) * setting.kv_element_bytes if spec.index_heads else 0.0
         cached = self.sequences * visible * max(0.0, per_token - index) / read_parts
         state = self.sequences * spec.state_elements * setting.kv_element_bytes / read_parts
-        heads = spec.query_heads / shape.tp
         if spec.kind == "mla":
             latent = LatentShape(
                 heads,
@@ -220,13 +218,17 @@ class AttentionProgram:
             work = work + indexer_scores(scored, spec.index_heads, spec.index_head_dim, keys)
         return work
 
-    def _gather_tokens(self) -> None:
-        """Brings the tokens of all sequence ranks back to every device."""
+    def _gather_tokens(self, following: OperatorSet | None) -> None:
+        """Brings the tokens of all sequence ranks back to every device that goes on with them."""
         context = self.context
+        wider = context.shape.wider("attention", following)
+        where: Where = "sp" if wider is None else union_where("attention", following)
         whole = shape_of(self.sequences, context.load.new_tokens, "hidden", context.hidden)
         self.writer.transfer(
-            Operation("attention.gather", "AllGather", "attention", "sp", self._shape("hidden", context.hidden), whole),
-            context.links.all_gather(context.token_bytes, context.shape.sp_group),
+            Operation(
+                "attention.gather", "AllGather", "attention", where, self._shape("hidden", context.hidden), whole
+            ),
+            context.links.all_gather(context.token_bytes, wider or context.shape.sp_group),
         )
 
 

@@ -23,16 +23,17 @@ def close_operator(
     name = f"{owner}.close"
     if reduces:
         group = wider or (shape.tp_group if own == "attention" else shape.ffn_tp_group)
-        where: Where = _union(own, following) if wider else "tp" if own == "attention" else "ffn_tp"
+        where: Where = union_where(own, following) if wider else "tp" if own == "attention" else "ffn_tp"
         writer.transfer(Operation(name, "AllReduce", owner, where, here, here), context.links.all_reduce(size, group))
     elif wider is not None:
         writer.transfer(
-            Operation(name, "AllGather", owner, _union(own, following), here, here),
+            Operation(name, "AllGather", owner, union_where(own, following), here, here),
             context.links.broadcast(size, wider),
         )
 
 
-def _union(own: OperatorSet, following: OperatorSet | None) -> Where:
+def union_where(own: OperatorSet, following: OperatorSet | None) -> Where:
+    """The devices of both operators."""
     if own == "attention":
         return "attention+ffn" if following == "ffn" else "attention+stage"
     return "ffn+attention" if following == "attention" else "ffn+stage"

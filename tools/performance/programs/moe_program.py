@@ -45,7 +45,9 @@ class MoEProgram:
         self.copy_width = round(down.elements * shape.tp_expert / spec.width)
         self.exchanges = shape.ep > 1
         # Tokens that a device dispatches: those of its group are on several devices, each sends its share.
-        self.own_tokens = load.all_tokens / shape.width if self.exchanges else float(load.all_tokens)
+        self.own_tokens = float(load.all_tokens)
+        if self.exchanges:
+            self.own_tokens = load.tokens * shape.attention_groups / shape.width
         self.hidden = shape_of(load.sequences, load.new_tokens, "hidden", self.context.hidden)
 
     def write(self) -> None:
@@ -127,9 +129,7 @@ class MoEProgram:
         work = expert_work(load, up.elements + down.elements, up.weight_bytes + down.weight_bytes, moved, up.dtype)
         copies = self._copies(load.copies) if self.exchanges else self._copies(self.own_tokens * self.spec.top_k)
         source = self.writer.last or "moe.routing"
-        self.writer.compute(
-            Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work
-        )
+        self.writer.compute(Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work)
 
     def _reduce_slices(self) -> None:
         context = self.context

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import label
+from ..reading import OPERATOR_ORDER, label
 
 ORDER = ("PP", "SP", "EP", "TP")
 
@@ -32,6 +32,8 @@ def _around(parent: NodeView, own: str) -> str | None:
         return "TP" if "tp" in parent.rank else _own(parent)
     if parent.type == "ExpertNode" or own != "PP":
         return _own(parent) if parent.type == "ExpertNode" else None
+    if parent.type not in OPERATOR_ORDER:
+        return None
     # A stage inside an operator is inside of whatever splits that operator.
     names = {name for shard in parent.children_of_type("ShardNode") for name in shard.rank}
     return "TP" if "tp" in names else "SP" if "sp" in names else _own(parent)

@@ -10,25 +10,21 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import NodeView, PlanView, as_int, parse_device
+from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
+from ..reading import Enclosing, is_in_inventory, label
 from .unfit_operator import shard_excess
 
 _MAX_NAMED = 64
 
 
 def _outside(view: PlanView) -> Iterator[Finding]:
-    nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
     users: dict[str, list[NodeView]] = {}
     for node in view.nodes:
         for device in dict.fromkeys(node.devices):
-            place = parse_device(device)
-            known = place is not None
-            if place is not None and nodes is not None and gpus is not None:
-                known = place[0] < nodes and place[1] < gpus
-            if not known:
+            if not is_in_inventory(view, device):
                 users.setdefault(device, []).append(node)
+    nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
     size = f"{nodes} × {gpus}" if nodes is not None and gpus is not None else "n<node>.g<gpu>"
     for device, naming in users.items():
         yield Finding(

@@ -6,19 +6,34 @@ number, has another fault first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
-from ...plan.view import PlanView, as_int
+from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from .degree_product import is_degree_product
 
 COUNT_PATH = "/strategy/gpu_count"
+_PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", *COLLECTIVE_TYPES})
+
+
+def _settled(view: PlanView) -> int:
+    """Devices less those that one part of an operator names alone: such a part is misplaced, which others report."""
+    named = Counter(device for node in view.nodes for device in set(node.devices))
+    strays = {
+        device
+        for node in view.nodes
+        if node.type in _PARTS and node.parent is not None
+        for device in node.devices
+        if named[device] == 1
+    }
+    return len(view.devices - strays)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the declared count where the graph uses another number of devices."""
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used or is_degree_product(view, declared):
+    if declared is None or not used or declared in (used, _settled(view)) or is_degree_product(view, declared):
         return
     yield Finding(
         f"strategy.gpu_count is {declared}, the graph uses {used} devices",

@@ -52,6 +52,14 @@ def _allowed(view: PlanView, node: NodeView) -> frozenset[str]:
     return allowed
 
 
+def is_placed(view: PlanView, node: NodeView) -> bool:
+    """Whether `node` hangs below a node that may hold it, as far as the types are known; the root below none."""
+    if node.type not in _PARENTS or node.type == "RequestNode":
+        return node.parent_id is None or node.parent is not None
+    parent = node.parent
+    return parent is not None and (parent.type not in _PARENTS or parent.type in _allowed(view, node))
+
+
 def _roots(view: PlanView) -> Iterator[Finding]:
     requests = [node for node in view.of_type("RequestNode") if view.by_id[node.id] is node]
     if not requests:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, covered_layers, is_cache_edge, label, ranges_meet
+from .misplaced_node import is_placed
 
 
 def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
@@ -35,6 +36,9 @@ def _fault(view: PlanView, edge: EdgeView, phases: Enclosing) -> Finding | None:
     if source is None or target is None or source.parent is target.parent:
         return None
     if not _is_cache_edge_elsewhere(edge, phases):
+        # The edges of a node that hangs in the wrong place, or on nothing, are right again when it is put back.
+        if not (is_placed(view, source) and is_placed(view, target)):
+            return None
         return Finding(
             f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
             where=edge,

@@ -7,7 +7,7 @@ the cache between the phases DE003's. A node in the wrong place is named by the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
@@ -16,15 +16,10 @@ from ..reading import OPERATOR_ORDER, label, operators_in_order
 from ..stage_chain import stage_chain
 
 
-def _is_joined(source: NodeView, target: NodeView) -> bool:
-    edges = source.edges_out if len(source.edges_out) <= len(target.edges_in) else target.edges_in
-    return any(edge.source is source and edge.target is target for edge in edges)
-
-
 def _missing_link(source: NodeView, target: NodeView) -> Finding:
-    turned = ": the edge between them runs the other way" if _is_joined(target, source) else ""
+    turned = any(edge.target is source for edge in target.edges_out)
     return Finding(
-        f"no edge {label(source)} → {label(target)}{turned}",
+        f"no edge {label(source)} → {label(target)}{': the one between them runs the other way' if turned else ''}",
         where=target,
         nodes=(source, target),
         expected={"source": source.id, "target": target.id},
@@ -32,17 +27,25 @@ def _missing_link(source: NodeView, target: NodeView) -> Finding:
     )
 
 
+def _positions(nodes: Iterable[NodeView | None]) -> frozenset[int]:
+    return frozenset(node.position for node in nodes if node is not None)
+
+
+def _follows(node: NodeView, before: frozenset[int]) -> bool:
+    return any(edge.source is not None and edge.source.position in before for edge in node.edges_in)
+
+
+def _precedes(node: NodeView, after: frozenset[int]) -> bool:
+    return any(edge.target is not None and edge.target.position in after for edge in node.edges_out)
+
+
 def _sequence(groups: Sequence[Sequence[NodeView]]) -> Iterator[Finding]:
     """Each node of a group follows one of the group before it, and is followed by one of the group after it."""
     for before, after in pairwise(groups):
-        missing: dict[tuple[int, int], tuple[NodeView, NodeView]] = {}
-        for target in after:
-            if not any(_is_joined(source, target) for source in before):
-                missing[before[0].position, target.position] = (before[0], target)
-        for source in before:
-            if not any(_is_joined(source, target) for target in after):
-                missing[source.position, after[0].position] = (source, after[0])
-        for source, target in missing.values():
+        earlier, later = _positions(before), _positions(after)
+        links = [(before[0], node) for node in after if not _follows(node, earlier)]
+        links += [(node, after[0]) for node in before if not _precedes(node, later)]
+        for source, target in {(a.position, b.position): (a, b) for a, b in links}.values():
             yield _missing_link(source, target)
 
 
@@ -73,21 +76,12 @@ def _phase(phase: PhaseView) -> Iterator[Finding]:
             yield from _block_sequence(block)
 
 
-def _leads(collective: NodeView, shards: frozenset[int]) -> bool:
-    """Whether a collective feeds the shards (K/V AllGather, `sequence_in`, gathered tokens) and closes nothing."""
-    if collective.role == "sequence_in":
-        return True
-    return any(edge.target is not None and edge.target.position in shards for edge in collective.edges_out)
-
-
-def _shards_to(operator: NodeView, shards: Sequence[NodeView], ends: Sequence[NodeView], what: str) -> Iterator[Finding]:
+def _shards_to(
+    operator: NodeView, shards: Sequence[NodeView], ends: Sequence[NodeView], what: str
+) -> Iterator[Finding]:
     """Every shard has an edge to one of `ends`. Where none has, that is one fault of the end, not one of each shard."""
-    goals = {end.position for end in ends}
-    lacking = [
-        shard
-        for shard in shards
-        if not any(edge.target is not None and edge.target.position in goals for edge in shard.edges_out)
-    ]
+    goals = _positions(ends)
+    lacking = [shard for shard in shards if not _precedes(shard, goals)]
     if len(lacking) == len(shards) and ends:
         yield Finding(
             f"no shard of {label(operator)} leads to its {what} {label(ends[0])}",
@@ -102,17 +96,18 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     shards = operator.children_of_type("ShardNode")
     if not shards:
         return
-    positions = frozenset(shard.position for shard in shards)
+    computing = _positions(shards)
     collectives = [child for child in operator.children if child.is_collective]
-    leading = [node for node in collectives if _leads(node, positions)]
-    closing = [node for node in collectives if node not in leading]
-    starts = {node.position for node in leading}
+    # What feeds the shards (K/V AllGather, `sequence_in`, gathered tokens) closes nothing and has no edge in.
+    leading = [node for node in collectives if node.role == "sequence_in" or _precedes(node, computing)]
+    starts = _positions(leading)
     for shard in shards:
-        if leading and not any(edge.source is not None and edge.source.position in starts for edge in shard.edges_in):
+        if leading and not _follows(shard, starts):
             yield _missing_link(leading[0], shard)
     updates = operator.children_of_type("KVCacheUpdateNode")
     yield from _shards_to(operator, shards, updates, "cache write")
-    fed = [node for node in closing if any(edge.source in shards for edge in node.edges_in)]
+    closing = [node for node in collectives if node.position not in starts]
+    fed = [node for node in closing if _follows(node, computing)]
     yield from _shards_to(operator, shards, fed or closing[:1], "collective")
     # The first closing collective was named above where no shard leads to any.
     for node in (*updates[1:], *(closing if fed else closing[1:])):

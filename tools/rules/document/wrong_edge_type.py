@@ -6,7 +6,6 @@ Judges edges that may exist: between siblings, and KV-cache edges. One that may 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import get_args
 
 from ...plan.document import EdgeType
 from ...plan.schema import shown
@@ -14,8 +13,6 @@ from ...plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label
 
-PIPELINE, SYNCHRONIZATION, DATA = "pipeline", "synchronization", "data"
-assert {PIPELINE, SYNCHRONIZATION, DATA} == set(get_args(EdgeType))
 _SYNCHRONIZED = COLLECTIVE_TYPES | {"ShardNode", "ExpertNode"}
 _NODE_TYPES = _SYNCHRONIZED | {
     "RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "EmbeddingNode", "LMHeadNode", "LayerBlockNode",
@@ -23,14 +20,14 @@ _NODE_TYPES = _SYNCHRONIZED | {
 }  # fmt: skip
 
 
-def called_for(source: NodeView, target: NodeView) -> str:
+def called_for(source: NodeView, target: NodeView) -> EdgeType:
     """The type of an edge between two nodes of these types."""
     if source.type == target.type == "PipelineStageNode":
-        return PIPELINE
+        return "pipeline"
     collective = source.is_collective or target.is_collective
     if collective and source.type in _SYNCHRONIZED and target.type in _SYNCHRONIZED:
-        return SYNCHRONIZATION
-    return DATA
+        return "synchronization"
+    return "data"
 
 
 def _may_exist(edge: EdgeView) -> bool:

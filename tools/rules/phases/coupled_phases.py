@@ -11,13 +11,7 @@ from dataclasses import dataclass, field
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
-
-
-def _is_cache_edge(edge: EdgeView) -> bool:
-    if edge.source is None or edge.target is None or edge.carries not in (None, "kv_cache"):
-        return False
-    return edge.source.type == "KVCacheUpdateNode" and edge.target.type == "AttentionNode"
+from ..reading import Enclosing, is_cache_edge, label
 
 
 @dataclass(slots=True)
@@ -63,7 +57,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         if start is None or end is None or start is end:
             continue
         if requests.share(start, end):
-            if not _is_cache_edge(edge):
+            if not is_cache_edge(edge) or edge.carries not in (None, "kv_cache"):
                 yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
         elif requests.share(end, start):
             yield _finding(edge, source, target, "leads from decode back to prefill")

@@ -1,8 +1,10 @@
-"""DE004: no device computes on activations that no node brings to it.
+"""DE004: no device computes on what no node brings to it.
 
-Where the next operator of the stage runs on devices that this one does not use, this one must close with a collective
-over the union of both. A missing collective of TP, SP or EP shards is TP003's, SP002's or EP002's; shards along the
-cache (`kv_sp`), which none of these names, are checked here. Between stages the pipeline edge carries the activations.
+Every collective of an operator spans the devices that the operator computes on, and where the next operator of the
+stage runs on devices that this one does not use, this one closes with a collective over the union of both. That a
+collective is missing altogether is TP003's, SP002's or EP002's to say; shards along the cache (`kv_sp`), which none of
+these names, are checked here. Between stages the pipeline edge carries the activations. Devices that belong to
+another stage, to another replica or to nobody are named by TP004, PP006, DP002 and GP004.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from itertools import pairwise
 
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import compute_devices, label, operators_in_order, settled_devices
+from ..reading import compute_devices, label, operators_in_order, settled_devices, stage_devices, strange_devices
 
 _MAX_NAMED = 16
 
@@ -30,9 +32,8 @@ def _steps(stage: StageView) -> Iterator[_Step]:
     runs = [(block, operators_in_order(block)) for block in stage.blocks]
     runs = [(block, operators) for block, operators in runs if operators]
     heads = tuple(stage.node.children_of_type("LMHeadNode"))
-    if runs:
-        for embedding in stage.node.children_of_type("EmbeddingNode"):
-            yield _Step(embedding, (runs[0][1][0],))
+    for embedding in stage.node.children_of_type("EmbeddingNode"):
+        yield _Step(embedding, (runs[0][1][0],) if runs else ())
     for place, (block, operators) in enumerate(runs):
         for operator, after in pairwise(operators):
             yield _Step(operator, (after,))
@@ -40,6 +41,8 @@ def _steps(stage: StageView) -> Iterator[_Step]:
         if block.layers is not None and block.layers[1] - block.layers[0] + 1 > block.period:
             following = (operators[0], *following)
         yield _Step(operators[-1], following)
+    for head in heads:
+        yield _Step(head, ())
 
 
 def _closing(operator: NodeView) -> list[NodeView]:
@@ -53,25 +56,55 @@ def _closing(operator: NodeView) -> list[NodeView]:
     ]
 
 
-def _unreached(step: _Step) -> Finding | None:
-    own = settled_devices(step.operator)
-    # A MoE operator runs on all devices of its stage (GP003), and its combine closes it (EP002).
-    if not own or step.operator.type == "MoENode":
-        return None
-    wanted = frozenset[str]().union(*(settled_devices(node) for node in step.following))
-    if wanted <= own:
+def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
+    """A collective of `operator` that leaves out a device which computes, or takes in one where nothing runs."""
+    computing = compute_devices(operator) - strange
+    split = len({shard.rank.get("tp") for shard in operator.children_of_type("ShardNode")}) > 1
+    for collective in operator.children:
+        spans = frozenset(collective.devices)
+        if not collective.is_collective or not spans or (spans & strange and operator.type != "MoENode"):
+            continue
+        # What sums the shards of TP is TP003's.
+        summing = split and collective.type in ("AllReduceNode", "ReduceScatterNode")
+        lacking = frozenset[str]() if summing else computing - spans
+        idle = spans - here - computing - strange
+        if not computing or not (lacking or idle):
+            continue
+        named = ", ".join(sorted(lacking or idle)[:_MAX_NAMED])
+        why = f"leaves out {named}, where it computes" if lacking else f"takes in {named}, where nothing of it runs"
+        return Finding(
+            f"{label(collective)} of {label(operator)} {why}",
+            where=collective,
+            nodes=(collective, operator),
+            value=sorted(spans),
+            expected=sorted((spans | lacking) - idle),
+            remedy="let the collective span exactly the devices of the operator and of the next one",
+        )
+    return None
+
+
+def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
+    operator = step.operator
+    own = (settled_devices(operator) | (compute_devices(operator) & here)) - strange
+    wanted = frozenset[str]().union(*(settled_devices(node) for node in step.following)) - strange
+    if operator.type == "MoENode":
+        # Experts that are not on all devices of the stage are GP003's and EP004's.
+        own |= here
+    # An embedding on another stage's devices is PP006's: nothing can be said of the rest of its list.
+    if not own or wanted <= own or (operator.type == "EmbeddingNode" and strange.intersection(operator.devices)):
         return None
     union = wanted | own
-    closing = _closing(step.operator)
-    if any(union <= set(child.devices) for child in closing):
+    closing = _closing(operator)
+    # A collective that leaves out the operator's own devices is one fault, named for that.
+    if any(union <= set(child.devices) | strange or not own <= set(child.devices) | strange for child in closing):
         return None
     reached = own.union(*(child.devices for child in closing))
     lacking = sorted(union - reached) or sorted(wanted - own)
     return Finding(
-        f"no collective of {label(step.operator)} brings its result to {', '.join(lacking[:_MAX_NAMED])}, where the "
-        "next operator runs",
-        where=step.operator,
-        nodes=(step.operator, *closing, *(node for node in step.following if not settled_devices(node) <= own)),
+        f"no collective of {label(operator)} brings its result to {', '.join(lacking[:_MAX_NAMED])}, where the next "
+        "operator runs",
+        where=operator,
+        nodes=(operator, *closing, *(node for node in step.following if not settled_devices(node) <= own)),
         value=sorted(reached),
         expected=sorted(union),
     )
@@ -93,13 +126,22 @@ def _unmerged(operator: NodeView) -> Finding | None:
     )  # fmt: skip
 
 
+def _inner(operator: NodeView) -> list[NodeView]:
+    """The operator and what is nested in it with collectives of its own: a shared expert, a split expert."""
+    return [operator, *operator.children_of_type("FFNNode", "ExpertNode")]
+
+
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every operator whose result does not reach the devices of the next one."""
+    """Yield, once for each operator, where its activations reach a device by no node."""
+    strangers = strange_devices(view)
     for stage in view.stages:
+        strange, here = strangers[stage.node.position], stage_devices(stage)
         for step in _steps(stage):
-            for finding in (_unmerged(step.operator), _unreached(step)):
-                if finding is not None:
-                    yield finding
+            inner = (_narrow(node, strange, here) for node in _inner(step.operator))
+            fault = next((finding for finding in inner if finding is not None), None)
+            finding = fault or _unmerged(step.operator) or _unreached(step, strange, here)
+            if finding is not None:
+                yield finding
 
 
 _BASE = "dense-tp2"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import clipped, compute_devices, label, prefill_feeders
+from ..reading import compute_devices, covered_layers, label, prefill_feeders, strange_devices
 
 # Beyond it a document lists its layers many times over, which PP004 reports.
 _MAX_STEPS = 5_000_000
@@ -24,6 +24,7 @@ _MAX_NAMED = 8
 class _Cached:
     """One attention operator with its cache writes and the layers that it covers."""
 
+    stage: NodeView
     attention: NodeView
     updates: list[NodeView]
     layers: range
@@ -33,15 +34,12 @@ def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
     total = view.architecture.num_layers if view.architecture is not None else None
     for stage in phase.stages:
         for block in stage.blocks:
-            if block.layers is None:
-                continue
-            first, last = block.layers
             for node in block.children_of_type("AttentionNode"):
-                layers = clipped((first + node.offset, last), total)[:: block.period]
-                yield _Cached(node, node.children_of_type("KVCacheUpdateNode"), layers)
+                layers = covered_layers(block, node.offset, total)
+                yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
 
-def _writes(cached: _Cached) -> Iterator[Finding]:
+def _writes(cached: _Cached, strange: frozenset[str]) -> Iterator[Finding]:
     attention = cached.attention
     if not cached.updates:
         yield Finding(
@@ -57,7 +55,8 @@ def _writes(cached: _Cached) -> Iterator[Finding]:
     agreed = not gathered or computing <= gathered
     witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
     wrong = (computing - writing) | (writing - computing - gathered if witnessed else set[str]())
-    if writing and computing and wrong and agreed:
+    # A device outside the inventory or of another replica is GP004's or DP002's.
+    if writing and computing and wrong and agreed and not writing & strange:
         yield Finding(
             f"{label(cached.updates[0])} writes on other devices than the shards of {label(attention)} compute on: "
             f"they differ in {', '.join(sorted(wrong)[:_MAX_NAMED])}",
@@ -116,8 +115,10 @@ def _unfed(
 
 def _fed_by(source: _Cached) -> set[int]:
     """Positions of the nodes, and of their parents, that the operator's cache writes lead to."""
-    targets = [edge.target for update in source.updates for edge in update.edges_out if edge.target is not None]
-    return {node.position for target in targets for node in (target, target.parent) if node is not None}
+    ends = [edge.target for update in source.updates for edge in update.edges_out]
+    # An edge that is turned round is one fault, PH002's.
+    ends += [edge.source for update in source.updates for edge in update.edges_in]
+    return {node.position for end in ends if end is not None for node in (end, end.parent) if node is not None}
 
 
 def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Finding]:
@@ -141,9 +142,10 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every attention operator without its cache write, and every decode one that is not fed."""
     operators = {phase.node.position: list(_cached(view, phase)) for phase in view.phases}
+    strange = strange_devices(view)
     for held in operators.values():
         for cached in held:
-            yield from _writes(cached)
+            yield from _writes(cached, strange[cached.stage.position])
     yield from _edges(view, operators)
 
 

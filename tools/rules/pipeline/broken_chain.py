@@ -1,7 +1,7 @@
 """PP001: the stages of a phase form one chain in index order, each joined to the next by a pipeline edge.
 
 Reports a missing edge, an edge that runs against the order, and indices that do not count the chain from 0. It leaves
-stages that run side by side to PP002, edges that skip a stage to PP003, and cycles to ST004.
+stages that run side by side to PP002, edges that skip a stage to PP003, missing stages to PP004, and cycles to ST004.
 """
 
 from __future__ import annotations
@@ -71,6 +71,8 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield every place where the stages of a phase do not follow one another."""
     for phase in view.phases:
         chain = stage_chain(phase)
+        if chain.lacks_stages():
+            continue
         if not chain.parallel_positions():
             yield from _misnumbered(chain)
         yield from _unjoined(chain)

@@ -1,6 +1,7 @@
 """PP007: the embedding sits in the first stage only, the LM head in the last only.
 
-Reports one that is missing, doubled or in another stage. One that hangs under no stage at all is ST003's.
+Reports one that is missing, doubled or in another stage. One that hangs under no stage at all is ST003's;
+where the layers of the first or the last stage show that a stage before or after it is missing, PP004 says so.
 """
 
 from __future__ import annotations
@@ -47,13 +48,25 @@ def _strays(chain: StageChain, node_type: str) -> list[NodeView]:
     return [node for node in chain.phase.node.descendants() if node.type == node_type]
 
 
+def _is_at_the_end(view: PlanView, home: StageView, end: str) -> bool:
+    """Whether the model begins or ends with this stage's layers; if not, the stage of the end is missing (PP004)."""
+    if home.layers is None:
+        return True
+    if end == "first":
+        return home.layers[0] <= 0
+    return view.architecture is None or home.layers[1] >= view.architecture.num_layers - 1
+
+
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every embedding and LM head that is not where activations enter and leave the phase."""
     for phase in view.phases:
         chain = stage_chain(phase)
-        if chain.stages:
-            yield from _faults(chain, "EmbeddingNode", chain.stages[0], "first")
-            yield from _faults(chain, "LMHeadNode", chain.stages[-1], "last")
+        if not chain.stages:
+            continue
+        first, last = chain.stages[0], chain.stages[-1]
+        for node_type, home, end in (("EmbeddingNode", first, "first"), ("LMHeadNode", last, "last")):
+            if _is_at_the_end(view, home, end):
+                yield from _faults(chain, node_type, home, end)
 
 
 _BASE = "dense-pp4"

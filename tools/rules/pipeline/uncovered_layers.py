@@ -8,7 +8,6 @@ is not known and only what is between the stages is checked.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 from ...plan.view import PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
@@ -16,26 +15,9 @@ from ..reading import label
 from ..stage_chain import StageChain, stage_chain
 
 
-def _split_over_replicas(view: PlanView) -> frozenset[str]:
-    """Phases whose replicas hold layers of their own each: DP that splits the model is one fault, named by DP003."""
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for phase in view.phases:
-        layers = [stage.layers for stage in phase.stages if stage.layers is not None]
-        if phase.phase is not None and layers:
-            spans.setdefault(phase.phase, []).append(
-                (min(first for first, _ in layers), max(last for _, last in layers))
-            )
-    found: set[str] = set()
-    for name, held in spans.items():
-        held.sort()
-        if len(held) > 1 and all(a[1] < b[0] for a, b in pairwise(held)):
-            found.add(name)
-    return frozenset(found)
-
-
-def _stage_faults(chain: StageChain, first: int | None, total: int | None) -> Iterator[Finding]:
+def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
     parallel = chain.parallel_positions()
-    expected = first
+    expected: int | None = 0
     previous: StageView | None = None
     for stage in chain.stages:
         if stage.layers is None:
@@ -95,9 +77,9 @@ def _block_fault(stage: StageView) -> Finding | None:
     )
 
 
-def _phase_faults(phase: PhaseView, first: int | None, total: int | None) -> Iterator[Finding]:
+def _phase_faults(phase: PhaseView, total: int | None) -> Iterator[Finding]:
     named: set[str] = set()
-    for finding in _stage_faults(stage_chain(phase), first, total):
+    for finding in _stage_faults(stage_chain(phase), total):
         named.update(node if isinstance(node, str) else node.id for node in finding.nodes)
         yield finding
     for stage in phase.stages:
@@ -109,12 +91,8 @@ def _phase_faults(phase: PhaseView, first: int | None, total: int | None) -> Ite
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every gap, overlap and excess of layers, stage by stage and then block by block."""
     total = view.architecture.num_layers if view.architecture is not None else None
-    shared_out = _split_over_replicas(view)
     for phase in view.phases:
-        if phase.phase in shared_out:
-            yield from _phase_faults(phase, None, None)
-        else:
-            yield from _phase_faults(phase, 0, total)
+        yield from _phase_faults(phase, total)
 
 
 _BASE = "dense-pp2-tp2"

@@ -1,0 +1,99 @@
+"""The words that say what a number of the load is for, in English and Chinese (used by `load_words.py` alone)."""
+
+from __future__ import annotations
+
+import re
+
+_LENGTH = r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
+# "in" and "out" are roles only beside a number: "2k in / 256 out", "in 2048 out 256", "in: 2k".
+_AFTER_NUMBER = r"(?:(?<=[\dk])|(?<=[\dk][\s\-])|(?<=[\dk]\stokens\s)|(?<=[\dk]\stoks\s))"
+_IN_FOLLOWED = r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
+_CACHED = r"(?:is\s|are\s|being\s|already\s|will\sbe\s|comes?\sfrom\s(?:the\s)?){0,2}(?:cached?|shared|reused)"
+# A latency without a unit of time: only where the figure follows at once ("TTFT<=500").
+_FIGURE_FOLLOWS = (
+    r"(?=\s?(?:\(ms\)\s?)?(?:of|under|below|within|at\smost|is|max|<=?|=|:)?\s?[:=]?\s?\d[\d.,]*(?![\dk.]))"
+)
+
+_ROLES: dict[str, tuple[str, ...]] = {
+    "hit_rate": (
+        r"(?<![a-z])(?:prefix|prompt|kv)?[\s_\-]?cach(?:e|ing)[\s_\-](?:hits?|reuse)(?:[\s_\-]?(?:rate|ratio))?(?![a-z])",
+        r"(?<![a-z])hit[\s_\-]?(?:rate|ratio)(?![a-z])",
+        r"(?<![a-z])prefix[\s\-](?:cach(?:e|ed|ing)|reuse|sharing|hits?)(?:[\s_\-](?:rate|ratio))?(?![a-z])",
+        r"(?<![a-z])shared\sprefix(?:es)?(?![a-z])",
+        rf"(?<![a-z])(?:prompts?|inputs?|tokens|prefix(?:es)?)\s{_CACHED}(?![a-z])",
+        r"(?<![a-z])(?:(?:is|are)\s(?:already\s)?)?cached(?![a-z])",
+        r"(?:前缀)?缓存(?:的)?命中率?|前缀(?:缓存|复用|命中)率?|命中率",
+    ),
+    "memory": (
+        r"(?<![a-z])(?:gpu|device|hbm)?[\s_\-]?(?:v?ram|mem(?:ory)?)[\s_\-]"
+        r"(?:utili[sz]ation|usage|fraction|util|use|cap|limit|ratio)(?:[\s_\-]static)?(?![a-z])",
+        r"(?<![a-z])(?:of\s)?(?:(?:the|its|their|each|every|gpu|gpu's|device|card|card's|total|available)\s){0,4}"
+        r"(?:memory|vram|hbm)(?![a-z])",
+        r"的?(?:显存|内存)的?(?:利用率|使用率|占用率?|使用比例|使用|比例|上限)?",
+    ),
+    "rate": (
+        r"(?<![a-z])(?:qps|rps|(?:request|arrival)[\s_\-]rates?|requests?[\s_]per[\s_]second)(?![a-z])",
+        r"(?<![a-z])(?:(?:arriv\w{0,4}|coming\sin)\s)?(?:per|every|each)\ssecond(?![a-z])",
+        r"请求(?:速率|率)|每秒请求数?",
+    ),
+    "concurrency": (
+        r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
+        r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|concurrenc(?:y|ies)|conc|"
+        r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:a|the\ssame)\stime|at\sonce|in\sparallel|"
+        r"parallel\srequests|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|users?|num[_\s]requests)(?![a-z])",
+        r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?",
+    ),
+    "context": (
+        r"(?<![a-z])(?:max[\s_\-])?(?:context|ctx)(?:[\s_\-](?:lengths?|len|windows?|sizes?|tokens))?s?(?![a-z])",
+        r"(?<![a-z])(?:seq(?:uence)?[\s_\-]?len(?:gths?)?|max[\s_\-]?model[\s_\-]?len)(?![a-z])",
+        r"上下文(?:长度|窗口)?|序列长度",
+    ),
+    "input": (
+        rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
+        r"questions?|documents?|docs|articles?)(?![a-z])",
+        r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
+        r"(?<![a-z])in(?=\s?[:=])",
+        rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
+        r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|入参长度|文档(?:长度)?",
+    ),
+    "output": (
+        rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|generat(?:e|es|ed|ing|ions?){_LENGTH}|"
+        rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
+        r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|produc(?:e|es|ing))(?![a-z])",
+        rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
+        r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
+        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出",
+    ),
+    "tokens_of": (
+        r"(?<![a-z])(?:requests?|sequences?|messages?|conversations?|chats?|contracts?|emails?|tickets?|pages)\s"
+        r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",
+    ),
+    "ttft": (
+        rf"(?<![a-z])(?:ttft(?:[\s_\-]?ms)?(?:_max)?|time[\s\-]to[\s\-]first[\s\-]token)(?![a-z]){_FIGURE_FOLLOWS}",
+    ),
+    "tpot": (
+        r"(?<![a-z])(?:tpot(?:[\s_\-]?ms)?(?:_max)?|itl(?:[\s_\-]?ms)?|time[\s\-]per[\s\-]output[\s\-]token)(?![a-z])"
+        + _FIGURE_FOLLOWS,
+    ),
+}
+
+ROLE = re.compile("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()), re.IGNORECASE)
+LENGTHS = frozenset({"input", "output", "context"})
+HEADROOM = re.compile(
+    r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])"
+    r"|预留|保留|留出?|空出|余量|空闲",
+    re.IGNORECASE,
+)
+TYPICAL = re.compile(
+    r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$",
+    re.IGNORECASE,
+)
+NO_PREFIX_CACHE = re.compile(
+    r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
+)
+ONE_AT_A_TIME = re.compile(
+    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)|one\s(?:request\s|user\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流",
+    re.IGNORECASE,
+)
+CALENDAR = re.compile(r"24\s?/\s?7|(?<!\d)365(?!\d)")
+"""Figures of the calendar that are no quantity of the load."""

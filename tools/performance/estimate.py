@@ -1,0 +1,154 @@
+"""The estimate of a plan in the contract's format: latency, throughput, memory, critical path, cost.
+
+Computed from the datasheet and published efficiencies; nothing is fitted, so no error band is claimed. It estimates a
+request that does not wait in a queue; it does not simulate arrivals.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..plan.document import Plan
+from ..plan.performance import (
+    Calibration,
+    CostEstimate,
+    CriticalPath,
+    LatencyEstimate,
+    PerformanceEstimate,
+    ThroughputEstimate,
+)
+from ..plan.view import PlanView
+from .layout import Layout, layout_from_plan, layout_from_view
+from .memory import device_memory
+from .notes import estimate_notes
+from .schedule import PhaseTime, PhaseTimer, prefill_loads
+from .throughput import ReplicaRates, SingleRequest, batched_prefill_seconds, decode_time, throughput
+from .transfer import kv_transfer_seconds
+
+CALIBRATION = Calibration(
+    profile="datasheet",
+    error_band_pct=None,
+    note=(
+        "datasheet peaks with published efficiencies (matmul: measured maxima of stas00/ml-engineering, memory 80% and "
+        "3 us per kernel of ai-dynamo/aiconfigurator); not fitted to this hardware, no error measured"
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuickTimes:
+    """What ranking needs of a layout, in milliseconds and tokens per second."""
+
+    ttft_ms: float
+    tpot_ms: float
+    end_to_end_ms: float
+    output_tokens_per_s: float
+    output_tokens_per_s_per_gpu: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Times:
+    """The phases of a layout at its load, the transfer between them, and the rates that follow. Seconds."""
+
+    prefill: PhaseTime
+    decode: PhaseTime
+    transfer: float
+    throughput: ThroughputEstimate
+
+    @property
+    def ttft(self) -> float:
+        return self.prefill.seconds + self.transfer
+
+
+def _times(layout: Layout) -> _Times:
+    setting = layout.setting
+    concurrency = setting.workload.concurrency
+    prefill_timer = PhaseTimer(setting, layout.phase("prefill"))
+    decode_timer = PhaseTimer(setting, layout.phase("decode"))
+    prefill_share = math.ceil(concurrency / max(1, len(layout.prefill_replicas)))
+    requests = math.ceil(concurrency / max(1, len(layout.decode_replicas)))
+    groups = min(prefill_timer.phase.attention_groups, prefill_share)
+    prefill = prefill_timer.prefill(prefill_loads(setting, 1, groups))
+    decode = decode_time(layout, decode_timer, requests)
+    transfer = kv_transfer_seconds(layout)
+    alone_prefill = prefill if groups == 1 else prefill_timer.prefill(prefill_loads(setting, 1, 1))
+    alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
+    batch = batched_prefill_seconds(layout, prefill_timer, prefill_share)
+    rates = ReplicaRates(requests, batch, decode.seconds)
+    alone = SingleRequest(alone_prefill.seconds + transfer, alone_decode.seconds)
+    return _Times(prefill, decode, transfer, throughput(layout, rates, batch, alone))
+
+
+def estimate_layout(layout: Layout) -> PerformanceEstimate:
+    """The estimate of `layout` at its workload.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known (it names the field).
+    """
+    times = _times(layout)
+    steps = layout.setting.workload.output_tokens - 1
+    ttft_ms, tpot_ms = times.ttft * 1e3, times.decode.seconds * 1e3
+    return PerformanceEstimate(
+        latency=LatencyEstimate(
+            ttft_ms=ttft_ms,
+            tpot_ms=tpot_ms,
+            prefill_ms=times.prefill.seconds * 1e3,
+            decode_ms=steps * tpot_ms,
+            end_to_end_ms=ttft_ms + steps * tpot_ms,
+            prefill=times.prefill.parts,
+            decode_step=times.decode.parts,
+        ),
+        throughput=times.throughput,
+        memory=device_memory(layout),
+        critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
+        calibration=CALIBRATION,
+        cost=_cost(layout, times.throughput),
+        notes=estimate_notes(layout, times.transfer),
+    )
+
+
+def quick_times(layout: Layout) -> QuickTimes:
+    """Latency and throughput of `layout` alone: the same figures as `estimate_layout`, without memory and path."""
+    times = _times(layout)
+    steps = layout.setting.workload.output_tokens - 1
+    return QuickTimes(
+        ttft_ms=times.ttft * 1e3,
+        tpot_ms=times.decode.seconds * 1e3,
+        end_to_end_ms=(times.ttft + steps * times.decode.seconds) * 1e3,
+        output_tokens_per_s=times.throughput.dp_scaled_tokens_per_s,
+        output_tokens_per_s_per_gpu=times.throughput.output_tokens_per_s_per_gpu,
+    )
+
+
+def estimate(plan: Plan | PlanView | dict[str, Any], usd_per_gpu_hour: float | None = None) -> PerformanceEstimate:
+    """The estimate of a plan as its graph shows it.
+
+    Raises:
+        InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
+    """
+    layout = layout_from_view(plan) if isinstance(plan, PlanView) else layout_from_plan(plan)
+    if usd_per_gpu_hour is not None:
+        layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
+    return estimate_layout(layout)
+
+
+def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
+    """Cost of a million output tokens at the stated price, the middle of the catalogue's range, or in GPU-seconds."""
+    if rates.dp_scaled_tokens_per_s <= 0.0:
+        return None
+    gpu_seconds = len(layout.devices) * 1e6 / rates.dp_scaled_tokens_per_s
+    accelerator = layout.setting.hardware.accelerator
+    price, source = layout.setting.usd_per_gpu_hour, "stated price"
+    if price is None and accelerator.on_demand_usd_per_hour is not None:
+        low, high = accelerator.on_demand_usd_per_hour
+        price = (low + high) / 2
+        source = f"middle of {low:g}-{high:g} USD per GPU-hour, {accelerator.price_source or 'catalogue'}"
+    if price is None:
+        return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds")
+    return CostEstimate(
+        per_million_output_tokens=gpu_seconds / 3600 * price,
+        unit="usd",
+        price_source=f"{source} ({price:g} USD per GPU-hour)",
+    )

@@ -1,0 +1,98 @@
+"""What a reader of an estimate should know beside the figures: assumptions that carry weight, and what R12 asks for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .kv_cache import all_layers
+from .layout import Layout
+from .operation import TokenLoad
+from .operators.moe import slowest_load
+from .schedule import HOST_PASS_S
+from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
+from .timing import StageTimer
+
+
+def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
+    """The notes of an estimate, most telling first."""
+    return (*_vocabulary(layout), *_experts(layout), *_transfer(transfer_seconds), *_load(layout), *_general(layout))
+
+
+def _vocabulary(layout: Layout) -> Iterator[str]:
+    """R12: engines split the vocabulary by themselves; a strict plan does not."""
+    setting, phase = layout.setting, layout.phase("decode")
+    last = phase.stages[-1]
+    if last.vocab_shards > 1 or last.width == 1 or not last.head_devices:
+        return
+    requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
+    load = TokenLoad(max(1, math.ceil(requests / phase.attention_groups)), 1, 0, phase.attention_groups)
+    whole = StageTimer(setting, phase, last).head(load).seconds
+    split = StageTimer(setting, phase, replace(last, vocab_shards=last.width)).head(load).seconds
+    table = setting.tensor_bytes(setting.architecture.embedding_tensors).total
+    head = setting.tensor_bytes(setting.architecture.lm_head_tensors).total
+    if len(phase.stages) > 1 or setting.architecture.tied_embeddings:
+        saved = max(table, head) * (1 - 1 / last.width)
+    else:
+        saved = (table + head) * (1 - 1 / last.width)
+    change = "less" if split <= whole else "more"
+    yield (
+        f"vocabulary whole on each of the {last.width} devices of a stage: under the relaxation vocab_parallel a "
+        f"device would hold {saved / 1e9:.1f} GB less and a decode step take {abs(whole - split) * 1e3:.2f} ms {change}"
+    )
+
+
+def _experts(layout: Layout) -> Iterator[str]:
+    setting, phase = layout.setting, layout.phase("decode")
+    moe = next((run.spec.moe for run in setting.runs(*all_layers(setting)) if run.spec.moe is not None), None)
+    stage = next((stage for stage in phase.stages if stage.experts), None)
+    if moe is None or stage is None:
+        return
+    requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
+    hosted, slots = max(len(ids) for ids in stage.experts), sum(len(ids) for ids in stage.experts)
+    share = hosted * (phase.degrees.tp_expert or 1) / slots if slots else 0.0
+    load = slowest_load(float(requests), moe.experts, moe.top_k, hosted, share, phase.degrees.ep)
+    yield (
+        f"experts: uniform routing; the slowest of {phase.degrees.ep} expert groups is taken at {load.imbalance:.2f} "
+        "times the mean load of a decode step (the expected maximum); skewed routing would be slower"
+    )
+
+
+def _transfer(seconds: float) -> Iterator[str]:
+    if seconds > 0.0:
+        yield f"TTFT includes {seconds * 1e3:.1f} ms for the KV cache's way from prefill to decode, none of it hidden"
+
+
+def _load(layout: Layout) -> Iterator[str]:
+    setting = layout.setting
+    workload, limit = setting.workload, setting.architecture.max_position_embeddings
+    if workload.input_tokens + workload.output_tokens > limit:
+        yield f"input and output exceed the model's {limit:,} positions: the estimate stops there"
+    replicas = len(layout.decode_replicas)
+    if workload.concurrency < replicas:
+        yield (
+            f"throughput over all replicas takes each of the {replicas} as busy; {workload.concurrency} requests in "
+            "flight keep fewer at work"
+        )
+    if not layout.replicas_alike and len({_spread(layout, index) for index in range(len(layout.replicas))}) > 1:
+        yield "replicas are placed differently over the nodes: times are those of the first"
+
+
+def _spread(layout: Layout, index: int) -> tuple[object, ...]:
+    """How the stages of a replica lie over the domains."""
+    replica = layout.replicas[index]
+    return tuple(
+        (phase.phase, StageTimer(layout.setting, phase, stage).shape)
+        for phase in replica.phases
+        for stage in phase.stages
+    )
+
+
+def _general(layout: Layout) -> Iterator[str]:
+    serving = layout.setting.serving
+    if serving is None or serving.prefill_chunk_tokens is None:
+        yield f"prompts are taken in chunks of {DEFAULT_PREFILL_CHUNK_TOKENS:,} tokens (none stated)"
+    yield (
+        f"TTFT is that of a prompt which does not wait; {HOST_PASS_S * 1e3:g} ms of host time are counted for each pass"
+    )

@@ -1,0 +1,140 @@
+"""DP004: DP is never claimed to lower latency: one request is answered by one replica, however many there are.
+
+Looks at the figures of `performance` (a claimed latency that is the computed one divided by the replicas) and at what
+the reasoning says in so many words. A claim that is off in another way is not this rule's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...errors import InputError
+from ...plan.schema import shown
+from ...plan.view import PlanView, as_list, as_mapping, as_str
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import root_replicas
+
+# A claimed figure matches within this share of the computed one.
+_TOLERANCE = 0.05
+_MAX_TEXT_CHARS = 4000
+_CLAUSES = re.compile(r"[.;:,!?\n。；：，！？]+")
+_SUBJECT = re.compile(r"\bdp\b|\bdp\s*=|data[ -]parallel|replica|数据并行|副本")
+_OTHER_SUBJECT = re.compile(r"\b[tpse]p\b|tensor|pipeline|sequence|expert|张量|流水|序列|专家")
+_LOWERS = re.compile(
+    r"\b(?:reduc|lower|cut|halv|improv|decreas|minimi[sz]|shorten|speed|accelerat|divid)\w*|\bfaster\b|\bbetter\b|"
+    r"降低|减少|缩短|减半|优化|改善|更低|更快"
+)
+_LATENCY = re.compile(r"latenc|\bttft\b|\btpot\b|response time|time to first token|延迟|时延|首字|首 ?token")
+# What takes the claim back: a negation, a latency that stays, or a wait in a queue (which replicas do shorten).
+_DENIED = re.compile(
+    r"\b(?:not?|never|nor|without|cannot|neither|rather than|same|equal|leav|keep|unchang|unaffect|independen|depend|"
+    r"queu|wait)\w*|n't\b|不|没有|无法|并非|而非|排队"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One claimed figure: where it stands, what it is, and over how many replicas it may have been divided."""
+
+    path: str
+    claimed: float
+    computed: float
+    replicas: int
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether the claim is the computed figure divided by the replicas, and not the figure itself."""
+        return not _near(self.claimed, self.computed) and _near(self.claimed * self.replicas, self.computed)
+
+
+def _near(one: float, other: float) -> bool:
+    return abs(one - other) <= _TOLERANCE * abs(other)
+
+
+def _figures(view: PlanView) -> Iterator[_Claim]:
+    claimed = as_mapping(as_mapping(view.raw.get("performance")).get("latency"))
+    replicas = {id(replica) for replica in root_replicas(view)}
+    serving = {
+        name: len({id(phase.replica) for phase in view.phases if phase.phase == name} & replicas)
+        for name in ("prefill", "decode")
+    }
+    phase_of = {
+        "ttft_ms": "prefill", "prefill_ms": "prefill", "tpot_ms": "decode", "decode_ms": "decode",
+        "end_to_end_ms": "decode",
+    }  # fmt: skip
+    values = {name: claimed.get(name) for name in phase_of}
+    numbers = {
+        name: float(value)
+        for name, value in values.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
+    }
+    if not numbers or max(serving.values()) < 2:
+        return
+    # The performance model is wanted only where a plan of several replicas claims a latency.
+    from ...performance.estimate import estimate
+
+    try:
+        latency = estimate(view).latency
+    except InputError:
+        return
+    for name, value in numbers.items():
+        count = serving[phase_of[name]]
+        if count > 1:
+            yield _Claim(f"/performance/latency/{name}", value, float(getattr(latency, name)), count)
+
+
+def _says_so(text: str, *, of_dp: bool) -> str | None:
+    """The clause of `text` that says DP lowers latency; `of_dp`: what names no strategy is about DP."""
+    for clause in _CLAUSES.split(text[:_MAX_TEXT_CHARS].lower()):
+        about_dp = bool(_SUBJECT.search(clause)) or (of_dp and not _OTHER_SUBJECT.search(clause))
+        if about_dp and _LOWERS.search(clause) and _LATENCY.search(clause) and not _DENIED.search(clause):
+            return clause.strip()
+    return None
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every claimed latency that DP is to have lowered, in figures and in words."""
+    for claim in _figures(view):
+        if claim.is_divided:
+            yield Finding(
+                f"{claim.path.rpartition('/')[2]} is claimed as {claim.claimed:g}, the computed {claim.computed:.4g} "
+                f"divided by {claim.replicas} replicas",
+                where=claim.path,
+                value=claim.claimed,
+                expected=claim.computed,
+                remedy="compute it again: replicas add throughput, not speed",
+            )
+    for position, item in enumerate(as_list(view.raw.get("reasoning"))):
+        step = as_mapping(item)
+        text = as_str(step.get("decision")) or ""
+        clause = _says_so(text, of_dp=step.get("step") == "data_parallelism")
+        if clause is not None:
+            yield Finding(
+                f"the reasoning says that DP lowers latency: {shown(clause)}",
+                where=f"/reasoning/{position}/decision",
+                value=clause,
+                remedy="say what DP does: it serves more requests at once",
+            )
+
+
+_BASE = "dense-dp2-tp2"
+_CLAIM = {"step": "data_parallelism", "decision": "2 replicas, to halve the latency of each request"}
+
+RULE = Rule(
+    id="DP004",
+    name="latency lowered by DP",
+    severity="error",
+    requirement="DP is never claimed to lower latency: single-request latency does not depend on dp.",
+    rationale=(
+        "A replica computes the whole of a request by itself: with n replicas the time of one request is what it is "
+        "with one, and the requests per second are n times as many."
+    ),
+    source="003 §7, 004 §4.1",
+    fix="local",
+    remedy="state the latency of one replica",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
+)

@@ -1,0 +1,129 @@
+"""DP003: DP splits no layers and no operators: each replica holds the whole model for the phases that it serves.
+
+Fires where replicas share the model out: each holds layers, experts or shards that the other has not. A replica that
+merely lacks something is named by the rule of what it lacks (PP004, EP005, TP002).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import grid_sizes
+from ..reading import clipped, label
+
+_MAX_NAMED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What one replica holds of something that must be whole (a set, or a set as the bits of a number)."""
+
+    branch: PhaseView
+    parts: int | frozenset[Hashable]
+    nodes: tuple[NodeView, ...]
+
+
+def _layers(view: PlanView, branch: PhaseView) -> _Held:
+    held = 0
+    total = view.architecture.num_layers if view.architecture is not None else None
+    for stage in branch.stages:
+        layers = clipped(stage.layers, total) if stage.layers is not None else range(0)
+        held |= ((1 << len(layers)) - 1) << layers.start
+    return _Held(branch, held, tuple(stage.node for stage in branch.stages))
+
+
+def _operators(branch: PhaseView) -> Iterator[tuple[Hashable, _Held]]:
+    """Experts of each MoE operator, and shards of each operator whose own do not make a whole."""
+    for stage in branch.stages:
+        for operator in stage.operators():
+            block = operator.parent
+            key = (operator.type, None if block is None else block.layers, operator.offset)
+            shards = operator.children_of_type("ShardNode")
+            if operator.type == "MoENode":
+                groups = operator.children_of_type("ExpertNode")
+                experts = frozenset(expert for group in groups for expert in group.experts or ())
+                yield key, _Held(branch, experts, (operator, *groups))
+            elif shards and grid_sizes(shards) is None:
+                ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
+                yield key, _Held(branch, ranks, (operator, *shards))
+
+
+def _divided(helds: Sequence[_Held]) -> list[_Held]:
+    """Those that hold a part of the whole, and nothing of it that all the others hold too."""
+    helds = [held for held in helds if held.parts]
+    if len(helds) < 2:
+        return []
+    parts: list[Any] = [held.parts for held in helds]
+    common, whole = reduce(and_, parts), reduce(or_, parts)
+    found = [held for held, own in zip(helds, parts, strict=True) if own != whole and not own & common]
+    return found if len(found) > 1 else []
+
+
+def _finding(name: str, what: str, divided: Sequence[_Held]) -> Finding:
+    replicas = [held.branch.replica for held in divided if held.branch.replica is not None]
+    nodes = [node for held in divided for node in (held.branch.node, *held.nodes)]
+    return Finding(
+        f"{what} of {name} are divided among replicas {', '.join(label(replica) for replica in replicas[:4])}; each "
+        "must hold the whole model",
+        where=replicas[-1],
+        nodes=[*replicas, *nodes][:_MAX_NAMED],
+        value=[replica.id for replica in replicas],
+    )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield the layers, and else the operators, that replicas divide among themselves."""
+    for name in PHASE_NAMES:
+        first: dict[int, PhaseView] = {}
+        for phase in view.phases:
+            if phase.phase == name and phase.replica is not None:
+                first.setdefault(phase.replica.position, phase)
+        if len(first) < 2:
+            continue
+        divided = _divided([_layers(view, branch) for branch in first.values()])
+        if divided:
+            yield _finding(name, "layers", divided)
+            continue
+        helds: dict[Hashable, list[_Held]] = {}
+        for branch in first.values():
+            for key, held in _operators(branch):
+                helds.setdefault(key, []).append(held)
+        for key, found in helds.items():
+            divided = _divided(found)
+            if divided:
+                what = "experts" if isinstance(key, tuple) and key[0] == "MoENode" else "shards of one operator"
+                yield _finding(name, what, divided)
+
+
+_BASE = "moe-dp2-ep2"
+_GROUPS = (("r0", 0, [[0, 3]]), ("r0", 1, [[4, 7]]), ("r1", 0, [[8, 11]]), ("r1", 1, [[12, 15]]))
+
+RULE = Rule(
+    id="DP003",
+    name="model divided by DP",
+    severity="error",
+    requirement="DP splits no layers or operators: each replica holds the whole model for the phases it serves.",
+    rationale=(
+        "A request is answered by one replica alone. What that replica does not hold is not computed; layers are "
+        "divided by PP, operators by TP and EP."
+    ),
+    source="002 §3.1, 003 §2.1",
+    fix="re-plan",
+    remedy="give every replica the whole model, or make them stages or expert groups of one replica",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        tuple(
+            Edit("set", f"{replica}.{phase}.s0.b0.moe.e{group}", "experts", experts)
+            for replica, group, experts in _GROUPS
+            for phase in PHASE_NAMES
+        ),
+    ),
+)

@@ -1,0 +1,145 @@
+"""DP002: replicas are independent: no edge, no collective and no device is shared between two.
+
+Between a prefill-only and a decode-only replica there is the KV cache and nothing else: a wrong edge there joins the
+two phases of one request and is PH002's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView, as_str
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import root_replicas
+from ..reading import Enclosing, label
+
+_MAX_NAMED = 16
+
+
+def _only_phase(replica: NodeView) -> str | None:
+    """The phase that the replica serves, where it serves one alone."""
+    served = {as_str(phase.raw.get("phase")) for phase in replica.children_of_type("PhaseNode")}
+    return served.pop() if len(served) == 1 else None
+
+
+def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
+    alone = {replica.position: _only_phase(replica) for replica in view.replicas}
+    for edge in view.edges:
+        if edge.source is None or edge.target is None:
+            continue
+        source, target = owners.of(edge.source), owners.of(edge.target)
+        if source is None or target is None or source is target:
+            continue
+        # Disaggregated (R14), in either direction: what may run between the two is PH002's matter.
+        split = {alone[source.position], alone[target.position]} == {"prefill", "decode"}
+        if split and edge.source is not source and edge.target is not target:
+            continue
+        yield Finding(
+            f"the edge {label(edge.source)} → {label(edge.target)} joins replicas {label(source)} and {label(target)}",
+            where=edge,
+            nodes=(edge.source, edge.target),
+            value=[source.id, target.id],
+            remedy="drop the edge: replicas know nothing of one another",
+        )
+
+
+class _Owners:
+    """Which replica computes on each device, and the collectives that reach over to another replica's."""
+
+    def __init__(self, view: PlanView) -> None:
+        self.counted = {replica.position for replica in root_replicas(view)}
+        self.of_device: dict[str, NodeView] = {}
+        self.shared: dict[tuple[int, int], tuple[NodeView, NodeView, list[str]]] = {}
+        self.reaching: list[tuple[NodeView, NodeView, NodeView, list[str]]] = []
+        self._within = Enclosing("ReplicaNode")
+
+    def replica_of(self, node: NodeView) -> NodeView | None:
+        """The replica at the root that `node` belongs to."""
+        replica = self._within.of(node)
+        return replica if replica is not None and replica.position in self.counted else None
+
+    def read(self, view: PlanView) -> None:
+        """Find what is shared: what computes owns a device, a collective reaches for what others own."""
+        for node in view.nodes:
+            replica = None if node.is_collective or not node.devices else self.replica_of(node)
+            if replica is None:
+                continue
+            for device in node.devices:
+                owner = self.of_device.setdefault(device, replica)
+                if owner is not replica:
+                    pair = (owner.position, replica.position)
+                    self.shared.setdefault(pair, (owner, replica, []))[2].append(device)
+        for node in view.nodes:
+            replica = self.replica_of(node) if node.is_collective else None
+            if replica is not None:
+                self._reach(node, replica)
+
+    def _reach(self, node: NodeView, replica: NodeView) -> None:
+        foreign: dict[int, list[str]] = {}
+        others: dict[int, NodeView] = {}
+        for device in node.devices:
+            owner = self.of_device.setdefault(device, replica)
+            pair = (min(owner.position, replica.position), max(owner.position, replica.position))
+            if owner is not replica and pair not in self.shared and pair[::-1] not in self.shared:
+                foreign.setdefault(owner.position, []).append(device)
+                others[owner.position] = owner
+        for position, devices in foreign.items():
+            self.reaching.append((node, replica, others[position], devices))
+
+
+def _devices(view: PlanView) -> Iterator[Finding]:
+    owners = _Owners(view)
+    owners.read(view)
+    for owner, replica, devices in owners.shared.values():
+        named = sorted(set(devices))
+        yield Finding(
+            f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:_MAX_NAMED])}",
+            where=replica,
+            nodes=(replica, owner),
+            value=named,
+            expected=[],
+            remedy=f"move {label(replica)} to free devices and count them again",
+        )
+    for node, replica, other, devices in owners.reaching:
+        yield Finding(
+            f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:_MAX_NAMED])} of "
+            f"{label(other)}",
+            where=node,
+            nodes=(node, replica, other),
+            value=devices,
+            expected=[],
+            remedy="keep the collective on its own operator's devices",
+        )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every edge between two replicas and every device that two of them use."""
+    if len(view.replicas) > 1:
+        yield from _edges(view, Enclosing("ReplicaNode"))
+        yield from _devices(view)
+
+
+_BASE = "dense-dp2-tp2"
+
+RULE = Rule(
+    id="DP002",
+    name="entangled replicas",
+    severity="error",
+    requirement=(
+        "Replicas are independent: no edge, collective or device is shared between two (a prefill-only replica hands "
+        "its KV cache to a decode-only one)."
+    ),
+    rationale=(
+        "Replicas serve different requests at different moments. One that waits for another, or shares a device with "
+        "it, adds no throughput."
+    ),
+    source="002 §3.1",
+    fix="local",
+    remedy="give each replica edges and devices of its own",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        (Edit("add_edge", value={"source": "r0", "target": "r1", "type": "data"}),),
+    ),
+)

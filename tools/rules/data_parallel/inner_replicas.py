@@ -1,0 +1,90 @@
+"""DP001: DP appears only as the fan-out of the root.
+
+Reports replicas below anything but the request, and groups of requests inside a stage (`dp` in a rank, or a declared
+`attention_dp`) without the relaxation `attention_dp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import declared_degree
+from ..reading import Enclosing, label
+
+_MAX_NAMED = 64
+
+
+def _replicas(view: PlanView) -> Iterator[Finding]:
+    for replica in view.of_type("ReplicaNode"):
+        parent = replica.parent
+        # A parent of no known type is ST001's: what it stands for is not known.
+        if parent is None or parent.type == "RequestNode" or not parent.type.endswith("Node"):
+            continue
+        yield Finding(
+            f"replica {label(replica)} hangs below {label(parent)} ({parent.type}); DP is the fan-out of the root",
+            where=replica,
+            nodes=(replica, parent),
+            value=parent.type,
+            expected="RequestNode",
+            remedy="hang the replica below the request, with phases of its own, or drop it",
+        )
+
+
+def _grouped_shards(view: PlanView) -> dict[str | None, list[NodeView]]:
+    """Shards with a `dp` rank, by phase."""
+    phases = Enclosing("PhaseNode")
+    found: dict[str | None, list[NodeView]] = {}
+    for shard in view.of_type("ShardNode"):
+        if "dp" in shard.rank:
+            phase = phases.of(shard)
+            found.setdefault(None if phase is None else as_str(phase.raw.get("phase")), []).append(shard)
+    return found
+
+
+def _groups(view: PlanView) -> Iterator[Finding]:
+    grouped = _grouped_shards(view)
+    for name in (*PHASE_NAMES, None):
+        declared = declared_degree(view, name, "attention_dp") if name is not None else None
+        shards = grouped.get(name, [])
+        is_declared = declared is not None and declared > 1
+        if not shards and not is_declared:
+            continue
+        what = f"strategy.{name}.attention_dp is {declared}" if is_declared else f"shards of {name} have a dp rank"
+        yield Finding(
+            f"{what} without the relaxation attention_dp: DP is the fan-out of the root",
+            where=f"/strategy/{name}/attention_dp" if is_declared else shards[0],
+            nodes=shards[:_MAX_NAMED],
+            value=declared if is_declared else dict(shards[0].rank),
+            expected=1 if is_declared else None,
+            remedy="use replicas for DP, or name attention_dp in policy.relaxations",
+        )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every replica and every group of requests below the root's fan-out."""
+    yield from _replicas(view)
+    if "attention_dp" not in view.relaxations:
+        yield from _groups(view)
+
+
+_BASE = "dense-dp2-tp2"
+_INNER = {"id": "inner", "type": "ReplicaNode", "parent": "r0.decode.s0", "index": 2}
+
+RULE = Rule(
+    id="DP001",
+    name="DP below the root",
+    severity="error",
+    requirement="DP appears only as the fan-out of the root (unless the relaxation attention_dp is named).",
+    rationale=(
+        "A replica serves requests of its own with all of the model; inside a phase or a stage there is one stream of "
+        "tokens and nothing to fan out."
+    ),
+    source="002 §3.1",
+    fix="re-plan",
+    remedy="make DP the fan-out of the root",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
+)
