@@ -24,7 +24,7 @@ INTRA = (
 )
 INTER = (
     rf"inter (?:node|server|host|machine)|(?:between|across|among) (?:the )?{NODE}|cross {NODE}|{NODE} to {NODE}|internode"
-    r"|network|infiniband|\bib\b|roce|\bnics?\b|ethernet|rdma|scale out|fabric|\bndr\b|\bhdr\b|\bxdr\b|off node"
+    r"|network|infini ?band|\bib\b|roce|\bnics?\b|ethernet|rdma|scale out|fabric|\bndr\b|\bhdr\b|\bxdr\b|off node"
     r"|机间|节点间|跨机|跨节点|跨服务器|服务器间|服务器之间|机器间|机器之间|节点之间|网络|网卡|组网"
 )
 _IN = r"\binputs?\b|\bprompts?\b|\bisl\b|\bprefill (?:len\w*|tokens|size)|\bquer(?:y|ies) len|# ?(?:tokens? )?(?:coming |going )?in\b|\bcontext\b|输入|提示词?|上文|上下文"
@@ -58,7 +58,7 @@ class FieldRule:
     scope: re.Pattern[str] | None = None
 
 
-_Row = tuple[str, str, str] | tuple[str, str, str, str] | tuple[str, str, str, str, str]
+_Row = tuple[str, str, str] | tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str]
 
 _HARDWARE: tuple[_Row, ...] = (
     ("gpus_per_node", "count gpus", rf"<nodes> ?(?:x|of|with|,|each with|\() ?#|<nodes> ?#|<count> x # {GPU}|# ?(?:x )?{GPU} x <nodes>"
@@ -83,9 +83,9 @@ _CARD: tuple[_Row, ...] = (
     ("card.memory_bytes", "count", r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit"),
     ("card.memory_bandwidth", "GB/s count", r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|throughput|speed)|\bmem(?:ory)? ?bw\b|显存带宽|访存带宽|\bhbm\w*", INTRA + "|" + INTER + "|" + _UTIL),
     ("card.memory_bandwidth", "GB/s", r"memory|\bmem\b|显存|内存", INTRA + "|" + INTER),
-    ("intra_node_bw", "GB/s bytes count", rf"(?:{INTRA})", rf"memory|显存|\bhbm|latency|version|gen\b|domain|{INTER}"),
-    ("inter_node_bw", "GB/s bytes count", rf"(?:{INTER})", r"memory|显存|\bhbm|latency|nvlink|intra|机内|count|number of"),
-    ("card.memory_bandwidth", "GB/s", r"bandwidth|\bbw\b|带宽", INTRA + "|" + INTER),
+    ("intra_node_bw", "GB/s bytes count", rf"(?:{INTRA})", rf"# x <|memory|显存|\bhbm|latency|version|gen\b|domain|{INTER}"),
+    ("inter_node_bw", "GB/s bytes count", rf"(?:{INTER})", r"# x <|memory|显存|\bhbm|latency|nvlink|intra|机内|count|number of"),
+    ("card.memory_bandwidth", "GB/s", r"bandwidth|\bbw\b|带宽", None, rf"^(?!.*(?:{INTRA}|{INTER}))"),
     ("usd_per_gpu_hour", "usd count", rf"(?:/|per|an?|each|every)[^#<]{{0,14}}(?:hour|\bhr?\b|小时)|price|hourly|\bcost\b|单价|价格|每卡时|卡时|usd per", r"month|year|token|total|budget|monthly"),
 )  # fmt: skip
 
@@ -112,7 +112,7 @@ _LOAD: tuple[_Row, ...] = (
 )  # fmt: skip
 
 _MODEL: tuple[_Row, ...] = (
-    ("model.first_k_dense_replace", "count", r"(?:first|leading|initial|前) ?#|first k dense|dense layers|# ?(?:leading |initial |first )?dense (?:layers?|blocks?)|稠密层", None or r"experts?\b"),
+    ("model.first_k_dense_replace", "count", r"(?:first|leading|initial|前) ?#|first k dense|dense layers|# ?(?:leading |initial |first )?dense (?:layers?|blocks?)|稠密层", r"experts?\b"),
     ("model.num_hidden_layers", "count", r"\blayers?\b|层数?|\b(?:decoder |transformer )?blocks\b|n layers?|depth", r"first|leading|dense layers?|stage|per layer|offload|每层|head|前 ?#|moe layers"),
     ("model.head_dim", "count", rf"(?:{_HEADS}|heads?) of (?:dim\w*|size|width)? ?#|head ?(?:dim\w*|size|width)|d head|(?:dim\w*|size|width|elements)(?: of| per)? (?:each )?head|# (?:dim\w* )?(?:per|each) head|头维度?|每头|每个头", r"\bv head|value head|rope|nope|\bqk\b|latent"),
     ("model.num_key_value_heads", "count", rf"(?:{_KV})[^#<]{{0,12}}(?:heads?|头|groups?)|(?:query|kv) groups?|num key value heads|kv 头数?", r"dim|size|width|维"),
@@ -125,7 +125,7 @@ _MODEL: tuple[_Row, ...] = (
     ("model.num_experts", "count", r"(?:routed |total |moe )?experts?\b|num experts|路由专家数?|专家数?", r"shared|active|activated|per tok|top|width|ffn|intermediate|dim\b|size|parallel|共享|激活|宽度|维度|heads"),
     ("model.kv_lora_rank", "count", rf"(?:{_KV})[^#<]{{0,12}}(?:lora|latent|compress\w*|rank|压缩|低秩)|latent (?:dim\w*|width|rank|size|kv)|压缩维度?|latent of #|kv latent", r"\bq (?:lora|latent)|query"),
     ("model.q_lora_rank", "count", r"(?:\bq\b|query|queries)[^#<]{0,12}(?:lora|latent|compress\w*|rank|压缩|低秩)"),
-    ("model.qk_rope_head_dim", "count", r"rope (?:head )?(?:dim\w*|part|size|width)|rotary|qk rope|decoupled rope|rope #|# rope", r"nope|theta|scaling|base"),
+    ("model.qk_rope_head_dim", "count", r"rope (?:head )?(?:dim\w*|part|size|width)|rotary|qk rope|decoupled rope|rope #|# rope", r"nope|non ?ro|without|theta|scaling|base"),
     ("model.qk_nope_head_dim", "count", r"nope|non ?rotary|non ?rope|without rope|content (?:dim|part)"),
     ("model.v_head_dim", "count", r"\bv head (?:dim\w*|size|width)|value (?:heads? )?(?:dim\w*|width|heads? of|size)|值头维度?"),
     ("model.sliding_window", "count tokens", r"sliding window|attention window|local window|滑动窗口"),
@@ -144,10 +144,7 @@ _SERVING: tuple[_Row, ...] = (
 @cache
 def field_rules() -> tuple[FieldRule, ...]:
     """The table, in order of preference among rules that match equally near."""
-    return tuple(_rule(row) for row in (*_SERVING, *_STRATEGY, *_MODEL, *_HARDWARE, *_CARD, *_LOAD))
-
-
-_STRATEGY: tuple[_Row, ...] = ()
+    return tuple(_rule(row) for row in (*_SERVING, *_MODEL, *_HARDWARE, *_CARD, *_LOAD))
 
 
 def _rule(row: _Row) -> FieldRule:

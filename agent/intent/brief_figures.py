@@ -23,10 +23,11 @@ _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
 _GENERIC = re.compile(
     r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|limit|target|value|amount|goal|bound"
     r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|than|less|more|over|about|around|ca"
-    r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default"
+    r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
+_FOR_ALL = re.compile(r"(?:both|all|均|都)[^,;.()]{0,8}?(?P<which>p ?\d\d|median|mean|average|中位|平均)|(?P<which2>p ?\d\d|median)\s(?:for )?(?:both|all)", re.IGNORECASE)
 _STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
     (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
     (re.compile(r"\bp ?90\b|90(?:th)? ?percentile|90分位"), "p90"),
@@ -82,6 +83,7 @@ def plain_words(text: str) -> str:
 def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure, ...]:
     """Every quantity that is still on the page from `start` on, with the texts that may explain it."""
     found: list[Figure] = []
+    previous = ""
     units = [unit for part in reversed(statement.path[-3:]) if (unit := key_unit(part))] if statement.keyed else []
     for clause_start, clause_end in ((start + s, start + e) for s, e in _clauses(page.text[start:])):
         text = page.text[clause_start:clause_end]
@@ -89,7 +91,8 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
         for i, quantity in enumerate(quantities):
             if is_word(quantity):
                 continue
-            levels = _levels(statement, text, quantities, i)
+            levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else "")
+            previous = quantity.unit
             known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
             moved = Quantity(
                 known.value, known.decimal_value, known.unit, quantity.start + clause_start, quantity.end + clause_start,
@@ -122,8 +125,14 @@ def _clauses(text: str) -> list[tuple[int, int]]:
     return [(s, e) for s, e in spans if text[s:e].strip()]
 
 
-def _levels(statement: Statement, text: str, quantities: Sequence[Quantity], own: int) -> tuple[str, ...]:
-    """The texts to look in: the words beside the figure, its clause, then with the key, then with each heading above."""
+def _levels(
+    statement: Statement, text: str, quantities: Sequence[Quantity], own: int, previous: str
+) -> tuple[str, ...]:
+    """The texts to look in: the words beside the figure, its clause, then with the key, then with each heading above.
+
+    `previous` is the unit of the figure in the clause before, where a figure may speak of that one ("1.6 TB/s, 75%
+    utilisation").
+    """
     parts: list[str] = []
     position = 0
     for i, quantity in enumerate(quantities):
@@ -133,8 +142,11 @@ def _levels(statement: Statement, text: str, quantities: Sequence[Quantity], own
     parts.append(plain_words(_named_marks(text[position:])))
     at = 2 * own + 1
     number_first = not parts[0].strip(" (:=<>≤≥~")
-    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if own == len(quantities) - 1 else 1)]
+    last = own == len(quantities) - 1
+    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if last else 1)]
     levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
+    if previous:
+        levels.append(f"<{previous}> , {levels[-1]}")
     levels = [re.sub(r"\s+", " ", level).strip().lower() for level in levels]
     for part in reversed(statement.path):
         levels.append(f"{plain_words(key_words(part))} : {levels[-1]}")
@@ -189,6 +201,8 @@ def read_figures(
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
     before: FieldRule | None = None
+    shared = _FOR_ALL.search(statement.text)
+    for_all = (shared["which"] or shared["which2"]).lower() if shared else ""
     for figure in figures_of(statement, page, start):
         rule = before = match_figure(statement, figure, before)
         if rule is None or rule.field in skip:
@@ -201,7 +215,7 @@ def read_figures(
             Fact(
                 field=name, value=quantity.value, words=statement_words(statement), where=statement.where,
                 context=figure.context, near=figure.levels[0], quantity=quantity,
-                statistic=_statistic(figure.levels[0], own, figure.context), bound=_bound(figure.levels[0], own),
+                statistic=_statistic(figure.levels[0], own, for_all, figure.context), bound=_bound(figure.levels[0], own),
             )
         )  # fmt: skip
         page.take(quantity.start, quantity.end)

@@ -15,7 +15,7 @@ from .brief_facts import Fact, Facts, only, show
 from .brief_fields import INTER
 from .errors import BriefError
 
-_STRATEGY = re.compile(r"strateg|parallel|\bshard|\blayout\b|策略|并行|切分")
+_STRATEGY = re.compile(r"strateg|parallel|\bshard|策略|并行|切分")
 _BOTH = re.compile(r"bi ?directional|both (?:ways|directions)|two way|full duplex|\bbidir\w*|双向|send and receive")
 _ONE = re.compile(r"one way|uni ?directional|(?:per|each|in one|single) direction|each way|\bunidir\w*|单向")
 _VENDOR = re.compile(r"nvlink|nvswitch|xgmi|infinity fabric|hccs|ualink")
@@ -139,6 +139,8 @@ def _inter(facts: Facts, fact: Fact, gpus_per_node: int | None) -> float | None:
         if gpus_per_node is None:
             facts.leave_unread(f"{fact.words}: a bandwidth per server is read only where the cards per server are stated")
             return None
+        if quantity is not None and (ports := re.search(rf"(\d{{1,3}})\s?[x×*]\s?{re.escape(quantity.words)}", fact.words)):
+            value *= int(ports[1])
         value /= gpus_per_node
         facts.reading(f"{fact.words}: of a whole server, {value:g} GB/s for each of its {gpus_per_node} cards")
     return value

@@ -17,7 +17,7 @@ from .errors import BriefError
 _GENERIC_HEADER = re.compile(
     r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
     r"|requirements?|targets?|limits?|goals?|numbers?|data|notes?|comments?|remarks?|statistics?|stat|percentiles?"
-    r"|值|数值|取值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
+    r"|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
 )
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 _LABEL_HEADER = re.compile(
@@ -57,6 +57,7 @@ class _Reader:
     def __init__(self, name: str, line_offset: int) -> None:
         self._name = name
         self._offset = line_offset
+        self._has_title = False
         self._headings: list[tuple[int, str]] = []
         self._list_keys: list[str] = []
         self._statements: list[Statement] = []
@@ -66,6 +67,9 @@ class _Reader:
         from markdown_it import MarkdownIt
 
         tokens = MarkdownIt("commonmark", {"html": False, "maxNesting": 40}).enable("table").parse(text)
+        titles = [tokens[i + 1] for i, token in enumerate(tokens) if token.type == "heading_open" and token.tag == "h1"]
+        # The one title of a document says what it is about, not what each statement under it means.
+        self._has_title = len(titles) == 1 and len(_plain(titles[0]).split()) > 3
         stream = iter(tokens)
         for token in stream:
             self._token(token, stream)
@@ -94,7 +98,8 @@ class _Reader:
     def _heading(self, level: int, text: str, line: int) -> None:
         self._headings = [(at, words) for at, words in self._headings if at < level]
         self._statements.append(Statement(self._path(), text, f"{self._name} line {line}", keyed=False, heading=True))
-        self._headings.append((level, text))
+        if not (level == 1 and self._has_title):
+            self._headings.append((level, text))
 
     def _lines(self, text: str, line: int) -> None:
         under = ""  # a line of its own that ends with a colon is a heading for what follows it

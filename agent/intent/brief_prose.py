@@ -34,6 +34,15 @@ from .serving_words import read_engine, read_price
 from .strategy_words import read_strategy
 
 _OF_ONE = re.compile(r"单张?(卡|机|台|节点)")
+_JOINED = re.compile(
+    r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)", re.IGNORECASE
+)
+_PRODUCT = re.compile(
+    r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|\s?cards?)?",
+    re.IGNORECASE,
+)
+_IN_AND_OUT = re.compile(r"(?:input|prompt|isl|\bin\b|输入).{1,20}(?:output|completion|osl|\bout\b|generat\w+|response|输出)", re.IGNORECASE)
+_TWO_LIMITS = re.compile(r"ttft.{1,20}(?:tpot|itl)", re.IGNORECASE)
 _NAMED_CARD = re.compile(f"[{CARD}{BOX}{RACK}]")
 _COUNTS = frozenset(("gpus", "nodes", "gpus_per_node"))
 _PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
@@ -65,7 +74,7 @@ _OBJECTIVES = (
 )
 _DEMAND = re.compile(r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多", re.IGNORECASE)
 _NOISE_KEY = re.compile(
-    r"(?:.* )?(?:name|vendor|manufacturer|title|version|date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
+    r"(?:.* )?(?:name|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
 )
 _WORD = re.compile(r"[A-Za-z\u4e00-\u9fff]{2,}")
@@ -87,7 +96,7 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
     Raises:
         BriefError: it contradicts itself, states the impossible or asks for a non-goal; the message names the place.
     """
-    prefix, body = _per_card(_prefix(statement)), _per_card(statement.text)
+    prefix, body = _plain(_prefix(statement)), _plain(statement.text)
     page = Page(prefix + body)
     start = len(page.text) - len(body)
     count, named = len(facts.items), len(names.models) + len(names.cards)
@@ -103,9 +112,26 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
     _list_unread(_Reading(statement, page, start, body.strip()), facts, understood)
 
 
-def _per_card(text: str) -> str:
-    """The normalised text in which 单卡 and 单机 ("of one card", "of one server") count nothing."""
-    return _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
+def _plain(text: str) -> str:
+    """The normalised text, with what would be misread spelled out.
+
+    单卡 and 单机 ("of one card", "of one server") count nothing; "weights, activations: BF16" joins the two; a product
+    of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
+    """
+    text = _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
+    text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
+    return _PRODUCT.sub(_spelled_product, text)
+
+
+def _spelled_product(match: re.Match[str]) -> str:
+    names = [name.strip() for name in re.split(r"[x*]", match["names"])]
+    figures = [figure.strip() for figure in re.split(r"[x*]", match["figures"])]
+    if len(figures) == 1 and not match["total"]:
+        return f" {figures[0]} GPUs"
+    if len(figures) != len(names):
+        return match.group()
+    degrees = ", ".join(f"{name} {figure}" for name, figure in zip(names, figures, strict=True))
+    return f" {degrees}" + (f", {match['total']} GPUs" if match["total"] else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +216,10 @@ def _read_body(reading: _Reading, facts: Facts, names: Names) -> None:
     statement, page = reading.statement, reading.page
     facts.add(read_traits(statement))
     _claims(reading, facts, (read_strategy,))
+    if _IN_AND_OUT.search(reading.key):
+        _claims(reading, facts, (read_load,))
+    elif _TWO_LIMITS.search(reading.key):
+        _claims(reading, facts, (read_limits,))
     if not reading.in_words:
         _read_plain(reading, facts, names)
         return

@@ -31,7 +31,14 @@ def read_stated_strategy(facts: Facts) -> StatedStrategy | None:
             parts = [_part(fact, getattr(getattr(fact.value, phase), name)) for fact in stated]
             if degree := only(f"{phase} {name}", [part for part in parts if part.value is not None]):
                 degrees[name] = degree.value
-        values[phase] = StatedDegrees(**degrees)
+        values[phase] = degrees
+    # DP told of each phase, and alike, is that of replicas that serve both; where it differs, of replicas of their own.
+    replicas = {values[phase].get("replicas") for phase in ("prefill", "decode")}
+    if len(replicas) == 1 and "dp" not in values and not any(fact.value for fact in facts.of("disaggregated")):
+        for phase in ("prefill", "decode"):
+            values["dp"] = values[phase].pop("replicas", None)
+    for phase in ("prefill", "decode"):
+        values[phase] = StatedDegrees(**values[phase])
     return StatedStrategy(gpus=int(gpus.value) if gpus else None, **values)
 
 

@@ -39,6 +39,7 @@ _RANGE_KEYS = {
     "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
+_DIRECTION = re.compile(r"direction(?:ality)?|duplex|方向")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
 _FIGURE_KEYS = ("value", "target", "limit", "max", "threshold", "min", "amount", "值", "取值", "目标")
 _UNIT_KEYS = ("unit", "units", "单位")
@@ -135,8 +136,12 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
+        direction = next((v for k, v in value.items() if _DIRECTION.fullmatch(key_words(k)) and isinstance(v, str)), None)
         for key, item in value.items():
-            self._walk((*keys, key), item, (*at, key))
+            if direction is not None and isinstance(item, int | float) and not isinstance(item, bool):
+                self._add((*keys, key), f"{item} ({direction})", (*at, key))
+            elif item is not direction:
+                self._walk((*keys, key), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_options_alone_are_a_request(capsys: pytest.CaptureFixture[str]) -> None
 def test_an_option_wins_over_the_words_and_the_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     result = planned([REQUEST, "--input-tokens", "1024"], capsys)
     assert result["plan"]["workload"]["input_tokens"] == 1024
-    assert any("--input-tokens 1024" in reading for reading in result["report"]["readings"])
+    assert any("1024 replaces 2048" in reading for reading in result["report"]["readings"])
 
 
 def test_every_option_s_value_is_named_by_the_option_it_came_from() -> None:
@@ -104,7 +105,7 @@ def test_a_model_of_one_s_own_is_planned_from_its_config(tmp_path: Path, capsys:
     assert by_path["model"]["config"]["num_experts"] == 16
 
 
-def test_a_brief_is_planned_from_a_file_or_standard_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_brief_is_planned_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "brief.md"
     path.write_text(
         "# Deployment\n\n- Model: Llama-3.1-8B\n- Hardware: 2 H100\n- Input: 2048 tokens, output: 256 tokens\n"
@@ -112,6 +113,15 @@ def test_a_brief_is_planned_from_a_file_or_standard_input(tmp_path: Path, capsys
     result = planned(["--brief", str(path)], capsys)
     assert result["plan"]["model"]["name"] == "meta-llama/Llama-3.1-8B"
     assert result["plan"]["workload"]["input_tokens"] == 2048
+
+
+def test_a_brief_may_come_on_standard_input() -> None:
+    brief = "Model: Llama-3.1-8B\nHardware: 2 H100\n"
+    program = Path(sys.executable).parent / "shardwright"
+    command = [str(program), "plan", "--brief", "-", "--format", "json"]
+    done = subprocess.run(command, input=brief, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["plan"]["strategy"]["gpu_count"] <= 2
 
 
 def test_an_infeasible_request_is_the_answer_no_and_writes_no_file(

@@ -7,6 +7,7 @@ shapes. Every list must cover exactly the layers that the model has.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Literal, cast
 
 from .config_fields import MAX_LAYERS, ConfigFields
@@ -176,7 +177,8 @@ def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[
         return ["full" if (index + 1) % period == 0 else local for index in range(count)]
     pattern = profile.traits.get("layer_pattern")
     if pattern is not None:
-        fields.assume(f"layer_types: not stated, {profile.model_type} repeats {', '.join(pattern)}")
+        runs = ", ".join(f"{len(list(run))} {name}" for name, run in groupby(pattern))
+        fields.assume(f"layer_types: not stated, {profile.model_type} repeats {runs}")
         return [_MIXERS[pattern[index % len(pattern)]] for index in range(count)]
     return _windowed(fields, profile, count)
 

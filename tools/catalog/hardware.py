@@ -60,6 +60,7 @@ _NOISE = re.compile(
     r"\b(?:nvidia|tesla|geforce|rtx|quadro|amd|instinct|radeon|intel|habana|google|tpu|tensor core|gpus?|cards?|"
     r"accelerators?|hbm[23]e?|oam|server edition|server|workstation edition|superchip)\b"
 )
+_GLUED = re.compile(r"^(?:nvidia|geforce|rtx|tesla|instinct|tpu)+(?=.*\d)")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
 _SYSTEM = re.compile(r"\b(?:dgx|hgx)\b")
 _RACK = re.compile(r"\bnvl\s?\d{2,3}\b")
@@ -120,6 +121,7 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
     words = _RACK.sub(" ", _SYSTEM.sub(" ", words))
     memory, form = _MEMORY.search(words), _FORM.search(words)
     key = re.sub(r"[^a-z0-9]", "", _FORM.sub(" ", _MEMORY.sub(" ", words)))
+    key = _GLUED.sub("", key)
     key = _SPELLINGS.get(key, key)
     ids = _FAMILIES.get(key, (key,))
     if ids[0] not in _by_id():

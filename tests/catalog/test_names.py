@@ -1,0 +1,105 @@
+"""Models and accelerators by the names that people write, alone and in running text."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shardwright.tools.catalog import hardware, models
+from shardwright.tools.errors import InputError, UnknownNameError
+
+CASES = Path(__file__).parent.parent / "cases"
+MODELS = json.loads((CASES / "model_aliases.json").read_text(encoding="utf-8"))
+ACCELERATORS = json.loads((CASES / "accelerator_aliases.json").read_text(encoding="utf-8"))
+TEXTS = json.loads((CASES / "mentions.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("written", "meant"), MODELS["resolved"])
+def test_a_model_name_means_its_entry(written: str, meant: str) -> None:
+    assert models.find_model(written).short_name == meant
+
+
+@pytest.mark.parametrize(("written", "how"), MODELS["refused"])
+def test_a_model_name_is_never_guessed(written: str, how: str) -> None:
+    with pytest.raises(InputError) as caught:
+        models.find_model(written)
+    assert isinstance(caught.value, UnknownNameError) == (how == "unknown")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("entry", models.all_models(), ids=lambda entry: entry.name)
+def test_every_entry_is_found_by_its_own_names(entry: models.ModelEntry) -> None:
+    assert models.find_model(entry.name) is entry
+    assert models.find_model(entry.short_name) is entry
+    for alias in entry.aliases:
+        assert models.find_model(alias) is entry
+
+
+@pytest.mark.parametrize(("written", "meant", "gpus_per_node"), ACCELERATORS["resolved"])
+def test_an_accelerator_name_means_its_entry(written: str, meant: str, gpus_per_node: int | None) -> None:
+    named = hardware.read_accelerator_name(written)
+    assert (named.accelerator.id, named.gpus_per_node) == (meant, gpus_per_node)
+
+
+@pytest.mark.parametrize("written", ACCELERATORS["refused"])
+def test_an_accelerator_that_is_not_in_the_catalogue_is_refused(written: str) -> None:
+    with pytest.raises(InputError, match="unknown accelerator"):
+        hardware.find_accelerator(written)
+
+
+@pytest.mark.parametrize("part", hardware.all_accelerators(), ids=lambda part: part.id)
+def test_every_accelerator_is_found_by_its_id(part: hardware.Accelerator) -> None:
+    assert hardware.find_accelerator(part.id) is part
+    assert hardware.find_accelerator(part.id.upper()) is part
+
+
+@pytest.mark.parametrize(("text", "model_words", "accelerator_words"), TEXTS["known"])
+def test_names_in_text_are_found_where_they_stand(
+    text: str, model_words: list[str], accelerator_words: list[str]
+) -> None:
+    found, parts = models.mentions(text), hardware.mentions(text)
+    assert [mention.words for mention in found] == model_words
+    assert [mention.words for mention in parts] == accelerator_words
+    assert all(mention.entry is not None for mention in found)
+    assert all(mention.accelerator is not None for mention in parts)
+    assert all(text[mention.start : mention.end] == mention.words for mention in (*found, *parts))
+
+
+@pytest.mark.parametrize(("text", "model_words", "accelerator_words"), TEXTS["unknown"])
+def test_unknown_names_in_text_carry_why(text: str, model_words: list[str], accelerator_words: list[str]) -> None:
+    assert [mention.words for mention in models.mentions(text) if mention.error] == model_words
+    assert [mention.words for mention in hardware.mentions(text) if mention.error] == accelerator_words
+
+
+def test_a_format_in_a_name_is_told() -> None:
+    assert [mention.weights for mention in models.mentions("Llama-3.1-405B-FP8 and Qwen3-32B-AWQ")] == ["fp8", "int4"]
+
+
+WORDS = ["llama", "3.1", "70b", "-", "x", "8", "H100", "/", "A100", "80G", "nvl", "+", "4090", "的", "k2", "v3", "\n"]
+
+
+@given(st.text(max_size=300) | st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join))
+@settings(max_examples=300, deadline=1000)
+def test_any_text_is_searched_without_failing(text: str) -> None:
+    spans = [(mention.start, mention.end) for mention in models.mentions(text)]
+    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    for mention in hardware.mentions(text):
+        assert (mention.accelerator is None) == (mention.error is not None)
+
+
+@given(st.text(max_size=250))
+@settings(max_examples=200, deadline=1000)
+def test_any_name_is_an_entry_or_an_input_error(name: str) -> None:
+    for find in (models.find_model, hardware.find_accelerator):
+        try:
+            find(name)
+        except InputError as error:
+            assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("text", ["llama-" * 20_000, "8x" * 40_000, "a" * 100_000, "H100 " * 20_000, "1" * 100_000])
+def test_long_hostile_text_is_read_quickly(text: str) -> None:
+    models.mentions(text)
+    hardware.mentions(text)

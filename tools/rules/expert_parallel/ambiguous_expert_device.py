@@ -1,0 +1,84 @@
+"""EP003: each branch of the fan-out is one ExpertNode on exactly one device.
+
+Under `tp_in_expert` an ExpertNode has the same number of devices as the others of its operator, and one shard on each.
+Without the relaxation a split expert is TP006's; two expert groups on one device are GP004's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+
+
+def _strict(expert: NodeView) -> Finding | None:
+    devices = sorted(set(expert.devices))
+    if len(devices) == 1 or expert.children_of_type("ShardNode"):
+        return None
+    return Finding(
+        f"{label(expert)} is on {len(devices)} devices; an expert group is on exactly one",
+        where=expert,
+        value=devices,
+        expected=1,
+    )
+
+
+def _relaxed(expert: NodeView, width: int) -> Finding | None:
+    devices = sorted(set(expert.devices))
+    if len(devices) != width:
+        return Finding(
+            f"{label(expert)} is on {len(devices)} devices where the other expert groups are on {width}",
+            where=expert,
+            value=devices,
+            expected=width,
+            remedy="give every expert group the same number of devices",
+        )
+    shards = expert.children_of_type("ShardNode")
+    homes = Counter(device for shard in shards for device in shard.devices)
+    if width > 1 and set(homes) != set(devices):
+        return Finding(
+            f"the shards of {label(expert)} are not one on each of its {width} devices",
+            where=expert,
+            nodes=(expert, *shards),
+            value=sorted(homes),
+            expected=devices,
+            remedy="place one shard on each device of the expert group",
+        )
+    return None
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every ExpertNode that is not on exactly the devices that it needs."""
+    relaxed = "tp_in_expert" in view.relaxations
+    for operator in view.of_type("MoENode"):
+        experts = operator.children_of_type("ExpertNode")
+        widths = Counter(len(set(expert.devices)) for expert in experts)
+        # The declared width is no witness here: what most groups show is (CO002 compares it with the declaration).
+        width = max(widths, key=lambda size: (widths[size], size), default=1)
+        for expert in experts:
+            finding = _relaxed(expert, width) if relaxed else _strict(expert)
+            if finding is not None:
+                yield finding
+
+
+_BASE = "moe-ep2"
+
+RULE = Rule(
+    id="EP003",
+    name="expert group without one device",
+    severity="error",
+    requirement="Each branch maps to exactly one ExpertNode, on exactly one device.",
+    rationale=(
+        "A token is sent to the device of its expert. A group on two devices says neither where the token goes nor "
+        "which of the two holds the weights."
+    ),
+    source="002 §3.4, 003 §2.4",
+    fix="local",
+    remedy="give the expert group one device",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.moe.e0", "devices", ["n0.g0", "n0.g1"]),)),
+)

@@ -1,0 +1,129 @@
+"""EP002: a MoE operator is Router → dispatch → ExpertNodes → combine, each an explicit node joined by edges.
+
+With one expert group (one device, or `tp_in_expert` with ep 1) the router leads to it directly and nothing is
+exchanged. A path that takes a way round through another expert or collective is EP006's; edge types are ST007's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..sharding import HomeDevices, names, reached
+
+_MAX_NAMED = 16
+_WAY = ("ExpertNode",)
+
+
+def _parts(operator: NodeView) -> dict[str, list[NodeView]]:
+    exchanges = operator.children_of_type("AllToAllNode")
+    return {
+        "RouterNode": operator.children_of_type("RouterNode"),
+        "AllToAllNode dispatch": [node for node in exchanges if node.role == "dispatch"],
+        "AllToAllNode combine": [node for node in exchanges if node.role == "combine"],
+    }
+
+
+def _miscounted(operator: NodeView, what: str, found: list[NodeView]) -> Finding:
+    others = [child for child in operator.children if child.is_collective or child.type in ("RouterNode", "ExpertNode")]
+    how = f"has {len(found)} nodes {what}" if found else f"has no {what}"
+    return Finding(
+        f"{label(operator)} {how}; a MoE operator is Router → dispatch → experts → combine",
+        where=found[1] if found else operator,
+        nodes=(operator, *(found or others)),
+        value=len(found),
+        expected=1,
+        remedy=f"keep one {what} over all devices of the stage" if found else f"add the {what} and its edges",
+    )
+
+
+def _unjoined(operator: NodeView, sources: list[NodeView], targets: list[NodeView]) -> Finding:
+    ends = f"{names(sources)} → {names(targets)}"
+    return Finding(
+        f"{label(operator)}: no edge {ends}",
+        where=sources[0] if len(sources) == 1 else targets[0],
+        nodes=(*sources, *targets, operator),
+        value=None,
+        expected={"source": [n.id for n in sources[:_MAX_NAMED]], "target": [n.id for n in targets[:_MAX_NAMED]]},
+        remedy=f"join {ends} by edges",
+    )
+
+
+def _path_faults(operator: NodeView, parts: dict[str, list[NodeView]], experts: list[NodeView]) -> Iterator[Finding]:
+    routers, dispatches, combines = parts.values()
+    if len(dispatches) == 1:
+        way = {node.position for node in reached(dispatches[0], *_WAY)}
+        unfed = [expert for expert in experts if expert.position not in way]
+        if unfed:
+            yield _unjoined(operator, dispatches, unfed)
+        if len(routers) == 1 and not any(edge.target is dispatches[0] for edge in routers[0].edges_out):
+            yield _unjoined(operator, routers, dispatches)
+    if len(combines) == 1:
+        lost = [
+            expert
+            for expert in experts
+            if all(node is not combines[0] for node in reached(expert, *_WAY))
+        ]  # fmt: skip
+        if lost:
+            yield _unjoined(operator, lost, combines)
+
+
+def _direct_faults(operator: NodeView, routers: list[NodeView], expert: NodeView) -> Iterator[Finding]:
+    if len(routers) == 1 and all(node is not expert for node in reached(routers[0], *_WAY)):
+        yield _unjoined(operator, routers, [expert])
+
+
+def _coverage_faults(homes: HomeDevices, exchanges: list[NodeView], experts: list[NodeView]) -> Iterator[Finding]:
+    for exchange in exchanges:
+        left_out = homes.left_out(exchange, experts)
+        if left_out:
+            yield Finding(
+                f"{label(exchange)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where experts are",
+                where=exchange,
+                value=list(exchange.devices),
+                expected=sorted({*exchange.devices, *left_out}),
+                remedy="run the exchange over all devices that hold experts",
+            )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield everything that a MoE operator lacks on the way from its router to its combine."""
+    homes = HomeDevices(view)
+    for operator in view.of_type("MoENode"):
+        parts, experts = _parts(operator), operator.children_of_type("ExpertNode")
+        exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
+        alone = len(experts) == 1
+        for what, found in parts.items():
+            optional = alone and what != "RouterNode"
+            if len(found) > 1 or (not found and not optional):
+                yield _miscounted(operator, what, found)
+        if alone:
+            yield from _direct_faults(operator, parts["RouterNode"], experts[0])
+        else:
+            yield from _path_faults(operator, parts, experts)
+            yield from _coverage_faults(homes, exchanges, experts)
+
+
+_BASE = "moe-ep2"
+
+RULE = Rule(
+    id="EP002",
+    name="broken routing",
+    severity="error",
+    requirement=(
+        "A MoE operator is Router → dispatch AllToAll → ExpertNodes → combine AllToAll; routing, dispatch and combine "
+        "are explicit nodes."
+    ),
+    rationale=(
+        "Tokens reach the device of their expert and come back by an exchange over all devices, twice a layer. It is "
+        "the price of EP, and a graph without it is timed as if it were free."
+    ),
+    source="000 §3.4",
+    fix="local",
+    remedy="write router, dispatch and combine as nodes and join them",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.combine"),)),
+)

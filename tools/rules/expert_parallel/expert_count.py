@@ -1,0 +1,113 @@
+"""EP004: a MoE operator has one ExpertNode for each device of its stage, and none is empty.
+
+Under `tp_in_expert` an ExpertNode counts for all its devices. A MoE operator that runs as a whole on a part of the
+stage's devices is GP003's; split experts without the relaxation are TP006's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..layer_specs import operator_specs
+from ..reading import label, stage_devices
+from ..sharding import devices_of, names
+
+
+def _is_narrow_throughout(operator: NodeView, experts: list[NodeView], devices: frozenset[str]) -> bool:
+    """Whether router, exchanges and experts agree on a part of the stage's devices."""
+    used = devices_of(experts)
+    parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
+    return bool(parts) and used < devices and all(set(part.devices) == used for part in parts)
+
+
+def _group_width(view: PlanView, experts: list[NodeView]) -> int:
+    if "tp_in_expert" not in view.relaxations:
+        return 1
+    widths = Counter(len(set(expert.devices)) for expert in experts)
+    return max(widths, key=lambda size: (widths[size], size), default=1) or 1
+
+
+def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
+    experts = operator.children_of_type("ExpertNode")
+    split = "tp_in_expert" not in view.relaxations and any(e.children_of_type("ShardNode") for e in experts)
+    width = _group_width(view, experts)
+    if not devices or split or len(experts) * width == len(devices):
+        return None
+    if experts and _is_narrow_throughout(operator, experts, devices):
+        return None
+    idle = sorted(devices - devices_of(experts))
+    return Finding(
+        f"{label(operator)} has {len(experts)} ExpertNodes on the {len(devices)} devices of its stage"
+        + (f", none on {', '.join(idle[:16])}" if idle else ""),
+        where=operator,
+        nodes=(operator, *experts),
+        value=len(experts),
+        expected=len(devices) // width,
+        remedy="regroup the experts: one ExpertNode on each device",
+    )
+
+
+def _empty(operator: NodeView, available: int | None) -> Finding | None:
+    experts = operator.children_of_type("ExpertNode")
+    empty = [expert for expert in experts if expert.experts == ()]
+    if not empty:
+        return None
+    scarce = available is not None and available < len(experts)
+    return Finding(
+        f"{names(empty)} of {label(operator)} host no expert"
+        + (f": {len(experts)} groups, {available} experts" if scarce else ""),
+        where=empty[0],
+        nodes=(*empty, operator),
+        value=[],
+        expected="at least one expert",
+        remedy=f"use at most {available} devices a stage" if scarce else "spread the experts over all groups",
+    )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every MoE operator with another number of ExpertNodes than devices, or with an empty one."""
+    available: dict[int, int] = {}
+    for phase in view.phases:
+        for operator, specs in operator_specs(view, phase):
+            experts = [spec.moe.experts for _, spec in specs if spec.moe is not None]
+            if experts:
+                available[operator.position] = experts[0]
+    for stage in view.stages:
+        devices = stage_devices(stage)
+        for operator in stage.operators():
+            if operator.type == "MoENode":
+                for finding in (
+                    _miscounted(view, operator, devices),
+                    _empty(operator, available.get(operator.position)),
+                ):
+                    if finding is not None:
+                        yield finding
+
+
+_BASE = "moe-ep2"
+
+RULE = Rule(
+    id="EP004",
+    name="wrong number of expert groups",
+    severity="error",
+    requirement="Number of ExpertNodes = number of devices of the stage; no ExpertNode is empty.",
+    rationale=(
+        "Every device of the stage takes part in the exchange of tokens, so every one hosts a share of the experts: a "
+        "device without waits while the others compute."
+    ),
+    source="002 §3.4, 003 §3",
+    fix="local",
+    remedy="regroup the experts: one group, with at least one expert, on each device",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        (
+            Edit("set", "r0.prefill.s0.b0.moe.e0", "experts", [[0, 15]]),
+            Edit("set", "r0.prefill.s0.b0.moe.e1", "experts", []),
+        ),
+    ),
+)

@@ -1,0 +1,91 @@
+"""EP005: every routed expert of the layer is hosted exactly once; `redundant_experts` allows copies.
+
+Compares with the model's number of experts where the model can be read. Groups that all hold the same experts are
+EP008's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..expert_groups import hosts_by_expert, id_runs, is_replication
+from ..layer_specs import operator_specs
+from ..reading import label
+
+_MAX_LISTED = 64
+
+
+def _unreadable(group: NodeView) -> Finding:
+    return Finding(
+        f"the experts of {label(group)} cannot be read: ids and [first, last] ranges with first ≤ last",
+        where=group,
+        value=group.raw.get("experts"),
+        expected="a list of ids and inclusive ranges",
+        remedy="list the ids that the group hosts",
+    )
+
+
+def _finding(operator: NodeView, what: str, ids: list[int], groups: list[NodeView]) -> Finding:
+    return Finding(
+        f"{label(operator)}: {what} {id_runs(ids)}",
+        where=operator,
+        nodes=(operator, *{group.position: group for group in groups}.values()),
+        value=ids[:_MAX_LISTED],
+        expected="each expert of the layer once",
+    )
+
+
+def _faults(view: PlanView, operator: NodeView, total: int | None) -> Iterator[Finding]:
+    groups = operator.children_of_type("ExpertNode")
+    unreadable = [group for group in groups if group.experts is None]
+    yield from map(_unreadable, unreadable)
+    if unreadable or is_replication(operator):
+        return
+    hosts = hosts_by_expert(operator)
+    if total is not None:
+        missing = [expert for expert in range(total) if expert not in hosts]
+        if missing:
+            yield _finding(operator, "no group hosts expert", missing, groups)
+        unknown = sorted(expert for expert in hosts if not 0 <= expert < total)
+        if unknown:
+            concerned = [group for expert in unknown for group in hosts[expert]]
+            yield _finding(operator, f"the layer has the experts 0–{total - 1}, not", unknown, concerned)
+    if "redundant_experts" not in view.relaxations:
+        doubled = sorted(expert for expert, found in hosts.items() if len(found) > 1)
+        if doubled:
+            concerned = [group for expert in doubled for group in hosts[expert]]
+            yield _finding(operator, "hosted more than once: expert", doubled, concerned)
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every MoE operator that hosts an expert twice, not at all, or that the layer does not have."""
+    totals: dict[int, int | None] = {}
+    for phase in view.phases:
+        for operator, specs in operator_specs(view, phase):
+            if operator.type == "MoENode":
+                experts = [spec.moe.experts for _, spec in specs if spec.moe is not None]
+                totals[operator.position] = experts[0] if experts else None
+    for operator in view.of_type("MoENode"):
+        yield from _faults(view, operator, totals.get(operator.position))
+
+
+_BASE = "moe-ep2"
+
+RULE = Rule(
+    id="EP005",
+    name="expert not hosted exactly once",
+    severity="error",
+    requirement="Every routed expert is hosted exactly once (redundant_experts allows more than once).",
+    rationale=(
+        "The router picks among all experts of the layer. A token for an expert that no device holds has nowhere to "
+        "go, and a copy that was not planned for takes memory and leaves open which of the two computes."
+    ),
+    source="003 §2.4",
+    fix="local",
+    remedy="list each expert of the layer in exactly one ExpertNode",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.decode.s0.b0.moe.e1", "experts", [[8, 14]]),)),
+)

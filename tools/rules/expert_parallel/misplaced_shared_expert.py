@@ -1,0 +1,87 @@
+"""EP009: a shared expert is an FFNNode inside the MoE operator, beside the routed fan-out.
+
+Its shards and their AllReduce follow the rules of TP (TP002, TP003, TP005). It has no edge to router, exchanges or
+experts: it runs from the operator's input to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..layer_specs import operator_specs
+from ..reading import label
+from ..sharding import names
+
+_FAN_OUT = frozenset({"RouterNode", "ExpertNode", "AllToAllNode"})
+
+
+def _joined(operator: NodeView) -> Iterator[Finding]:
+    for shared in operator.children_of_type("FFNNode"):
+        for edge in (*shared.edges_in, *shared.edges_out):
+            other = edge.source if edge.target is shared else edge.target
+            if other is not None and other.type in _FAN_OUT:
+                yield Finding(
+                    f"the edge {label(edge.source or shared)} → {label(edge.target or shared)} joins the shared expert "
+                    "to the routed fan-out",
+                    where=edge,
+                    nodes=(shared, other),
+                    value=other.type,
+                    remedy="drop the edge: every token passes the shared expert, none is routed to it",
+                )
+
+
+def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
+    found = operator.children_of_type("FFNNode")
+    if len(found) == int(wanted):
+        return None
+    if wanted and not found:
+        message = f"{label(operator)} has no shared expert, the model has one in layer {layer}"
+    elif wanted:
+        message = f"{label(operator)} has {len(found)} FFNNodes ({names(found)}); its shared expert is one"
+    else:
+        message = f"{label(operator)} has the shared expert {label(found[0])}, the model has none in layer {layer}"
+    return Finding(
+        message,
+        where=found[-1] if found else operator,
+        nodes=(operator, *found),
+        value=len(found),
+        expected=int(wanted),
+        remedy="write the shared expert as one FFNNode below the MoENode" if wanted else "drop the FFNNode",
+    )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every shared expert that is missing, too many, or tied to the fan-out."""
+    for operator in view.of_type("MoENode"):
+        yield from _joined(operator)
+    for phase in view.phases:
+        for operator, specs in operator_specs(view, phase):
+            if operator.type != "MoENode":
+                continue
+            for layer, spec in specs:
+                finding = None if spec.moe is None else _miscounted(operator, spec.moe.shared is not None, layer)
+                if finding is not None:
+                    yield finding
+                    break
+
+
+_BASE = "moe-shared-tp4-ep4"
+
+RULE = Rule(
+    id="EP009",
+    name="misplaced shared expert",
+    severity="error",
+    requirement="A shared expert is an FFNNode beside the routed fan-out, under the rules of TP.",
+    rationale=(
+        "Every token passes the shared expert, so it is a dense FFN: it can be split by TP and runs while the routed "
+        "tokens travel. As one of the routed experts it would wait for them."
+    ),
+    source="003 §2.2",
+    fix="local",
+    remedy="write the shared expert as an FFNNode below the MoENode, with no edge to the fan-out",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.shared"),)),
+)

@@ -1,0 +1,49 @@
+"""Which layers of the model each operator of a phase stands for.
+
+Each layer is looked at once: blocks over layers that another block holds already are PP004's to name, and blocks that
+are no whole number of their periods PP005's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..catalog.architecture import LayerSpec
+from ..plan.view import NodeView, PhaseView, PlanView
+from .reading import clipped
+
+
+def placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, range]]:
+    """The blocks of `phase` with their layers of the model; nothing where the model cannot be read."""
+    if view.architecture is None:
+        return
+    seen = bytearray(view.architecture.num_layers)
+    for stage in phase.stages:
+        for block in stage.blocks:
+            if block.layers is None or (block.layers[1] - block.layers[0] + 1) % block.period:
+                continue
+            layers = clipped(block.layers, len(seen))
+            if not layers or seen[layers[0]] or seen[layers[-1]]:
+                continue
+            seen[layers.start : layers.stop] = b"\x01" * len(layers)
+            yield block, layers
+
+
+def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int, list[tuple[int, LayerSpec]]]:
+    """For each offset in the block's period: the layers that it stands for, one of each kind, with what they have."""
+    start = block.layers[0] if block.layers is not None else 0
+    found: dict[int, dict[int, tuple[int, LayerSpec]]] = {}
+    for layer in layers:
+        spec = view.layer_spec(layer)
+        if spec is not None:
+            found.setdefault((layer - start) % block.period, {}).setdefault(id(spec), (layer, spec))
+    return {offset: list(kinds.values()) for offset, kinds in found.items()}
+
+
+def operator_specs(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, list[tuple[int, LayerSpec]]]]:
+    """Every operator of the blocks of `phase` with the layers that it stands for, one of each kind."""
+    for block, layers in placed_blocks(view, phase):
+        specs = specs_by_offset(view, block, layers)
+        for operator in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):
+            if operator.offset in specs:
+                yield operator, specs[operator.offset]

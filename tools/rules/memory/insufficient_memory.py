@@ -1,0 +1,123 @@
+"""ME001: on every device weights, KV cache, activations and communication buffers fit into what is usable.
+
+One finding for each set of devices with equal figures. A plan that cannot be read that far is left to the rule that
+names its fault; a model or an accelerator that is not known is named here, since nobody can say then that it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...errors import InputError, MissingFieldError, UnknownNameError
+from ...performance.memory import memory_of_view
+from ...plan.performance import DeviceMemory
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+
+_MAX_NAMED = 64
+_TERMS = {
+    "weights_bytes": "weights",
+    "kv_cache_bytes": "KV cache",
+    "activation_bytes": "activations",
+    "communication_bytes": "communication buffers",
+}
+
+
+def _gb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e9:,.2f} GB"
+
+
+def _device_names(devices: list[DeviceMemory]) -> str:
+    names = [memory.device for memory in devices]
+    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+def _stages_of(view: PlanView, devices: list[DeviceMemory]) -> list[NodeView]:
+    wanted = {memory.device for memory in devices}
+    return [stage.node for stage in view.stages if not wanted.isdisjoint(stage.devices)]
+
+
+def _shortfall(view: PlanView, devices: list[DeviceMemory], usable_from: str) -> Finding:
+    memory = devices[0]
+    terms = {name: getattr(memory, name) for name in _TERMS}
+    parts = " + ".join(f"{what} {_gb(terms[name])}" for name, what in _TERMS.items())
+    short = memory.total_bytes - memory.usable_bytes
+    largest = max(_TERMS, key=lambda name: terms[name])
+    return Finding(
+        f"{_device_names(devices)}: {parts} = {_gb(memory.total_bytes)} of {_gb(memory.usable_bytes)} usable "
+        f"({usable_from}): {_gb(short)} short",
+        where=(_stages_of(view, devices) or [""])[0],
+        nodes=_stages_of(view, devices)[:_MAX_NAMED],
+        value={
+            "devices": [memory.device for memory in devices[:_MAX_NAMED]],
+            **terms,
+            "total_bytes": memory.total_bytes,
+            "shortfall_bytes": short,
+        },
+        expected=memory.usable_bytes,
+        remedy=f"the largest term is {_TERMS[largest]}: {_ADVICE[largest]}",
+    )
+
+
+_ADVICE = {
+    "weights_bytes": "split the weights over more devices (tp, pp, ep) or use a narrower number format",
+    "kv_cache_bytes": "serve fewer requests at once, add replicas or devices, or use a narrower KV format",
+    "activation_bytes": "prefill in smaller chunks (serving.prefill_chunk_tokens)",
+    "communication_bytes": "use fewer devices a replica",
+}
+
+
+def _unknown(view: PlanView) -> Iterator[Finding]:
+    """A config that is there and cannot be read (one that is not there is ST001's)."""
+    if view.architecture is None and isinstance(view.model.get("config"), dict):
+        yield Finding(
+            f"memory cannot be computed: {view.architecture_error}",
+            where="/model/config",
+            remedy="give the config fields that it names",
+        )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every set of alike devices that needs more memory than it may use."""
+    if view.architecture is None:
+        yield from _unknown(view)
+        return
+    try:
+        estimate = memory_of_view(view)
+    except (MissingFieldError, UnknownNameError) as error:
+        yield Finding(
+            f"memory cannot be computed: {error}", where="/hardware/accelerator", remedy="name hardware that is known"
+        )
+        return
+    except InputError:
+        # A part of the document that cannot be read: the rule of that part (ST001, PH001, PP004) names it.
+        return
+    groups: dict[tuple[int, ...], list[DeviceMemory]] = {}
+    for memory in estimate.per_device:
+        if memory.total_bytes > memory.usable_bytes:
+            groups.setdefault(tuple(getattr(memory, name) for name in _TERMS), []).append(memory)
+    for devices in groups.values():
+        yield _shortfall(view, devices, estimate.usable_from or "")
+
+
+_BASE = "dense-1"
+
+RULE = Rule(
+    id="ME001",
+    name="insufficient memory",
+    severity="error",
+    requirement=(
+        "On every device weights + KV cache + activations + communication buffers ≤ usable memory (memory × "
+        "memory_utilization)."
+    ),
+    rationale=(
+        "What does not fit does not run. Weights and cache are counted with what replication repeats: norms, routers, "
+        "KV heads beyond their number, the vocabulary on every device."
+    ),
+    source="004 §7",
+    fix="re-plan",
+    remedy="split over more devices, serve fewer requests at once, or use a narrower number format",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/workload/concurrency", value=1_000_000),)),
+)

@@ -1,0 +1,202 @@
+"""SP002: sequence shards are ranked 0…sp−1, each once, and exchange what they need before and after.
+
+Either an AllGather of K and V in and a closing AllGather out, or AllToAll `sequence_in` and `sequence_out`; never one
+of each. In decode SP itself is the fault (SP003); a shard that does not reach its AllReduce is TP003's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import Enclosing, label
+from ..sharding import (
+    HomeDevices,
+    misranked_dimension,
+    names,
+    reached,
+    sequence_degree,
+    shards_of,
+    tensor_degree,
+)
+
+_MAX_NAMED = 16
+_WORDS = {"AllGatherNode": "AllGather", "AllToAllNode": "AllToAll"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exchange:
+    """The collectives before the shards (`into`) and after them (`out`) of one attention operator."""
+
+    operator: NodeView
+    shards: list[NodeView]
+    into: list[NodeView]
+    out: list[NodeView]
+
+
+def _exchange(operator: NodeView) -> _Exchange:
+    gathers = operator.children_of_type("AllGatherNode")
+    feeding = [node for node in gathers if any(_is_shard(edge.target) for edge in node.edges_out)]
+    # Where no gather feeds the shards, the one that nothing leads into is the gather of K and V without its edges.
+    feeding = feeding or [node for node in gathers if not node.edges_in][:1]
+    exchanges = operator.children_of_type("AllToAllNode")
+    return _Exchange(
+        operator,
+        shards_of(operator),
+        [*feeding, *(node for node in exchanges if node.role == "sequence_in")],
+        [*(node for node in gathers if node not in feeding), *(n for n in exchanges if n.role == "sequence_out")],
+    )
+
+
+def _is_shard(node: NodeView | None) -> bool:
+    return node is not None and node.type == "ShardNode"
+
+
+def _ranks(operator: NodeView) -> Finding | None:
+    if misranked_dimension(operator) != "sp":
+        return None
+    shards = shards_of(operator)
+    ranks = [shard.rank.get("sp") for shard in shards]
+    known = sorted({rank for rank in ranks if rank is not None})
+    return Finding(
+        f"the sequence shards of {label(operator)} have the sp ranks {ranks!r:.200}; they run from 0, each as often "
+        "as the others",
+        where=operator,
+        nodes=(operator, *shards),
+        value=ranks,
+        expected=list(range(len(known))),
+        remedy="number the sequence shards from 0, each once in every TP group",
+    )
+
+
+def _missing(exchange: _Exchange) -> Iterator[Finding]:
+    operator = exchange.operator
+    sides = (
+        (exchange.into, exchange.out, "before its shards", "AllGather of K and V", "sequence_in"),
+        (exchange.out, exchange.into, "after its shards", "closing AllGather", "sequence_out"),
+    )
+    for found, other, where, gather, role in sides:
+        if found:
+            continue
+        wanted = f"AllToAll {role}" if other and other[0].type == "AllToAllNode" else gather
+        yield Finding(
+            f"{label(operator)} has no {wanted} {where}",
+            where=operator,
+            nodes=(operator, *exchange.shards, *operator.children_of_type("AllReduceNode", "ReduceScatterNode")),
+            value=None,
+            expected=wanted,
+            remedy=f"add the {wanted} over the shards' devices and its synchronization edges",
+        )
+
+
+def _mixed(exchange: _Exchange) -> Finding | None:
+    kinds = {node.type for node in exchange.into}, {node.type for node in exchange.out}
+    if not kinds[0] or not kinds[1] or kinds[0] & kinds[1]:
+        return None
+    before, after = exchange.into[0], exchange.out[0]
+    return Finding(
+        f"{label(exchange.operator)} exchanges by {_WORDS[before.type]} in and {_WORDS[after.type]} out; both are of "
+        "one kind",
+        where=after,
+        nodes=(before, after, exchange.operator),
+        value=[before.type, after.type],
+        expected=[before.type, before.type],
+        remedy="use AllGather in and out, or AllToAll sequence_in and sequence_out",
+    )
+
+
+def _unfed(exchange: _Exchange) -> Iterator[Finding]:
+    fed = {edge.target.position for node in exchange.into for edge in node.edges_out if edge.target is not None}
+    lacking = [shard for shard in exchange.shards if shard.position not in fed]
+    if lacking and exchange.into:
+        yield Finding(
+            f"no edge leads from {label(exchange.into[0])} to {names(lacking)}",
+            where=exchange.into[0],
+            nodes=(exchange.into[0], *lacking),
+            value=[shard.id for shard in lacking[:_MAX_NAMED]],
+            remedy="join the exchange to every shard by a synchronization edge",
+        )
+
+
+def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
+    out = {node.position for node in exchange.out}
+    split = tensor_degree(exchange.operator) > 1
+    lacking: dict[int, NodeView] = {}
+    for shard in exchange.shards:
+        found = reached(shard)
+        if any(node.position in out for node in found):
+            continue
+        sums = [node for node in found if node.type in ("AllReduceNode", "ReduceScatterNode")]
+        # With TP the sum leads on, and a shard without one is TP003's.
+        for node in sums if split else [shard]:
+            lacking[node.position] = node
+    if lacking and exchange.out:
+        yield Finding(
+            f"no edge leads from {names(list(lacking.values()))} into {label(exchange.out[0])}, which closes "
+            f"{label(exchange.operator)}",
+            where=exchange.out[0],
+            nodes=(exchange.out[0], *lacking.values()),
+            value=[node.id for node in list(lacking.values())[:_MAX_NAMED]],
+            remedy="join it to the closing exchange by a synchronization edge",
+        )
+
+
+def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:
+    for node in (*exchange.into, *exchange.out):
+        left_out = homes.left_out(node, exchange.shards)
+        if left_out:
+            yield Finding(
+                f"{label(node)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of "
+                f"{label(exchange.operator)} compute",
+                where=node,
+                value=list(node.devices),
+                expected=sorted({*node.devices, *left_out}),
+                remedy="run the exchange over the devices of all shards",
+            )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield everything that the sequence shards of an attention operator lack to work together."""
+    phases, homes = Enclosing("PhaseNode"), HomeDevices(view)
+    for operator in view.of_type("AttentionNode"):
+        phase = phases.of(operator)
+        if phase is not None and phase.raw.get("phase") == "decode":
+            continue
+        ranks = _ranks(operator)
+        if ranks is not None:
+            yield ranks
+        if sequence_degree(operator) < 2:
+            continue
+        exchange = _exchange(operator)
+        mixed = _mixed(exchange)
+        if mixed is not None:
+            yield mixed
+        yield from _missing(exchange)
+        yield from _unfed(exchange)
+        yield from _unclosed(exchange)
+        yield from _narrow(homes, exchange)
+
+
+_BASE = "dense-sp2-tp2"
+
+RULE = Rule(
+    id="SP002",
+    name="broken sequence exchange",
+    severity="error",
+    requirement=(
+        "Sequence shards 0…sp−1, each once; explicit synchronization: K/V AllGather in and AllGather out, or AllToAll "
+        "sequence_in and sequence_out, never one of each."
+    ),
+    rationale=(
+        "A query attends to the keys of all earlier tokens, most of which are other shards'. Without the exchange each "
+        "shard attends to its own tokens alone, which is another model."
+    ),
+    source="000 §3.2",
+    fix="local",
+    remedy="write both exchanges as nodes and join them to every shard",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.attn.kvag"),)),
+)

@@ -1,0 +1,71 @@
+"""SP001: sequence parallelism only inside attention.
+
+Reports shards with an `sp` rank and exchanges of sequence shards outside an AttentionNode. A MoE operator whose
+dispatch or combine has a wrong role is EP002's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..sharding import SEQUENCE_ROLES, names
+
+# Types whose rank says where they stand in an operator.
+_RANKED = frozenset({"ShardNode", "LinearNode", "AttentionNode"})
+
+
+def _is_stray(node: NodeView) -> bool:
+    parent = node.parent
+    if node.type == "ShardNode":
+        return "sp" in node.rank and parent is not None and parent.type != "AttentionNode"
+    if node.type != "AllToAllNode":
+        return node.type not in _RANKED and "sp" in node.rank
+    if node.role not in SEQUENCE_ROLES or parent is None or parent.type == "AttentionNode":
+        return False
+    roles = {sibling.role for sibling in parent.children_of_type("AllToAllNode")}
+    return parent.type != "MoENode" or roles >= {"dispatch", "combine"}
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every node outside attention that is split along the sequence."""
+    strays: dict[int, list[NodeView]] = {}
+    for node in view.nodes:
+        if _is_stray(node):
+            holder = node.parent if node.parent is not None else node
+            strays.setdefault(holder.position, []).append(node)
+    for found in strays.values():
+        parent = found[0].parent or found[0]
+        yield Finding(
+            f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
+            "sequence: SP lives inside attention only",
+            where=found[0],
+            nodes=(*found, parent),
+            value=parent.type,
+            expected="AttentionNode",
+        )
+
+
+_BASE = "dense-sp2-tp2"
+_SP_RANKS = tuple(
+    Edit("set", f"r0.prefill.s0.b0.ffn.tp{i}", "rank", {"tp": i, "sp": 0}) for i in range(4)
+)  # fmt: skip
+
+RULE = Rule(
+    id="SP001",
+    name="misplaced sequence shards",
+    severity="error",
+    requirement="SP only inside Attention: a shard with an sp rank has an AttentionNode for parent.",
+    rationale=(
+        "Tokens depend on one another in attention alone, and only there is an exchange of K and V needed to split "
+        "them. Everywhere else a split of the tokens is a split of the batch."
+    ),
+    source="002 §3.5, 003 §2.5",
+    fix="local",
+    remedy="move the sequence shards into the attention operator, or drop the sp rank",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, _SP_RANKS),
+)

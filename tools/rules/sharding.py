@@ -1,0 +1,134 @@
+"""How the shards of one operator are ranked, on which devices, and in which collectives their results meet.
+
+What several rules of TP, EP and SP read in the same way; nothing here judges a plan.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from math import prod
+
+from ..plan.view import NodeView, PlanView
+from .reading import Enclosing, label, stage_devices
+
+# Names of a rank; where two could be at fault, the first that is present answers for it.
+DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
+SEQUENCE_ROLES = ("sequence_in", "sequence_out")
+_MAX_NAMED = 16
+
+
+def names(nodes: Sequence[NodeView], most: int = _MAX_NAMED) -> str:
+    """The ids of `nodes` for a message, at most `most` of them."""
+    return ", ".join(label(node) for node in nodes[:most]) + (", …" if len(nodes) > most else "")
+
+
+def shards_of(operator: NodeView) -> list[NodeView]:
+    """The operator's own shards."""
+    return operator.children_of_type("ShardNode")
+
+
+def tensor_holders(view: PlanView) -> Iterator[NodeView]:
+    """Operators that may hold TP shards: attention and FFN, and what the relaxations in force add to them."""
+    types = {"AttentionNode", "FFNNode"}
+    if "tp_in_expert" in view.relaxations:
+        types.add("ExpertNode")
+    if "vocab_parallel" in view.relaxations:
+        types |= {"EmbeddingNode", "LMHeadNode"}
+    yield from view.of_type(*sorted(types))
+
+
+def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
+    """The shards of each TP group: those alike in every other dimension."""
+    groups: dict[tuple[int | None, ...], list[NodeView]] = {}
+    for shard in shards_of(operator):
+        rank = shard.rank
+        groups.setdefault(tuple(rank.get(name) for name in DIMENSIONS[1:]), []).append(shard)
+    return list(groups.values())
+
+
+def tensor_degree(operator: NodeView) -> int:
+    """Shards of the largest TP group; 1 where no shard carries a `tp` rank."""
+    sizes = (sum("tp" in shard.rank for shard in group) for group in tensor_groups(operator))
+    return max(sizes, default=1) or 1
+
+
+def sequence_degree(operator: NodeView) -> int:
+    """Distinct `sp` ranks of the operator's shards; 1 where none carries one."""
+    return len({shard.rank["sp"] for shard in shards_of(operator) if "sp" in shard.rank}) or 1
+
+
+def misranked_dimension(operator: NodeView) -> str | None:
+    """The dimension whose ranks do not fit together, or `None` where the ranks fill a whole grid.
+
+    A wrong rank shows in its own dimension: some ranks then stand there more often than others, or leave a hole.
+    """
+    ranks = [shard.rank for shard in shards_of(operator)]
+    if not ranks:
+        return None
+    sizes: dict[str, int] = {}
+    faulty: list[str] = []
+    for name in DIMENSIONS:
+        counts = Counter(rank.get(name) for rank in ranks)
+        if set(counts) == {None}:
+            continue
+        sizes[name] = len(counts)
+        if set(counts) != set(range(len(counts))) or len(set(counts.values())) > 1:
+            faulty.append(name)
+    if faulty:
+        return faulty[0]
+    places = {tuple(rank.get(name) for name in DIMENSIONS) for rank in ranks}
+    if len(places) == len(ranks) == prod(sizes.values()):
+        return None
+    return next(iter(sizes), "tp")
+
+
+def undefined_ranks(operator: NodeView) -> bool:
+    """Whether a shard is ranked along a dimension that the format does not have (rule CO001)."""
+    return any(name not in DIMENSIONS for shard in shards_of(operator) for name in shard.rank)
+
+
+def reached(start: NodeView, *through: str) -> list[NodeView]:
+    """Sibling collectives (and siblings of the types `through`) that edges lead to from `start`, directly or not."""
+    found: dict[int, NodeView] = {}
+    stack = [start]
+    while stack:
+        for edge in stack.pop().edges_out:
+            target = edge.target
+            if target is None or target.parent is not start.parent or target.position in found:
+                continue
+            if target.is_collective or target.type in through:
+                found[target.position] = target
+                stack.append(target)
+    return list(found.values())
+
+
+def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
+    """Devices that any of `nodes` names."""
+    return frozenset(device for node in nodes for device in node.devices)
+
+
+class HomeDevices:
+    """The devices of the stage around a node, as the stage's own nodes bear them out.
+
+    A shard that stands on a wrong device is one fault of that shard: no collective is blamed for not reaching it.
+    """
+
+    def __init__(self, view: PlanView) -> None:
+        self._stages = {stage.node.position: stage for stage in view.stages}
+        self._enclosing = Enclosing("PipelineStageNode")
+        self._devices: dict[int, frozenset[str]] = {}
+
+    def of(self, node: NodeView) -> frozenset[str]:
+        """Devices of the stage around `node`; empty outside of any stage."""
+        found = self._enclosing.of(node)
+        stage = None if found is None else self._stages.get(found.position)
+        if stage is None:
+            return frozenset()
+        if stage.node.position not in self._devices:
+            self._devices[stage.node.position] = stage_devices(stage)
+        return self._devices[stage.node.position]
+
+    def left_out(self, collective: NodeView, parts: Sequence[NodeView]) -> list[str]:
+        """Devices that `parts` compute on at home and that `collective` does not reach."""
+        return sorted((devices_of(parts) & self.of(collective)) - set(collective.devices))

@@ -1,0 +1,85 @@
+"""TP007 (warning): a TP group stays inside one interconnect domain.
+
+The domain is the larger of node and scale-up domain (an NVL72 rack spans nodes); where the accelerator is not known,
+the node. Domains are runs of consecutive nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog.hardware import hardware_facts
+from ...errors import InputError
+from ...performance.graph_reading import read_block
+from ...plan.document import HardwareBlock
+from ...plan.view import NodeView, PlanView, parse_device
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..sharding import devices_of, tensor_groups, tensor_holders
+
+_MAX_NAMED = 64
+
+
+def _nodes_per_domain(view: PlanView) -> int:
+    try:
+        block = read_block(HardwareBlock, view.hardware, "hardware")
+        return hardware_facts(block.accelerator, block.nodes, block.gpus_per_node).nodes_per_domain
+    except InputError:
+        return 1
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every set of devices in several domains that a TP group runs on, with the operators that do."""
+    width = _nodes_per_domain(view)
+    found: dict[frozenset[str], list[NodeView]] = {}
+    for operator in tensor_holders(view):
+        for group in tensor_groups(operator):
+            devices = devices_of(group) if any("tp" in shard.rank for shard in group) else frozenset[str]()
+            places = [parse_device(device) for device in devices]
+            if len({place[0] // width for place in places if place is not None}) > 1:
+                found.setdefault(devices, []).append(operator)
+    for devices, operators in found.items():
+        nodes = sorted({place[0] for place in map(parse_device, devices) if place is not None})
+        yield Finding(
+            f"a TP group of {label(operators[0])} spans {len(nodes)} nodes ({', '.join(f'n{n}' for n in nodes[:16])}) "
+            f"beyond one interconnect domain of {width} node{'s' if width > 1 else ''}",
+            where=operators[0],
+            nodes=operators[:_MAX_NAMED],
+            value=sorted(devices),
+            expected=f"one domain of {width} node{'s' if width > 1 else ''}",
+        )
+
+
+_BASE = "dense-tp2"
+_LEAVES = (
+    *(f"b0.{leaf}" for leaf in ("attn.tp1", "attn.kv", "attn.ar", "ffn.tp1", "ffn.ar")),
+    "emb",
+    "head",
+)
+
+
+def _moved() -> Iterator[Edit]:
+    """The second device of the base plan moved to another node."""
+    yield Edit("set_top", field="/hardware/nodes", value=2)
+    for phase in ("prefill", "decode"):
+        for leaf in _LEAVES:
+            devices = ["n1.g0"] if leaf.endswith("tp1") else ["n0.g0", "n1.g0"]
+            yield Edit("set", f"r0.{phase}.s0.{leaf}", "devices", devices)
+
+
+RULE = Rule(
+    id="TP007",
+    name="TP group across interconnect domains",
+    severity="warning",
+    requirement="A TP group stays inside one interconnect domain (the larger of node and scale-up domain).",
+    rationale=(
+        "TP runs two AllReduces a layer on the critical path. Between nodes a link is about a ninth as fast as inside "
+        "one (450 against 50 GB/s on an H100 system), so the collectives outweigh what the split saves."
+    ),
+    source="001 §07",
+    fix="re-plan",
+    remedy="lower tp to the size of a domain and use PP or replicas across domains",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, tuple(_moved())),
+)

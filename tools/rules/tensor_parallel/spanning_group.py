@@ -1,0 +1,96 @@
+"""TP004: a TP group lies inside one operator, hence inside one layer and one stage.
+
+Reports shards and collectives of a split operator on devices of another stage of the phase, and shards that lead into
+the collective of another operator of the stage. Edges across stages are PP003's; two stages that share devices as a
+whole are PP006's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import PhaseView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import Enclosing, label, stage_devices
+from ..sharding import devices_of, names, shards_of, tensor_degree
+
+_REDUCTIONS = ("AllReduceNode", "ReduceScatterNode", "AllGatherNode")
+_HOLDERS = frozenset({"AttentionNode", "FFNNode"})
+
+
+def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
+    homes = [stage_devices(stage) for stage in phase.stages]
+    owners: dict[str, int] = {}
+    for place, home in enumerate(homes):
+        for device in home:
+            owners.setdefault(device, place)
+    for place, (stage, home) in enumerate(zip(phase.stages, homes, strict=True)):
+        for operator in stage.node.descendants():
+            if operator.type not in _HOLDERS or tensor_degree(operator) < 2:
+                continue
+            parts = [*shards_of(operator), *operator.children_of_type(*_REDUCTIONS)]
+            foreign = sorted(d for d in devices_of(parts) - home if owners.get(d, place) != place)
+            # A group that is abroad as a whole spans nothing: its stage is on the wrong devices (PP006).
+            if not foreign or not devices_of(parts) & home:
+                continue
+            abroad = [part for part in parts if not home.issuperset(part.devices)]
+            other = phase.stages[owners[foreign[0]]].node
+            yield Finding(
+                f"the TP group of {label(operator)} spans stages {label(stage.node)} and {label(other)}: "
+                f"{names(abroad)} on {', '.join(foreign[:16])}",
+                where=abroad[0],
+                nodes=(*abroad, operator),
+                value=sorted(devices_of(parts)),
+                expected=sorted(home),
+                remedy="keep the group on the devices of its own stage",
+            )
+
+
+def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
+    stages = Enclosing("PipelineStageNode")
+    for shard in view.of_type("ShardNode"):
+        for edge in shard.edges_out:
+            target, own = edge.target, shard.parent
+            if target is None or own is None or target.type not in _REDUCTIONS or target.parent in (None, own):
+                continue
+            other = target.parent
+            if other is None or own.type not in _HOLDERS or other.type not in _HOLDERS:
+                continue
+            if stages.of(shard) is None or stages.of(shard) is not stages.of(target):
+                continue
+            yield Finding(
+                f"{label(shard)}, a shard of {label(own)}, leads into {label(target)} of {label(other)}: a TP group "
+                "lies inside one operator",
+                where=edge,
+                nodes=(shard, target),
+                value=other.id,
+                expected=own.id,
+                remedy="lead the shard into a collective of its own operator",
+            )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every TP group that goes beyond its operator."""
+    for phase in view.phases:
+        yield from _foreign_devices(phase)
+    yield from _foreign_collectives(view)
+
+
+_BASE = "dense-pp2-tp2"
+
+RULE = Rule(
+    id="TP004",
+    name="TP group across layers or stages",
+    severity="error",
+    requirement="A TP group never spans layers or stages.",
+    rationale=(
+        "The shards of a group work on the same product at the same time. Layers follow one another and stages work on "
+        "different requests, so a group across them waits for itself."
+    ),
+    source="002 §3.3, §5",
+    fix="re-plan",
+    remedy="give every operator a TP group of its own, on devices of its own stage",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.attn.ar", "devices", ["n0.g0", "n0.g1", "n0.g2"]),)),
+)

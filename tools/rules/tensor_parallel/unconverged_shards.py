@@ -1,0 +1,109 @@
+"""TP003: the shards of an operator re-converge in an AllReduce of that operator, or in ReduceScatter → AllGather.
+
+An operator with one shard a group needs none. The closing AllGather of SP is SP002's, the types of the edges are
+ST007's, and a shard that leads into the collective of another operator is TP004's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..reading import label
+from ..sharding import HomeDevices, names, reached, shards_of, tensor_degree, tensor_holders
+
+_MAX_NAMED = 16
+
+
+def _scatters_tokens(view: PlanView, operator: NodeView) -> bool:
+    """Whether a ReduceScatter alone closes: the tokens of several attention groups were gathered before the shards."""
+    gathers = operator.children_of_type("AllGatherNode")
+    return "attention_dp" in view.relaxations and any(
+        edge.target is not None and edge.target.type == "ShardNode" for node in gathers for edge in node.edges_out
+    )
+
+
+def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
+    """Collectives of the operator after which every device of a group has the whole result."""
+    found = operator.children_of_type("AllReduceNode")
+    for scatter in operator.children_of_type("ReduceScatterNode"):
+        gathered = any(node.type == "AllGatherNode" for node in reached(scatter))
+        if gathered or _scatters_tokens(view, operator):
+            found.append(scatter)
+    if operator.type in ("EmbeddingNode", "LMHeadNode"):
+        found += operator.children_of_type("AllGatherNode")
+    return found
+
+
+def _leads_astray(shard: NodeView) -> bool:
+    return any(
+        edge.target is not None and edge.target.is_collective and edge.target.parent is not shard.parent
+        for edge in shard.edges_out
+    )
+
+
+def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | None:
+    shards = [shard for shard in shards_of(operator) if "tp" in shard.rank and not _leads_astray(shard)]
+    meetings = _meeting_points(view, operator)
+    if not shards:
+        return None
+    if not meetings:
+        scatters = operator.children_of_type("ReduceScatterNode")
+        lacking = "an AllGather after its ReduceScatter" if scatters else "AllReduce (or ReduceScatter → AllGather)"
+        others = [*scatters, *operator.children_of_type("AllGatherNode")] if scatters else []
+        return Finding(
+            f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
+            where=operator, nodes=(operator, *shards, *others), value=None, expected="AllReduceNode",
+            remedy="close the operator with an AllReduce over its shards' devices",
+        )  # fmt: skip
+    leading = {shard.position: {node.position for node in reached(shard)} for shard in shards}
+    best = max(meetings, key=lambda node: sum(node.position in found for found in leading.values()))
+    absent = [shard for shard in shards if best.position not in leading[shard.position]]
+    if absent:
+        return Finding(
+            f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
+            where=best, nodes=(best, *absent, operator), value=[shard.id for shard in absent[:_MAX_NAMED]], expected=best.id,
+            remedy="join every shard to the collective by a synchronization edge",
+        )  # fmt: skip
+    left_out = homes.left_out(best, shards)
+    if left_out:
+        return Finding(
+            f"{label(best)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of {label(operator)} compute",
+            where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *left_out}),
+            remedy="run the collective over the devices of all shards",
+        )  # fmt: skip
+    return None
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every operator whose TP shards do not all meet."""
+    homes = HomeDevices(view)
+    for operator in tensor_holders(view):
+        if tensor_degree(operator) > 1:
+            finding = _fault(view, homes, operator)
+            if finding is not None:
+                yield finding
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="TP003",
+    name="shards that do not re-converge",
+    severity="error",
+    requirement=(
+        "All shards re-converge in an explicit AllReduce (or ReduceScatter + AllGather) of that operator, by "
+        "synchronization edges, before the next operator."
+    ),
+    rationale=(
+        "Each shard holds a partial sum of the operator's output. Until the sums are added, the next operator has "
+        "nothing to read; the collective that adds them is most of the cost of TP."
+    ),
+    source="000 §3.1, 002 §3.3",
+    fix="local",
+    remedy="close the operator with an AllReduce that every shard leads into",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("remove_node", "r0.decode.s0.b0.ffn.ar"),)),
+)
