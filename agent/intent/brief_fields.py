@@ -1,6 +1,6 @@
 """The one table of what planners call things: words and units, English and Chinese, to the field that they state.
 
-A rule matches a clause in which the figure at hand stands as `#`, other figures as `<unit>` and catalogue names as
+A rule matches a clause in which the figure at hand stands as `#`, other figures as marks (`<n>` nodes, `<g>` cards, `<c>` a bare number, …) and catalogue names as
 `gpu` or `llm`. Words are lower case, underscores and hyphens are spaces. It refuses nothing; the readers do.
 """
 
@@ -61,11 +61,11 @@ class FieldRule:
 _Row = tuple[str, str, str] | tuple[str, str, str, str | None] | tuple[str, str, str, str | None, str]
 
 _HARDWARE: tuple[_Row, ...] = (
-    ("gpus_per_node", "count gpus", rf"<nodes> ?(?:x|of|with|,|each with|\() ?#|<nodes> ?#|<count> x # {GPU}|# ?(?:x )?{GPU} x <nodes>"
+    ("gpus_per_node", "count gpus", rf"<n> ?(?:x|of|with|,|each with|\() ?#|<n> ?#|<c> x # {GPU}|# ?(?:x )?{GPU} x <n>"
      rf"|# ?(?:{GPU} )?(?:x )?(?:{GPU} )?(?:for |in )?{PER_NODE}|{PER_NODE}[^#<]{{0,12}}#|# ?{GPU} {NODE}|# ?{GPU}? ?(?:each|apiece)\b"
      rf"|{GPU} (?:count )?{PER_NODE}|{PER_NODE}[^#<]{{0,8}}{GPU}", r"total|overall|in all|总|共|bandwidth|memory|# gpus? in total"),
     ("nodes", "nodes", r"#", rf"(?:per|each|every|/) ?#"),
-    ("nodes", "count", rf"(?:num(?:ber)?|n|count|total|how many)?(?: of)? ?{NODE}\b|{NODE} ?(?:count|num(?:ber)?|数量?)|台数|节点数|机器数|# x <gpus>|# x <count> gpu",
+    ("nodes", "count", rf"(?:num(?:ber)?|n|count|total|how many)?(?: of)? ?{NODE}\b|{NODE} ?(?:count|num(?:ber)?|数量?)|台数|节点数|机器数|# x <g>|# x <c> gpu",
      rf"{PER_NODE}|inter|intra|bandwidth|between|id\b|index|rank"),
     ("gpus", "count gpus", rf"{GPU}(?: ?(?:count|num(?:ber)?|total|数量?|数))?|world size|总卡数|卡数|# ?张", rf"{PER_NODE}|memory|bandwidth|price|cost|hour|\bid\b|index"),
     ("card.scale_up_domain_accelerators", "count gpus", r"scale up domain|nvlink domain|supernode|super ?pod|超节点|\bdomain\b"),
@@ -74,10 +74,10 @@ _HARDWARE: tuple[_Row, ...] = (
 _CARD: tuple[_Row, ...] = (
     ("card.tflops", "TFLOPS", r"#", r"total|aggregate|cluster|整机"),
     ("card.tflops", "count", r"\b[tp]flops?\b|tera ?flops?|\btops\b|算力|peak compute|compute (?:peak|power|per)", _UTIL + r"|\bmfu\b"),
-    ("card.compute_efficiency", "share count", rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{_UTIL}|<tflops>[^<#]{{0,24}}#", r"memory|bandwidth|显存|带宽|\bmbu\b"),
-    ("card.memory_efficiency", "share count", rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{_UTIL}|model bandwidth util|<gb/s>[^<#]{{0,24}}#|{_UTIL} of (?:the )?(?:memory )?bandwidth", r"\bmfu\b|flops"),
+    ("card.compute_efficiency", "share count", rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{_UTIL}|<tf>[^<#]{{0,24}}#", r"memory|bandwidth|显存|带宽|\bmbu\b"),
+    ("card.memory_efficiency", "share count", rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{_UTIL}|model bandwidth util|<gbs>[^<#]{{0,24}}#|{_UTIL} of (?:the )?(?:memory )?bandwidth", r"\bmfu\b|flops"),
     ("memory_utilization", "share count", rf"(?:memory|显存|内存|vram|hbm|\bmem\b)[^#<]{{0,16}}{_UTIL}|{_UTIL}[^#<]{{0,16}}(?:memory|显存|内存|vram|hbm)|(?:memory|显存) ?(?:limit|budget|cap|ratio|上限)|of (?:the )?(?:gpu |device )?memory",
-     r"bandwidth|带宽|\bbw\b|<gb/s>|headroom|\bfree\b|spare|reserv|unused|\bleave|预留|保留|空闲|余量"),
+     r"bandwidth|带宽|\bbw\b|<gbs>|headroom|\bfree\b|spare|reserv|unused|\bleave|预留|保留|空闲|余量"),
     ("memory_free", "share count", r"headroom|(?:free|spare|reserv\w+|unused|left over|leave|预留|保留|空闲|余量)", r"bandwidth|带宽|cost"),
     ("card.memory_bytes", "bytes", r"memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|total|aggregate|reserved"),
     ("card.memory_bytes", "count", r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit"),

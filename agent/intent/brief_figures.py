@@ -39,6 +39,9 @@ _BOUNDS: tuple[tuple[re.Pattern[str], Bound], ...] = (
     (re.compile(r"\bmax(?:imum)?\b|\bup to\b|at most|longest|no more than|\bp ?9[059]\b|upper|最大|最长|最多|不超过|上限"), "high"),
     (re.compile(r"\bmin(?:imum)?\b|at least|shortest|lower|最小|最短|最少|至少"), "low"),
 )
+_UNIT_MARKS: dict[Unit, str] = {
+    "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>", "GB/s": "<gbs>", "TFLOPS": "<tf>", "bytes": "<b>", "share": "<%>",
+}  # fmt: skip
 _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"), (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
     (r"pflop ?/? ?s?|pflops?", "PFLOPS"), (r"gib(?: ?/ ?s| s| per s\w*)|gibps", "GiB/s"), (r"gb ?/ ?s|gb s|gb per s\w*|gbyte s", "GB/s"),
@@ -83,7 +86,7 @@ def plain_words(text: str) -> str:
 def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure, ...]:
     """Every quantity that is still on the page from `start` on, with the texts that may explain it."""
     found: list[Figure] = []
-    previous = ""
+    previous: Unit | None = None
     units = [unit for part in reversed(statement.path[-3:]) if (unit := key_unit(part))] if statement.keyed else []
     for clause_start, clause_end in ((start + s, start + e) for s, e in _clauses(page.text[start:])):
         text = page.text[clause_start:clause_end]
@@ -91,7 +94,7 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
         for i, quantity in enumerate(quantities):
             if is_word(quantity):
                 continue
-            levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else "")
+            levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else None)
             previous = quantity.unit
             known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
             moved = Quantity(
@@ -126,7 +129,7 @@ def _clauses(text: str) -> list[tuple[int, int]]:
 
 
 def _levels(
-    statement: Statement, text: str, quantities: Sequence[Quantity], own: int, previous: str
+    statement: Statement, text: str, quantities: Sequence[Quantity], own: int, previous: Unit | None
 ) -> tuple[str, ...]:
     """The texts to look in: the words beside the figure, its clause, then with the key, then with each heading above.
 
@@ -137,7 +140,7 @@ def _levels(
     position = 0
     for i, quantity in enumerate(quantities):
         parts.append(plain_words(_named_marks(text[position : quantity.start])))
-        parts.append(f" # {quantity.spelled} " if i == own else f" <{quantity.unit}> ")
+        parts.append(f" # {quantity.spelled} " if i == own else f" {_mark(quantity.unit)} ")
         position = quantity.end
     parts.append(plain_words(_named_marks(text[position:])))
     at = 2 * own + 1
@@ -145,12 +148,17 @@ def _levels(
     last = own == len(quantities) - 1
     near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if last else 1)]
     levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
-    if previous:
-        levels.append(f"<{previous}> , {levels[-1]}")
+    if previous is not None:
+        levels.append(f"{_mark(previous)} , {levels[-1]}")
     levels = [re.sub(r"\s+", " ", level).strip().lower() for level in levels]
     for part in reversed(statement.path):
         levels.append(f"{plain_words(key_words(part))} : {levels[-1]}")
     return tuple(levels)
+
+
+def _mark(unit: Unit) -> str:
+    """What stands for another figure of the clause; no word of the table matches inside it."""
+    return _UNIT_MARKS.get(unit, "<x>")
 
 
 def _named_marks(text: str) -> str:

@@ -6,6 +6,7 @@ Everything here is linear in the document and reads the prepared view only; noth
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import gcd
 
 from ..plan.schema import shown
@@ -86,29 +87,42 @@ def is_in_inventory(view: PlanView, device: str) -> bool:
     return nodes is None or gpus is None or (place[0] < nodes and place[1] < gpus)
 
 
-def strange_devices(view: PlanView) -> dict[int, frozenset[str]]:
-    """For each stage, by node position: devices that one of its nodes names though they are another's.
+@dataclass(frozen=True, slots=True)
+class StrangeDevices:
+    """Devices that a node of a stage names though they are not the stage's; other rules need not say it again.
 
-    Another's are devices outside the inventory and those that only another stage of the phase or another replica
-    bears out. GP004, PP006, TP004 and DP002 name them; other rules need not say it again.
+    `absent` are outside the inventory (GP004) or another replica's (DP002), `elsewhere` another stage's of the phase
+    (PP006, TP004).
     """
+
+    absent: frozenset[str]
+    elsewhere: frozenset[str]
+
+    @property
+    def both(self) -> frozenset[str]:
+        """All of them."""
+        return self.absent | self.elsewhere
+
+
+def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
+    """For each stage, by node position, the devices that it names and another stage or replica, or nobody, has."""
     settled = [(phase, stage, stage_devices(stage)) for phase in view.phases for stage in phase.stages]
     owners: dict[str, set[tuple[int, int]]] = {}
     for phase, _, devices in settled:
         for device in devices:
             owners.setdefault(device, set()).add(_branch(phase))
-    strange: dict[int, frozenset[str]] = {}
+    strange: dict[int, StrangeDevices] = {}
     for phase, stage, devices in settled:
         replica, branch = _branch(phase)
-        strange[stage.node.position] = frozenset(
-            device
-            for device in stage.devices
-            if not is_in_inventory(view, device)
-            or (
-                device not in devices
-                and any(other == branch or home != replica for home, other in owners.get(device, ()))
-            )
-        )
+        absent = {device for device in stage.devices if not is_in_inventory(view, device)}
+        elsewhere: set[str] = set()
+        for device in stage.devices - devices - absent:
+            homes = owners.get(device, set())
+            if any(home != replica for home, _ in homes):
+                absent.add(device)
+            elif any(other == branch for _, other in homes):
+                elsewhere.add(device)
+        strange[stage.node.position] = StrangeDevices(frozenset(absent), frozenset(elsewhere))
     return strange
 
 

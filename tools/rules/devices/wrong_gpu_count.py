@@ -11,21 +11,21 @@ from collections.abc import Iterator
 
 from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
+from ..reading import is_in_inventory
 from .degree_product import is_degree_product
 
 COUNT_PATH = "/strategy/gpu_count"
-_PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", *COLLECTIVE_TYPES})
+_PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})
 
 
 def _settled(view: PlanView) -> int:
-    """Devices less those that one part of an operator names alone: such a part is misplaced, which others report."""
+    """Devices less those that one node names alone and should not: that node is misplaced, which others report."""
     named = Counter(device for node in view.nodes for device in set(node.devices))
     strays = {
         device
         for node in view.nodes
-        if node.type in _PARTS and node.parent is not None
         for device in node.devices
-        if named[device] == 1
+        if named[device] == 1 and (node.type in _PARTS or not is_in_inventory(view, device))
     }
     return len(view.devices - strays)
 

@@ -15,7 +15,15 @@ from itertools import pairwise
 
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import compute_devices, label, operators_in_order, settled_devices, stage_devices, strange_devices
+from ..reading import (
+    COMPUTE_TYPES,
+    compute_devices,
+    label,
+    operators_in_order,
+    settled_devices,
+    stage_devices,
+    strange_devices,
+)
 
 _MAX_NAMED = 16
 
@@ -56,26 +64,44 @@ def _closing(operator: NodeView) -> list[NodeView]:
     ]
 
 
+def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
+    """Devices that one shard, expert or router of the operator is on, and no other node of the stage."""
+    parts = [
+        part for part in operator.children_of_type(*COMPUTE_TYPES) if part.type == "RouterNode" or _is_on_one(part)
+    ]
+    return frozenset(device for part in parts for device in part.devices) - here
+
+
+def _is_on_one(part: NodeView) -> bool:
+    # A part on several devices is TP002's or EP003's.
+    return len(part.devices) == 1
+
+
+def _has_groups(operator: NodeView) -> bool:
+    """Whether the operator is split by TP, SP or EP: TP003, SP002 and EP002 then say what its collectives leave out."""
+    ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
+    return operator.type == "MoENode" or any(len({rank.get(name) for rank in ranks}) > 1 for name in ("tp", "sp"))
+
+
 def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
     """A collective of `operator` that leaves out a device which computes, or takes in one where nothing runs."""
     computing = compute_devices(operator) - strange
-    split = len({shard.rank.get("tp") for shard in operator.children_of_type("ShardNode")}) > 1
+    expected = (_misplaced(operator, here) if _has_groups(operator) else computing) - strange
     for collective in operator.children:
         spans = frozenset(collective.devices)
-        if not collective.is_collective or not spans or (spans & strange and operator.type != "MoENode"):
+        if not collective.is_collective or not spans or not computing or spans & strange:
             continue
-        # What sums the shards of TP is TP003's.
-        summing = split and collective.type in ("AllReduceNode", "ReduceScatterNode")
-        lacking = frozenset[str]() if summing else computing - spans
-        idle = spans - here - computing - strange
-        if not computing or not (lacking or idle):
+        lacking = expected - spans
+        idle = frozenset[str]() if computing - spans else spans - here - computing
+        if not lacking and not idle:
             continue
         named = ", ".join(sorted(lacking or idle)[:_MAX_NAMED])
         why = f"leaves out {named}, where it computes" if lacking else f"takes in {named}, where nothing of it runs"
+        parts = [part for part in operator.children_of_type(*COMPUTE_TYPES) if lacking.intersection(part.devices)]
         return Finding(
             f"{label(collective)} of {label(operator)} {why}",
             where=collective,
-            nodes=(collective, operator),
+            nodes=(collective, *parts, operator),
             value=sorted(spans),
             expected=sorted((spans | lacking) - idle),
             remedy="let the collective span exactly the devices of the operator and of the next one",
@@ -135,7 +161,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield, once for each operator, where its activations reach a device by no node."""
     strangers = strange_devices(view)
     for stage in view.stages:
-        strange, here = strangers[stage.node.position], stage_devices(stage)
+        strange, here = strangers[stage.node.position].both, stage_devices(stage)
         for step in _steps(stage):
             inner = (_narrow(node, strange, here) for node in _inner(step.operator))
             fault = next((finding for finding in inner if finding is not None), None)

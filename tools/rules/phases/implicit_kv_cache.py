@@ -145,7 +145,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     strange = strange_devices(view)
     for held in operators.values():
         for cached in held:
-            yield from _writes(cached, strange[cached.stage.position])
+            yield from _writes(cached, strange[cached.stage.position].absent)
     yield from _edges(view, operators)
 
 
