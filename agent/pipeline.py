@@ -5,14 +5,14 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..tools.catalog.config import read_architecture
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock
-from ..tools.search.describe import describe
+from ..tools.search.describe import describe, number
 from ..tools.validate import validate
 from .intent.complete import complete
 from .intent.errors import RequestError
@@ -110,7 +110,9 @@ def _report(
     intent: Intent, proposal: Proposal, stated: StatedStrategyVerdict | None, seen: dict[str, int]
 ) -> PlanReport:
     chosen, result = proposal.chosen, proposal.result
-    assumptions = [*intent.assumptions, *proposal.assumptions]
+    decided = {assumption.field for assumption in proposal.assumptions}
+    assumptions = [a for a in intent.assumptions if a.field not in decided]
+    assumptions.extend(proposal.assumptions)
     if intent.concurrency_open:
         reason = "no concurrency was stated: the most requests that fit memory and hold every limit"
         assumptions = [a for a in assumptions if a.field != "concurrency"]
@@ -121,17 +123,6 @@ def _report(
     )
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
-    workload = proposal.request.workload
-    limits = [
-        f"{name} {value:.4g} ms of at most {limit:.4g} ms"
-        for name, value, limit in (
-            ("TTFT", chosen.ttft_ms, workload.ttft_ms_max),
-            ("TPOT", chosen.tpot_ms, workload.tpot_ms_max),
-        )
-        if limit is not None and value is not None
-    ]
-    if workload.min_tokens_per_second is not None and chosen.output_tokens_per_s is not None:
-        limits.append(f"{chosen.output_tokens_per_s:.4g} tokens/s of at least {workload.min_tokens_per_second:.4g}")
     return PlanReport(
         proposer="builtin",
         violations_seen=seen,
@@ -143,5 +134,24 @@ def _report(
         stated=stated,
         evaluated=result.evaluated,
         rejected=result.rejected,
-        limits=tuple(limits),
+        limits=tuple(_limits(proposal)),
     )
+
+
+def _limits(proposal: Proposal) -> Iterator[str]:
+    """Each limit of the workload beside the chosen candidate's figure."""
+    workload, chosen = proposal.request.workload, proposal.chosen
+    for name, value, limit, statistic in (
+        ("TTFT", chosen.ttft_ms, workload.ttft_ms_max, workload.ttft_statistic),
+        ("TPOT", chosen.tpot_ms, workload.tpot_ms_max, workload.tpot_statistic),
+    ):
+        if limit is not None and value is not None:
+            # The first model has no queue: its one figure stands for every statistic, which has to be said.
+            spread = "" if statistic == "mean" else f" ({statistic} asked for; the estimate has no spread)"
+            yield f"{name} {number(value)} ms of at most {number(limit)} ms{spread}"
+    rate = chosen.output_tokens_per_s or 0.0
+    if workload.min_tokens_per_second is not None:
+        yield f"{number(rate)} output tokens/s of at least {number(workload.min_tokens_per_second)}"
+    if workload.request_rate is not None:
+        served = rate / workload.output_tokens
+        yield f"{number(served)} requests/s of at least {number(workload.request_rate)}"

@@ -15,8 +15,8 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
-from ..tools.search.describe import describe
-from ..tools.search.search import Candidate, SearchRequest, SearchResult, search
+from ..tools.search.describe import describe, number
+from ..tools.search.search import TIE_SHARE, Candidate, SearchRequest, SearchResult, search
 from ..tools.search.sizing import Sized, facts_of, fewest_gpus, resized, weights_bytes
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
 from .results import Alternative, Infeasible, Needs
@@ -201,8 +201,8 @@ def figures(candidate: Candidate) -> str:
     if candidate.ttft_ms is None:
         return candidate.why_not[0] if candidate.why_not else "not evaluated"
     return (
-        f"TTFT {candidate.ttft_ms:.4g} ms, TPOT {candidate.tpot_ms:.4g} ms, "
-        f"{candidate.output_tokens_per_s:.4g} output tokens/s on {candidate.gpus} GPUs"
+        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
+        f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
     )
 
 
@@ -294,9 +294,14 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if not other or not best:
         return "no figure"
     share = (other / best - 1) * 100
-    if abs(share) < 0.5:
-        return f"equal within {abs(share):.1f}% ({other:.4g} {unit}), not simpler or on more GPUs ({candidate.gpus})"
-    return f"{other:.4g} {unit} against {best:.4g} ({share:+.0f}%)"
+    if candidate.warnings and not chosen.warnings:
+        return f"{number(other)} {unit} against {number(best)} ({share:+.0f}%), with {' and '.join(candidate.warnings)} warned of"
+    if abs(share) < TIE_SHARE * 100:
+        lead = (
+            f"{candidate.gpus} GPUs instead of {chosen.gpus}" if candidate.gpus != chosen.gpus else "it is less simple"
+        )
+        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), but {lead}"
+    return f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
 
 
 def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:

@@ -30,7 +30,7 @@ INTER = (
 _IN = r"\binputs?\b|\bprompts?\b|\bisl\b|\bprefill (?:len\w*|tokens|size)|\bquer(?:y|ies) len|# ?(?:tokens? )?(?:coming |going )?in\b|\bcontext\b|输入|提示词?|上文|上下文"
 _OUT = (
     r"\boutputs?\b|\bcompletions?\b|\bgenerat\w+|\bresponses?\b|\brepl(?:y|ies)\b|\banswers?\b|\bosl\b|\bnew tokens"
-    r"|\bmax tokens\b|\bdecode (?:len\w*|tokens)|# ?(?:tokens? )?(?:coming |going )?out\b|输出|生成|回答|回复"
+    r"|\bmax tokens\b|\bdecode (?:len\w*|tokens)|\bgen (?:len\w*|tokens)|# ?(?:tokens? )?(?:coming |going )?out\b|输出|生成|回答|回复"
 )
 _TTFT = r"\bttft\b|time to (?:the )?first|first (?:output )?tokens?|首 ?个? ?(?:tokens?|字|词|包)|prefill (?:latency|time|delay)|(?:预填充|prefill) ?(?:时延|延迟|耗时)"
 _TPOT = (
@@ -75,16 +75,16 @@ _CARD: tuple[_Row, ...] = (
     ("card.tflops", "TFLOPS", r"#", r"total|aggregate|cluster|整机"),
     ("card.tflops", "count", r"\b[tp]flops?\b|tera ?flops?|\btops\b|算力|peak compute|compute (?:peak|power|per)", _UTIL + r"|\bmfu\b"),
     ("card.compute_efficiency", "share count", rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{_UTIL}|<tf>[^<#]{{0,24}}#", r"memory|bandwidth|显存|带宽|\bmbu\b"),
-    ("card.memory_efficiency", "share count", rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{_UTIL}|model bandwidth util|<gbs>[^<#]{{0,24}}#|{_UTIL} of (?:the )?(?:memory )?bandwidth", r"\bmfu\b|flops"),
+    ("card.memory_efficiency", "share count", rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{_UTIL}|model bandwidth util|(?:memory|\bmem|\bhbm\w*|显存)[^#<]{{0,12}}(?:efficien\w+|效率)|<gbs>[^<#]{{0,24}}#|{_UTIL} of (?:the )?(?:memory )?bandwidth", r"\bmfu\b|flops"),
     ("memory_utilization", "share count", rf"(?:memory|显存|内存|vram|hbm|\bmem\b)[^#<]{{0,16}}{_UTIL}|{_UTIL}[^#<]{{0,16}}(?:memory|显存|内存|vram|hbm)|(?:memory|显存) ?(?:limit|budget|cap|ratio|上限)|of (?:the )?(?:gpu |device )?memory",
-     r"bandwidth|带宽|\bbw\b|<gbs>|headroom|\bfree\b|spare|reserv|unused|\bleave|预留|保留|空闲|余量"),
+     r"bandwidth|带宽|\bbw\b|<gbs>|efficien|效率|headroom|\bfree\b|spare|reserv|unused|\bleave|预留|保留|空闲|余量"),
     ("memory_free", "share count", r"headroom|(?:free|spare|reserv\w+|unused|left over|leave|预留|保留|空闲|余量)", r"bandwidth|带宽|cost"),
-    ("card.memory_bytes", "bytes", r"memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|total|aggregate|reserved"),
+    ("card.memory_bytes", "bytes", rf"(?:per|each|every|/) ?{GPU}|每张?卡|memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|total|aggregate|reserved"),
     ("card.memory_bytes", "count", r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?", r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit"),
     ("card.memory_bandwidth", "GB/s count", r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|throughput|speed)|\bmem(?:ory)? ?bw\b|显存带宽|访存带宽|\bhbm\w*", INTRA + "|" + INTER + "|" + _UTIL),
     ("card.memory_bandwidth", "GB/s", r"memory|\bmem\b|显存|内存", INTRA + "|" + INTER),
     ("intra_node_bw", "GB/s bytes count", rf"(?:{INTRA})", rf"# x <|memory|显存|\bhbm|latency|version|gen\b|domain|{INTER}"),
-    ("inter_node_bw", "GB/s bytes count", rf"(?:{INTER})", r"# x <|memory|显存|\bhbm|latency|nvlink|intra|机内|count|number of"),
+    ("inter_node_bw", "GB/s bytes count", rf"(?:{INTER})", r"# x\b|memory|显存|\bhbm|latency|nvlink|intra|机内|count|number of"),
     ("card.memory_bandwidth", "GB/s", r"bandwidth|\bbw\b|带宽", None, rf"^(?!.*(?:{INTRA}|{INTER}))"),
     ("usd_per_gpu_hour", "usd count", rf"(?:/|per|an?|each|every)[^#<]{{0,14}}(?:hour|\bhr?\b|小时)|price|hourly|\bcost\b|单价|价格|每卡时|卡时|usd per", r"month|year|token|total|budget|monthly"),
 )  # fmt: skip
@@ -130,7 +130,7 @@ _MODEL: tuple[_Row, ...] = (
     ("model.v_head_dim", "count", r"\bv head (?:dim\w*|size|width)|value (?:heads? )?(?:dim\w*|width|heads? of|size)|值头维度?"),
     ("model.sliding_window", "count tokens", r"sliding window|attention window|local window|滑动窗口"),
     ("model.vocab_size", "count tokens", r"vocab\w*|词表|词汇表?"),
-    ("model.intermediate_size", "count", r"\bffn\b|feed ?forward|\bmlp\b|intermediate|inner|中间层?|前馈", r"expert|专家|moe|heads"),
+    ("model.intermediate_size", "count", r"\bffn\b|\bd ff\b|feed ?forward|\bmlp\b|intermediate|inner|中间层?|前馈", r"expert|专家|moe|heads"),
     ("model.hidden_size", "count", r"\bhidden\b|d model|model (?:dim\w*|width)|embedding (?:dim\w*|size|width)|residual (?:dim\w*|width)|\bwidth\b|隐藏|隐层|模型维度|隐含", r"expert|ffn|feed|intermediate|mlp|layers?\b|专家|中间|head"),
     ("model.max_position_embeddings", "count tokens", r"max (?:position|model len|seq|context)\w*|context (?:length|window|limit)|上下文(?:长度|窗口)|最大长度|position embeddings", r"input|output", r"model|架构|模型"),
 )  # fmt: skip

@@ -17,6 +17,7 @@ from .quantities import Quantity, Unit, find_quantities
 from ...tools.plan.document import Statistic
 
 _CLAUSE_BREAK = re.compile(r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且")
+_BRACKET = re.compile(r"[(\[][^()\[\]]{1,300}[)\]]")
 _MARK = re.compile("[\ue000-\ue00f]+")
 _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
 # Words that name no quantity: a figure that stands only beside these belongs to what the key above names.
@@ -113,17 +114,23 @@ def _with_key_unit(quantity: Quantity, unit: str) -> Quantity:
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:
-    """Spans between commas, conjunctions and ends of sentences; a break inside a quantity is none."""
+    """Spans between commas, conjunctions and ends of sentences; a break inside a quantity is none.
+
+    A bracket with a figure of its own is a clause ("8k tokens (32k at most)"), one without belongs to the figure
+    before it ("320 TFLOPS (BF16)").
+    """
     inside = [(q.start, q.end) for q in find_quantities(text)]
+    breaks = [m.span() for m in _CLAUSE_BREAK.finditer(text) if m.group() != "." or text[m.end() : m.end() + 1].isspace()]
+    for bracket in _BRACKET.finditer(text):
+        if any(bracket.start() < s < bracket.end() for s, _ in inside):
+            breaks += [(bracket.start(), bracket.start() + 1), (bracket.end() - 1, bracket.end())]
     spans: list[tuple[int, int]] = []
     start = 0
-    for match in _CLAUSE_BREAK.finditer(text):
-        if match.group() == "." and match.end() < len(text) and not text[match.end()].isspace():
+    for left, right in sorted(breaks):
+        if left < start or any(s < right and left < e for s, e in inside):
             continue
-        if any(s < match.end() and match.start() < e for s, e in inside):
-            continue
-        spans.append((start, match.start()))
-        start = match.end()
+        spans.append((start, left))
+        start = right
     spans.append((start, len(text)))
     return [(s, e) for s, e in spans if text[s:e].strip()]
 

@@ -21,6 +21,7 @@ _ONE = re.compile(r"one way|uni ?directional|(?:per|each|in one|single) directio
 _VENDOR = re.compile(r"nvlink|nvswitch|xgmi|infinity fabric|hccs|ualink")
 _PER_NODE = re.compile(r"(?:per|/|each|a) ?(?:node|server|host|machine|box)\b|每(?:台|个?节点|个?服务器|机)|整机")
 _GBPS = re.compile(r"(?<![a-z])gbps(?![a-z])")
+_PHASE = re.compile(r"prefill|decod")
 _SAME = 0.03
 
 
@@ -32,7 +33,7 @@ def read_counts(facts: Facts) -> dict[str, Any]:
     """
     said: dict[str, Any] = {}
     hardware = [fact for fact in facts.of("gpus") if not is_of_strategy(fact)]
-    total = only("number of GPUs", [_counted(facts, fact) for fact in hardware])
+    total = total_gpus(facts, [_counted(facts, fact) for fact in hardware])
     nodes = only("number of nodes", [_counted(facts, fact) for fact in facts.of("nodes")])
     per_node = only("GPUs per node", [_counted(facts, fact) for fact in facts.of("gpus_per_node")])
     for name, fact in (("nodes", nodes), ("gpus_per_node", per_node), ("gpus", total)):
@@ -54,6 +55,28 @@ def read_counts(facts: Facts) -> dict[str, Any]:
     if open_facts or (facts.of("fewest") and not is_closed):
         said["gpus_open"] = True
     return said
+
+
+def total_gpus(facts: Facts, counts: list[Fact]) -> Fact | None:
+    """The one number of GPUs; counts of prefill and of decode that differ add up.
+
+    Raises:
+        BriefError: two places state different totals.
+    """
+    by_phase: dict[str, list[Fact]] = {}
+    for fact in counts:
+        found = {match[0][:4] for match in _PHASE.finditer(fact.context)}
+        by_phase.setdefault(found.pop() if len(found) == 1 else "", []).append(fact)
+    total, prefill, decode = (only("number of GPUs", by_phase.get(phase, [])) for phase in ("", "pref", "deco"))
+    if prefill is None or decode is None:
+        return only("number of GPUs", [fact for fact in (total, prefill, decode) if fact is not None])
+    if total is not None and total.value in (prefill.value, decode.value, prefill.value + decode.value):
+        return total
+    if prefill.value == decode.value:
+        return only("number of GPUs", [fact for fact in (prefill, total) if fact is not None])
+    both = Fact(prefill.field, prefill.value + decode.value, f"{prefill.words} + {decode.words}", prefill.where)
+    facts.reading(f"{both.words}: GPUs of their own for prefill and for decode, {both.value} in all")
+    return only("number of GPUs", [fact for fact in (both, total) if fact is not None])
 
 
 def is_of_strategy(fact: Fact) -> bool:

@@ -19,6 +19,7 @@ _GENERIC_HEADER = re.compile(
     r"|requirements?|targets?|limits?|goals?|numbers?|data|notes?|comments?|remarks?|statistics?|stat|percentiles?"
     r"|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
 )
+_PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 _LABEL_HEADER = re.compile(
     r"(?:items?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|topics?|what|attributes?"
@@ -189,7 +190,8 @@ class _Reader:
             if _GENERIC_HEADER.fullmatch(words[i]):
                 joined.append(f"{cells[i]} {unit}".strip() if not joined else cells[i])
             else:
-                self._say((*own_path, header[i]), f"{cells[i]} {unit}".strip(), line)
+                keys = (*path, header[i], label) if _PHASE.fullmatch(words[i]) and label else (*own_path, header[i])
+                self._say(keys, f"{cells[i]} {unit}".strip(), line)
         if joined:
             self._say(own_path, ", ".join(joined), line)
 

@@ -34,6 +34,7 @@ from .serving_words import read_engine, read_price
 from .strategy_words import read_strategy
 
 _OF_ONE = re.compile(r"单张?(卡|机|台|节点)")
+_FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
 _JOINED = re.compile(
     r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)", re.IGNORECASE
 )
@@ -43,6 +44,7 @@ _PRODUCT = re.compile(
 )
 _IN_AND_OUT = re.compile(r"(?:input|prompt|isl|\bin\b|输入).{1,20}(?:output|completion|osl|\bout\b|generat\w+|response|输出)", re.IGNORECASE)
 _TWO_LIMITS = re.compile(r"ttft.{1,20}(?:tpot|itl)", re.IGNORECASE)
+_FACTOR = re.compile(rf"\d{{1,4}} ?x ?(?={TAKEN})")  # "8 x 200G": read with the figure that it multiplies
 _NAMED_CARD = re.compile(f"[{CARD}{BOX}{RACK}]")
 _COUNTS = frozenset(("gpus", "nodes", "gpus_per_node"))
 _PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
@@ -55,6 +57,7 @@ _OPEN = re.compile(
     r"|unconstrained|(?:to be|tbd|decide|open|up to you|your choice|whatever)|fewest|minimum (?:number )?(?:needed|possible)|as few as possible|不限|无限|没有限制|不受限|按需|任意|越少越好|尽(?:量|可能)少|最少",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[.;。；\n]")
 _GPU_WORD = re.compile(rf"(?<![a-z])(?:{GPU}|hardware|cluster)(?![a-z])", re.IGNORECASE)
 _COUNT_KEY = re.compile(rf"(?:.*\b)?(?:(?:num(?:ber of)?|total|max(?:imum)?|how many|#|n)? ?{GPU}(?: ?(?:count|number|limit|budget|total|数量?|数))?|world size|.*卡数.*|.*数量)")
 _FEWEST = re.compile(rf"(?:fewest|least|minimum number of|minimi[sz]e(?: the)?(?: number of)?|smallest number of|as few)\s?(?:possible )?{GPU}|(?:卡数?|gpu) ?(?:越少越好|最少|尽(?:量|可能)少)|(?:最少|尽(?:量|可能)少)的?(?:卡|gpu)", re.IGNORECASE)
@@ -67,6 +70,8 @@ _MODEL_KEY = re.compile(r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:na
 _CARD_KEY = re.compile(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
 _COMPUTE = re.compile(r"flops|算力|\btops\b|\bpeak\b", re.IGNORECASE)
 _OBJECTIVE_KEY = re.compile(r"(?:.* )?(?:objective|goal|optimi[sz]e(?: for)?|optimi[sz]ation(?: (?:goal|target))?|priority|optimi[sz]ation objective|优化目标|目标|优先级?)")
+# "Target: TTFT 2 s" states a limit, not what to make best.
+_TARGET = re.compile(r"(?:targets?|goals?|objectives?|slos?|limits?)\W{1,3}(?=(?:the )?(?:ttft|tpot|itl|latency|p\d\d|time to|throughput|tokens)\b[^,;.]{0,30}\d)", re.IGNORECASE)
 _OBJECTIVES = (
     ("latency", re.compile(r"latency|ttft|tpot|speed|延迟|时延", re.IGNORECASE)),
     ("throughput", re.compile(r"throughput|tokens|吞吐", re.IGNORECASE)),
@@ -119,6 +124,7 @@ def _plain(text: str) -> str:
     of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
     text = _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
+    text = _FORM.sub(lambda match: f" {match[1]}", text)
     text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
     return _PRODUCT.sub(_spelled_product, text)
 
@@ -291,10 +297,13 @@ def _read_wishes(reading: _Reading, facts: Facts) -> None:
         elif not page.is_negated(*match.span()):
             facts.add([reading.fact("disaggregated", True)])
     _claims(reading, facts, (read_engine,))
+    claims = Claims()
     try:
-        _claims(reading, facts, (read_objective,))
+        read_objective(Page(_TARGET.sub(" ", page.text)), claims)
     except RequestError as error:
         facts.leave_unread(f"{error.reason} ({reading.statement.where})")
+    if "objective" in claims.values:
+        facts.add([reading.fact("objective", claims.values["objective"])])
 
 
 def _read_open(reading: _Reading, facts: Facts, text: str) -> None:
@@ -312,8 +321,9 @@ def _phase_only(key: str) -> bool:
 
 
 def _near_gpu(body: str, match: re.Match[str]) -> bool:
-    """Whether an open count is said of cards: "no limit on the number of GPUs", "GPUs: unlimited"."""
-    near = body[max(0, match.start() - 30) : match.end() + 30]
+    """Whether an open count is said of cards in its sentence: "no limit on the number of GPUs"."""
+    before, after = _SENTENCE.split(body[: match.start()])[-1], _SENTENCE.split(body[match.end() :])[0]
+    near = f"{before[-40:]} {after[:40]}"
     return _GPU_WORD.search(near) is not None and not re.search(r"memory|latency|budget|显存|延迟", near, re.IGNORECASE)
 
 
@@ -334,7 +344,8 @@ def _read_unknown_names(reading: _Reading, names: Names) -> None:
 
 
 def _list_unread(reading: _Reading, facts: Facts, understood: bool) -> None:
-    left = [q for q in find_quantities(reading.page.text[reading.start :]) if not is_word(q)]
+    text = _FACTOR.sub(" ", reading.page.text[reading.start :])
+    left = [q for q in find_quantities(text) if not is_word(q)]
     own = statement_words(reading.statement)
     if left and not (reading.key and _NOISE_KEY.fullmatch(reading.key)):
         facts.leave_unread(f"{left[0].words!r} was not understood in: {own}")

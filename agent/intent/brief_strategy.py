@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .brief_facts import Fact, Facts, only
-from .brief_hardware import is_of_strategy
+from .brief_hardware import is_of_strategy, total_gpus
 from .intent import StatedDegrees, StatedStrategy
 
 
@@ -19,7 +19,7 @@ def read_stated_strategy(facts: Facts) -> StatedStrategy | None:
         BriefError: two places state different values for one degree or for the GPUs.
     """
     stated = [fact for fact in facts.of("strategy") if isinstance(fact.value, StatedStrategy)]
-    gpus = only("GPUs of the strategy", [fact for fact in facts.of("gpus") if is_of_strategy(fact)])
+    gpus = total_gpus(facts, [fact for fact in facts.of("gpus") if is_of_strategy(fact)])
     if not stated:
         return None
     values: dict[str, Any] = {}

@@ -23,7 +23,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     (
         "",
-        r"\s+|(?:nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])",
+        r"\s+|(?:type|count|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])|(?:数量|总数|个数|型号|数)(?=\s?[::=\d为])",
     ),
     (
         "n",
@@ -41,6 +41,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
         rf"/\s?{_NODE_NOUN}(?![a-z])|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
         r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
     ),
+    ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
         "S",
@@ -84,7 +85,7 @@ _OPEN = re.compile(
     r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
     r"不限(?:制|定)?\s?(?:卡|显卡|gpu|机器)(?:的?数量?)?|(?:需要|至少要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"
     r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)(?:张|块)?\s?(?:卡|gpu|显卡|[\ue001]+)?|尽(?:量|可能)少的?\s?(?:卡|gpu|显卡|[\ue001]+)|"
-    r"(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
+    r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
     re.IGNORECASE,
 )
 _PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
@@ -101,7 +102,8 @@ _RACKS = re.compile(r"(?P<n>[na]?)x?R(?!g)")
 _CARD_NODES = re.compile(r"(?P<n>[na])-?S?x?o?C-?S")
 _COUNTS = re.compile(
     r"(?P<g>n)[-xog]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g|(?P<g7>n)-?(?P<node>S)"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?(?P<node>S)|"
+    r"g:(?P<g8>n)(?![xgSq.])|(?P<node2>S):(?P<g9>n)(?![xgSq.])"
 )
 
 
@@ -238,12 +240,12 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> None:
     """Bare counts of GPUs and nodes. Counts for prefill and for decode on cards of their own add up."""
     counts: list[tuple[float, str, frozenset[str]]] = []
     for match in tokens.matches(_COUNTS):
-        number = tokens.number(match, "g", "g2", "g3", "g4", "g5", "g6", "g7", "one")
+        number = tokens.number(match, "g", "g2", "g3", "g4", "g5", "g6", "g7", "g8", "g9", "one")
         start, end = tokens.tokens[match.start()].start, tokens.tokens[match.end() - 1].end
         words = tokens.take(match)
         if number is None:
             continue
-        if match["node"]:
+        if match["node"] or match["node2"]:
             claims.claim("nodes", number, words)
             if re.search(r"[dh]gx", words, re.IGNORECASE) and not claims.has("gpus_per_node"):
                 claims.claim("gpus_per_node", _DGX_SIZE, words)

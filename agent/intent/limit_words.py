@@ -22,7 +22,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         r"(?<![a-z])(?:(?:time|latency|delay)[\s\-](?:to|until|till|of|for|before)[\s\-](?:the[\s\-])?(?:very[\s\-])?first[\s\-](?:output[\s\-])?(?:token|word|byte)|"
         r"ttft(?:[\s_\-]?ms)?(?:_max)?|(?:the\s)?first[\s\-](?:output[\s\-])?(?:token|word)s?(?:'s)?(?:[\s\-](?:latency|time|delay))?|"
         r"(?:prefill|prompt\sprocessing)[\s\-](?:latency|time)|(?:initial|first)\sresponse(?:[\s\-](?:time|latency))?|"
-        r"(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
+        r"(?:answers?|responses?|repl(?:y|ies)|output|text|streaming|generation)\s(?:should\s|must\s|to\s|has\sto\s|have\sto\s)?(?:start|begin|appear)s?|(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
         r"|首\s?(?:个\s?)?(?:token|字|词元?|包|响)\s?(?:的)?(?:生成|响应|返回)?(?:延迟|时延|时间|耗时)?|第一个\s?(?:token|字|词)|预填充(?:延迟|时间|时延|耗时)",
     ),
     (
@@ -53,6 +53,9 @@ _STATISTIC = re.compile(
     r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
     re.IGNORECASE,
 )
+_LENGTH_FOLLOWS = re.compile(
+    r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)", re.IGNORECASE
+)
 _STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
 _STRICTER = ("mean", "p50", "p90", "p99")
 _FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
@@ -65,7 +68,7 @@ _ONE_USER = re.compile(
     r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])each(?![a-z])|"
     r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?)\sat|interactivity|"
-    r"单个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字)速度",
+    r"单个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
     re.IGNORECASE,
 )
 _WHOLE = re.compile(
@@ -107,9 +110,14 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 
 
 def _near_limit(page: Page, start: int, end: int) -> bool:
-    """Whether "average" speaks of a latency and not of a length."""
-    near = page.text[max(0, start - 25) : start] + " | " + page.text[end : end + 25]
-    return any(match.lastgroup is not None for match in _ROLE.finditer(near))
+    """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
+    left, right = page.clause(start, end)
+    following = _ROLE.search(page.text, end, right)
+    if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:
+        return True
+    if _LENGTH_FOLLOWS.match(page.text, end):
+        return False
+    return any(match.lastgroup in _FIELDS for match in _ROLE.finditer(page.text, left, start))
 
 
 def _roles(page: Page) -> list[Role]:

@@ -20,7 +20,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])hit[\s_\-]?(?:rate|ratio)(?![a-z])",
         r"(?<![a-z])prefix[\s\-](?:cach(?:e|ed|ing)|reuse|sharing|hits?)(?:[\s_\-](?:rate|ratio))?(?![a-z])",
         r"(?<![a-z])shared\sprefix(?:es)?(?![a-z])",
-        rf"(?<![a-z])(?:prompts?|inputs?|tokens|prefix(?:es)?)\s{_CACHED}(?![a-z])",
+        rf"(?<![a-z])(?:prompts?|inputs?|tokens|prefix(?:es)?)\s(?:tokens\s)?{_CACHED}(?![a-z])",
         r"(?<![a-z])(?:(?:is|are)\s(?:already\s)?)?cached(?![a-z])",
         r"(?:前缀)?缓存(?:的)?命中率?|前缀(?:缓存|复用|命中)率?|命中率",
     ),
@@ -52,9 +52,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
         r"questions?|documents?|docs|articles?)(?![a-z])",
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
-        r"(?<![a-z])in(?=\s?[:=])",
+        r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
-        r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|入参长度|文档(?:长度)?",
+        r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参长度|文档(?:长度)?",
     ),
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|generat(?:e|es|ed|ing|ions?){_LENGTH}|"
@@ -64,6 +64,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出",
     ),
+    "prefill": (r"(?<![a-z])prefill(?:ing|s)?(?![a-z])|预填充",),
+    "decode": (r"(?<![a-z])decod(?:e|es|ing)(?![a-z])|解码",),
     "tokens_of": (
         r"(?<![a-z])(?:requests?|sequences?|messages?|conversations?|chats?|contracts?|emails?|tickets?|pages)\s"
         r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",

@@ -17,6 +17,9 @@ from .page import Page
 from .quantities import Quantity, find_quantities
 
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
+_SHARES = frozenset({"memory", "hit_rate"})
+_PHASES = {"prefill": "input", "decode": "output"}
+_LEAST_TOKENS_OF_PHASE = 128
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -82,17 +85,33 @@ def _pair_up(page: Page) -> _Load:
     def accepts(role: str, quantity: Quantity) -> bool:
         return _accepts(role, quantity) and (role in LENGTHS or quantity not in in_pair)
 
+    # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
     roles = [Role(str(match.lastgroup), *match.span()) for match in page.search(ROLE)]
-    return _Load(quantities, pair(page.text, roles, quantities, accepts), slashes)
+    shares = pair(
+        page.text,
+        [role for role in roles if role.name in _SHARES],
+        [quantity for quantity in quantities if quantity.unit == "share"],
+        accepts,
+    )
+    used = {pairing.role for pairing in shares}
+    numbers = pair(
+        page.text,
+        [role for role in roles if role not in used],
+        [quantity for quantity in quantities if quantity.unit != "share"],
+        accepts,
+    )
+    return _Load(quantities, (*shares, *numbers), slashes)
 
 
 def _accepts(role: str, quantity: Quantity) -> bool:
-    if role in ("memory", "hit_rate"):
+    if role in _SHARES:
         return quantity.unit == "share" or (quantity.unit == "count" and 0 <= quantity.decimal_value <= 100)
     if role == "tokens_of":
         return quantity.unit == "tokens"
     if role in LENGTHS:
         return quantity.unit in ("count", "tokens")
+    if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
+        return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
     if role in ("ttft", "tpot"):
         return quantity.unit == "count"
     return quantity.unit in ("count", "requests")
@@ -147,8 +166,7 @@ def _claim_lone_lengths(page: Page, claims: Claims) -> None:
 
 def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
     role, quantity, words = statement.role, statement.quantity, statement.words
-    if role == "tokens_of":
-        role = "input"
+    role = "input" if role == "tokens_of" else _PHASES.get(role, role)
     if role in ("input", "output"):
         _claim_length(claims, role, quantity, words)
     elif role == "concurrency":

@@ -27,14 +27,14 @@ _STRONG: dict[str, str] = {
         r"most\stokens|throughput\sas\shigh\sas\spossible|吞吐(?:量)?(?:越大|越高)越好"
     ),
     "cost": (
-        r"cheapest|as\scheap(?:ly)?\sas\spossible|least\sexpensive|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|(?:cost|price)\s(?:matters\smost|is\s(?:key|critical|everything|the\s(?:priority|goal|objective)|king)|above\sall)|"
+        r"cheapest|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\spossible|least\sexpensive|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|(?:cost|price)\s(?:matters\smost|is\s(?:key|critical|everything|the\s(?:priority|goal|objective)|king)|above\sall)|"
         r"最(?:便宜|省钱|划算|经济)|性价比最高"
     ),
 }  # fmt: skip
 _WEAK: dict[str, str] = {
     "latency": (
         r"low(?:er)?[\s\-]latency|latency[\s\-](?:sensitive|critical|bound|optimi[sz]ed|oriented|focus(?:s?ed)?)|interactive(?:ly)?|real[\s\-]?time|snappy|responsive|quick\s(?:replies|responses|answers)|"
-        r"fast\s(?:replies|responses|answers|response)|低(?:延迟|时延)|(?:延迟|时延)(?:敏感|低|要低)|实时|交互式?|响应快"
+        r"fast\s(?:replies|responses|answers|response)|低(?:延迟|时延)|(?:延迟|时延)(?:敏感|要?低(?!于))|实时|交互式?|响应快"
     ),
     "throughput": (
         r"high(?:er)?[\s\-]throughput|throughput[\s\-](?:bound|optimi[sz]ed|oriented|focus(?:s?ed)?)|offline|batch\s(?:processing|inference|jobs?|workloads?|scoring)|bulk|overnight|"
@@ -60,7 +60,7 @@ def _objective_pattern() -> re.Pattern[str]:
         any_tongue = rf"(?:{english}|{chinese})"
         strong = (
             rf"(?<![a-z])(?:{superlative}{_FILL}\s{english}|{english}\s(?:first|as\s(?:high|low)\sas\spossible|above|over\s\w+|priority)|"
-            rf"(?:optimi[sz]e[ds]?|optimi[sz]ing|optimal|tuned?|priorit(?:i[sz]e|y)|prefer|favou?r|focus|aim|go(?:al)?|objective|target)(?:\s(?:is|for|on|the|to|towards?))*\s?[:=]?\s?(?:the\s|low(?:er)?\s|high(?:er)?\s|best\s)?{english}|"
+            rf"(?:optimi[sz]e[ds]?|optimi[sz]ing|optimal|tuned?|priorit(?:i[sz]e|y)|prefer|favou?r|focus|aim|go(?:al)?|objective|target|care)(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly)){0,4}\s?[:=]?\s?(?:the\s|low(?:er)?\s|high(?:er)?\s|best\s)?{english}|"
             rf"{english}\s(?:is\smore\simportant|matters\smore)(?:\sthan\s\w+)?)(?![a-z])|{_STRONG[name]}"
             rf"|{any_tongue}\s?(?:要|应|需)?\s?(?:优先|最(?:低|小|高|大|少|短|优|快|佳)(?:化)?|第一|为主|为先|尽(?:量|可能)(?:低|高|大|小|少|短)|越(?:低|高|大|小|少|短)越好)"
             rf"|(?:最(?:低|小|高|大|少|短|优)(?:化)?|优先(?:考虑|保证)?|降低|优化|追求|侧重|看重|目标(?:是|为|:)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"

@@ -64,7 +64,7 @@ def read_precision(page: Page, claims: Claims, model: NamedModel) -> None:
     _read_schemes(page, claims)
     _read_formats(page, claims)
     for match in page.search(_QUANTISED):
-        if not claims.has("weights") and not page.is_negated(*match.span()):
+        if not any(claims.has(field) for field in _FIELDS) and not page.is_negated(*match.span()):
             claims.leave_unread(f"{match.group()!r} names no number format; say which (fp8, int8, int4)")
         page.take(*match.span())
     if model.weights is not None and not claims.has("weights"):

@@ -48,11 +48,15 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
-_HALF_SECOND = re.compile(r"half\sa\ssecond|半秒", re.IGNORECASE)
+_SECOND_WORDS: tuple[tuple[str, float], ...] = (
+    (r"half\sa\ssecond|半秒", 500.0),
+    (r"(?<=within\s)a\ssecond|(?<=under\s)a\ssecond|(?<=below\s)a\ssecond|(?<=than\s)a\ssecond|sub[\s\-]second", 1000.0),
+)
+_SECONDS = "|".join(pattern for pattern, _ in _SECOND_WORDS)
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
-    rf"(?<![A-Za-z])(?P<fraction>half\sa\ssecond|半秒|{_FRACTION})"
+    rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-])(?:{_WORDS})(?![A-Za-z0-9_\-])|{_CHINESE}",
@@ -206,8 +210,9 @@ def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
 def _fraction(match: re.Match[str]) -> Quantity:
     """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
     words = match.group()
-    if _HALF_SECOND.fullmatch(words):
-        return Quantity(500.0, 500.0, "ms", match.start(), match.end(), words, "second")
+    if words.endswith(("second", "SECOND", "Second", "秒")):
+        value = 500.0 if re.match(_SECOND_WORDS[0][0], words, re.IGNORECASE) else 1000.0
+        return Quantity(value, value, "ms", match.start(), match.end(), words, "second")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")
 

@@ -69,8 +69,7 @@ _BETWEEN = re.compile(
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
-_AND = re.compile(r"\s?(?:and|&|/|和|与)\s?", re.IGNORECASE)
-_SEPARATE = re.compile(r"(?:separat|disaggregat|split|分离)[^.]{0,20}$", re.IGNORECASE)
+_AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +138,6 @@ def _phase_of(page: Page, run: list[_Degree]) -> str:
     if not phases or not _BETWEEN.fullmatch(page.original[phases[-1].end() : start]):
         return "both"
     if len(phases) > 1 and _AND.fullmatch(page.original[phases[-2].end() : phases[-1].start()]):
-        return "both"
-    if _SEPARATE.search(page.original[max(0, phases[-1].start() - 40) : phases[-1].start()]):
         return "both"
     return _phase_name(phases[-1].group())
 

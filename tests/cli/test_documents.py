@@ -135,6 +135,15 @@ def test_the_estimate_has_the_keys_of_the_contract(plan_file: Path, capsys: pyte
     assert {device["device"] for device in figures["memory"]["per_device"]} == {f"n0.g{g}" for g in range(4)}
 
 
+def test_the_cost_is_at_the_price_that_is_stated(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def cost(price: str) -> dict[str, Any]:
+        assert run(["estimate", str(plan_file), "--usd-per-gpu-hour", price, "--format", "json"]) == 0
+        return json.loads(capsys.readouterr().out)["cost"]
+
+    assert cost("2")["unit"] == "usd"
+    assert cost("4")["per_million_output_tokens"] == pytest.approx(2 * cost("2")["per_million_output_tokens"])
+
+
 def test_the_estimate_as_text_says_where_time_and_memory_go(
     plan_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,7 +70,7 @@ def test_a_check_changes_neither_the_document_nor_the_view(rule: Rule) -> None:
 
 
 @every_rule
-def test_a_rule_is_silent_where_there_is_nothing_to_judge_by_crash(rule: Rule) -> None:
+def test_a_document_with_nothing_in_it_breaks_no_rule(rule: Rule) -> None:
     for document in ({}, {"nodes": None, "edges": {}}, {"nodes": [{}, {"id": "x"}], "edges": [{"source": "x"}]}):
         list(rule.run(PlanView(document)))
 

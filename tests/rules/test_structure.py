@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
-from shardwright.tools.plan.view import PlanView
-from shardwright.tools.rules.examples import apply, base_plan
-from shardwright.tools.rules.registry import find_rule
+from shardwright.tools.rules.examples import apply
 from shardwright.tools.validate import validate
 
 from .corruptions import Corruption, corruptions, damaged_plans, fired, foreign_plans

@@ -74,8 +74,14 @@ class HardwareFacts:
 
     @property
     def nodes_per_domain(self) -> int:
-        """Whole nodes of one domain: 18 of 4 in a GB200 NVL72, 1 where the node is the larger."""
-        return max(1, (self.accelerator.scale_up_domain_accelerators or 1) // self.gpus_per_node)
+        """Whole nodes of one domain: 18 of 4 in a GB200 NVL72, 1 where the node is the larger.
+
+        A fabric that ends at the accelerator's usual node (eight H100) does not join two smaller nodes.
+        """
+        size, usual_node = self.accelerator.scale_up_domain_accelerators, self.accelerator.typical_node_accelerators
+        if size is None or (usual_node is not None and size <= usual_node):
+            return 1
+        return max(1, size // self.gpus_per_node)
 
     @property
     def scale_up_domain(self) -> int:

@@ -11,7 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from ..errors import InputError, UnknownNameError
@@ -187,22 +187,28 @@ def mentions(text: str) -> tuple[AcceleratorMention, ...]:
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for accelerator names")
-    known = [(match.start(), match.end()) for match in _MENTION.finditer(text)]
-    starts = {start for start, _ in known}
-    others = [(match.start(), match.end()) for match in _UNKNOWN.finditer(text) if match.start() not in starts]
-    covered = [(start, end) for start, end in others if not any(s <= start < e for s, e in known)]
-    return tuple(_mention(text, start, end) for start, end in sorted(known + covered))
+    known = [match.span() for match in _MENTION.finditer(text)]
+    rest = _MENTION.sub(lambda match: " " * len(match[0]), text)
+    unknown = [match.span() for match in _UNKNOWN.finditer(rest)]
+    return tuple(_mention(text, start, end) for start, end in sorted(known + unknown))
 
 
 def _mention(text: str, start: int, end: int) -> AcceleratorMention:
     words = text[start:end]
-    # A plural "s" is no part of the name; an S that is one (L40S) is upper case or known.
-    plural = words.endswith("s") and words.lower() not in ("l40s",)
-    try:
-        named = read_accelerator_name(words.removesuffix("s") if plural else words)
-    except InputError as error:
-        return AcceleratorMention(start, end, words, error=str(error))
+    named, error = _outcome(words)
+    if named is None:
+        return AcceleratorMention(start, end, words, error=error)
     return AcceleratorMention(start, end, words, named.accelerator, named.gpus_per_node)
+
+
+@lru_cache(maxsize=1024)
+def _outcome(words: str) -> tuple[NamedAccelerator | None, str | None]:
+    """What the words stand for, or why for nothing. A plural "s" is no part of a name; the S of L40S is."""
+    is_plural = words.endswith("s") and words.lower() != "l40s"
+    try:
+        return read_accelerator_name(words.removesuffix("s") if is_plural else words), None
+    except InputError as error:
+        return None, str(error)
 
 
 def hardware_facts(

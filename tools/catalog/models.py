@@ -19,7 +19,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -196,17 +196,22 @@ def mentions(text: str) -> tuple[Mention, ...]:
 
 
 def _resolve(text: str, span: NameSpan) -> Mention | None:
-    errors: list[str] = []
-    for end in span.ends:
-        words = text[span.start : end]
-        try:
-            return Mention(span.start, end, words, entry=find_model(words), weights=named_format(words))
-        except InputError as error:
-            errors.append(str(error))
-    if not span.is_certain:
+    outcomes = {end: _outcome(text[span.start : end]) for end in span.ends}
+    found = next((end for end in span.ends if outcomes[end][0] is not None), None)
+    if found is None and not span.is_certain:
         return None
-    end = span.ends[0]
-    return Mention(span.start, end, text[span.start : end], error=errors[0])
+    end = span.ends[0] if found is None else found
+    words, (entry, error) = text[span.start : end], outcomes[end]
+    return Mention(span.start, end, words, entry, error, named_format(words) if entry is not None else None)
+
+
+@lru_cache(maxsize=1024)
+def _outcome(words: str) -> tuple[ModelEntry | None, str | None]:
+    """What the words stand for, or why for nothing."""
+    try:
+        return find_model(words), None
+    except InputError as error:
+        return None, str(error)
 
 
 def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:

@@ -6,6 +6,11 @@ from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import is_disaggregated
 
 
+def number(value: float) -> str:
+    """`value` to four figures, without an exponent where people would write none."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
 def describe_phase(phase: PhaseStrategy) -> str:
     """The degrees of one phase that are more than 1."""
     parts = [

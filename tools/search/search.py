@@ -19,6 +19,7 @@ from ..performance.setting import Setting, make_setting
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, Sparse
 from ..plan.placement import Placement, place
+from .describe import number
 from .space import SpaceRequest, strategies
 
 # Two candidates within this share of each other are a tie, which the simpler one wins.
@@ -170,7 +171,7 @@ def limits_missed(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tup
         ("TPOT", latency.tpot_ms, workload.tpot_ms_max),
     ):
         if limit is not None and value > limit:
-            missed.append(f"PE010: {name} {value:.4g} ms exceeds {limit:.4g} ms")
+            missed.append(f"PE010: {name} {number(value)} ms exceeds {number(limit)} ms")
     floors = {
         "output tokens/s": workload.min_tokens_per_second,
         "output tokens/s for the request rate": (
@@ -178,7 +179,7 @@ def limits_missed(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tup
         ),
     }
     missed.extend(
-        f"PE010: {rate:.4g} {name}, {floor:.4g} wanted"
+        f"PE010: {number(rate)} {name}, {number(floor)} wanted"
         for name, floor in floors.items()
         if floor is not None and rate < floor
     )

@@ -15,7 +15,6 @@ from ..errors import MissingFieldError
 from ..performance.setting import make_setting
 from ..plan.document import HardwareBlock
 from .search import SearchRequest, SearchResult, fits_somehow, search
-from .space import divisors
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 512
@@ -36,10 +35,9 @@ class Sized:
 
 
 def cluster_sizes(gpus_per_node: int, *, more_than: int = 0) -> Iterator[tuple[int, int]]:
-    """(nodes, GPUs per node) in ascending number of GPUs: parts of a node, then whole nodes."""
-    for part in divisors(gpus_per_node):
-        if part > more_than:
-            yield 1, part
+    """(nodes, GPUs per node) in ascending number of GPUs: every part of a node, then whole nodes."""
+    for part in range(max(1, more_than + 1), gpus_per_node + 1):
+        yield 1, part
     for nodes in _NODE_COUNTS[1:]:
         if more_than < nodes * gpus_per_node <= MAX_GPUS:
             yield nodes, gpus_per_node

@@ -1,0 +1,43 @@
+"""What README tells a reader to run does run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks of README in `language`."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_first_command_installs_and_plans_and_the_second_installs_and_tests() -> None:
+    first, second = blocks("bash")
+    assert "pip install ." in first
+    assert "shardwright plan" in first
+    assert "pip install -e" in second
+    assert second.rstrip().endswith("pytest")
+
+
+@pytest.mark.parametrize("tool", ["plan", "validate", "expand"])
+def test_the_tour_shows_the_output_of(tool: str) -> None:
+    shown = [block for block in blocks("console") if f"shardwright {tool} " in block.split("\n", maxsplit=1)[0]]
+    assert shown
+    assert all(len(block.strip().split("\n")) > 1 for block in shown)
+
+
+def test_the_example_in_python_runs_as_it_stands(tmp_path: Path) -> None:
+    (example,) = blocks("python")
+    program = Path(sys.executable).parent / "shardwright"
+    # The plan.json that the tour's first command leaves behind.
+    request = ["plan", "Serve Llama-3.1-70B on 8 H100", "-o", "plan.json"]
+    subprocess.run([str(program), *request], cwd=tmp_path, capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
