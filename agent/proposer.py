@@ -294,14 +294,15 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
     if not other or not best:
         return "no figure"
     share = (other / best - 1) * 100
+    versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
     if candidate.warnings and not chosen.warnings:
-        return f"{number(other)} {unit} against {number(best)} ({share:+.0f}%), with {' and '.join(candidate.warnings)} warned of"
+        return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:
         lead = (
             f"{candidate.gpus} GPUs instead of {chosen.gpus}" if candidate.gpus != chosen.gpus else "it is less simple"
         )
         return f"the same within {abs(share):.1f}% ({number(other)} {unit}), but {lead}"
-    return f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
+    return versus
 
 
 def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:

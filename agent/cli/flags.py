@@ -44,12 +44,9 @@ def inline_config(text: str, what: str) -> dict[str, Any] | None:
     """
     if not text.lstrip().startswith("{"):
         return None
-    import json
+    from ...tools.catalog.config_file import parse_config
 
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{what}: not a JSON object: {error}") from None
+    return dict(parse_config(text, what))
 
 
 @dataclass(frozen=True, slots=True)

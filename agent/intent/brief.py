@@ -192,7 +192,9 @@ def _hardware_of_strategy(facts: Facts, values: dict[str, Any]) -> None:
     counts = [fact for fact in facts.of("gpus") if fact.quantity is not None]
     if counts and not values.get("gpus_open") and not ({"gpus", "nodes"} & values.keys()):
         values["gpus"] = int(counts[0].value)
-        facts.reading(f"{counts[0].words}: the GPUs of the stated strategy read as the hardware, which states no number")
+        facts.reading(
+            f"{counts[0].words}: the GPUs of the stated strategy read as the hardware, which states no number"
+        )
 
 
 def _total_throughput(facts: Facts, values: dict[str, Any], rate: Fact) -> None:

@@ -54,7 +54,9 @@ def read_card(facts: Facts, names: list[Fact]) -> Card:
         changes = _departures(facts, base, stated)
         if not changes:
             return Card(accelerator=base.id, base=base)
-        return Card(accelerator_object=_build({**base.model_dump(), **changes, "id": f"{base.id}-as-stated"}), base=base)
+        return Card(
+            accelerator_object=_build({**base.model_dump(), **changes, "id": f"{base.id}-as-stated"}), base=base
+        )
     own_figures = [name for name in _NEEDED if facts.of(f"card.{name}")]
     if not own_figures:
         return Card() if not unknown else _refuse_unknown(unknown[0])
@@ -88,7 +90,9 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
     for fact in known:
         cards.setdefault(fact.value.id, fact)
     if len(cards) > 1:
-        exact = {i: fact for i, fact in cards.items() if any(c.isdigit() and "GB" in fact.words.upper() for c in fact.words)}
+        exact = {
+            i: fact for i, fact in cards.items() if any(c.isdigit() and "GB" in fact.words.upper() for c in fact.words)
+        }
         families = {str(fact.value.id).split("-")[0] for fact in cards.values()}
         if len(families) > 1 or len(exact) != 1:
             first, second = list(cards.values())[:2]
@@ -111,18 +115,29 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
 def _departures(facts: Facts, base: Accelerator, stated: dict[str, Any]) -> dict[str, Any]:
     """The figures that differ from the catalogue's, each said in a reading."""
     changes: dict[str, Any] = {}
-    memory = {name: value for name, value in stated.items() if name.startswith("memory_g") or name == "memory_bytes_reported"}
+    memory = {
+        name: value for name, value in stated.items() if name.startswith("memory_g") or name == "memory_bytes_reported"
+    }
     for name, value in memory.items():
-        known = [base.memory_gb_marketing, base.memory_gib_reported, base.memory_bytes()[0] / 1e9, base.memory_bytes()[0] / 2**30]
+        known = [
+            base.memory_gb_marketing,
+            base.memory_gib_reported,
+            base.memory_bytes()[0] / 1e9,
+            base.memory_bytes()[0] / 2**30,
+        ]
         figure = value / 2**30 if name == "memory_bytes_reported" else value
         if not any(_close(figure, other) for other in known):
             cleared = ("memory_bytes_reported", "memory_gib_reported", "driver_memory_mib_from_memory_unverified")
             changes |= dict.fromkeys(cleared) | {"memory_gb_marketing": None} | {name: value}
-            facts.reading(f"memory of {figure:g} GB stands in the brief, {base.memory_gb_marketing} GB in the catalogue: the brief's is used")
+            facts.reading(
+                f"memory of {figure:g} GB stands in the brief, {base.memory_gb_marketing} GB in the catalogue: the brief's is used"
+            )
     bandwidth = stated.get("memory_bandwidth_gb_s")
     if bandwidth is not None and not _close(bandwidth, base.memory_bandwidth_gb_s):
         changes["memory_bandwidth_gb_s"] = bandwidth
-        facts.reading(f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {base.memory_bandwidth_gb_s:g} in the catalogue: the brief's is used")
+        facts.reading(
+            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {base.memory_bandwidth_gb_s:g} in the catalogue: the brief's is used"
+        )
     peaks = _peak_departures(facts, base, stated.get("dense_peak_tflops", {}))
     if peaks:
         changes["dense_peak_tflops"] = {**base.dense_peak_tflops.model_dump(), **peaks}
@@ -138,10 +153,14 @@ def _peak_departures(facts: Facts, base: Accelerator, peaks: dict[str, float]) -
         if _close(value, known):
             continue
         if known is not None and _close(value, 2 * known):
-            facts.reading(f"{value:g} {name} TFLOPS is {base.id}'s figure with sparsity: its dense peak of {known:g} is used")
+            facts.reading(
+                f"{value:g} {name} TFLOPS is {base.id}'s figure with sparsity: its dense peak of {known:g} is used"
+            )
             continue
         changes[name] = value
-        facts.reading(f"{name} peak of {value:g} TFLOPS stands in the brief, {show(known)} in the catalogue: the brief's is used")
+        facts.reading(
+            f"{name} peak of {value:g} TFLOPS stands in the brief, {show(known)} in the catalogue: the brief's is used"
+        )
     return changes
 
 

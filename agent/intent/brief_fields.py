@@ -16,7 +16,7 @@ GPU = r"(?:gpus?|cards?|accelerators?|devices?|npus?|dcus?|xpus?|tpus?|chips?|�
 NODE = r"(?:nodes?|servers?|hosts?|machines?|boxes|box|chassis|instances?|节点|服务器|机器|主机|整机)"
 PER_NODE = (
     rf"(?:(?:per|each|every|/|in (?:a|each|every|one)|inside (?:a|each)|on each) ?{NODE}"
-    rf"|{NODE} (?:each|of|with|has|have|holding) |每个?(?:台|节点|服务器|机器|机)|单(?:机|节点|台))"
+    rf"|{NODE} (?:each|of|with|has|have|holds?|holding|contains?|carr(?:y|ies)|houses?) |每个?(?:台|节点|服务器|机器|机)|单(?:机|节点|台))"
 )
 INTRA = (
     r"nvlink|nvswitch|xgmi|infinity fabric|hccs|ualink|pcie|intra|scale up|gpu to gpu|p2p"
@@ -67,7 +67,7 @@ _HARDWARE: tuple[_Row, ...] = (
     ("nodes", "nodes", r"#", rf"(?:per|each|every|/) ?#"),
     ("nodes", "count", rf"(?:num(?:ber)?|n|count|total|how many)?(?: of)? ?{NODE}\b|{NODE} ?(?:count|num(?:ber)?|数量?)|台数|节点数|机器数|# x <g>|# x <c> gpu",
      rf"{PER_NODE}|inter|intra|bandwidth|between|id\b|index|rank"),
-    ("gpus", "count gpus", rf"{GPU}(?: ?(?:count|num(?:ber)?|total|数量?|数))?|world size|总卡数|卡数|# ?张", rf"{PER_NODE}|memory|bandwidth|price|cost|hour|\bid\b|index"),
+    ("gpus", "count gpus", rf"{GPU}(?: ?(?:count|num(?:ber)?|total|数量?|数))?|world size|总卡数|卡数|# ?张|(?:hardware|硬件|cluster) : (?:total )?(?:count|number|quantity|amount|数量)\b", rf"{PER_NODE}|memory|bandwidth|price|cost|hour|\bid\b|index"),
     ("card.scale_up_domain_accelerators", "count gpus", r"scale up domain|nvlink domain|supernode|super ?pod|超节点|\bdomain\b"),
 )  # fmt: skip
 
@@ -137,7 +137,11 @@ _MODEL: tuple[_Row, ...] = (
 
 _SERVING: tuple[_Row, ...] = (
     ("max_model_len", "count tokens", r"max model len\w*|context window|max context|上下文窗口"),
-    ("ignored", "count tokens", r"max num batched tokens|chunk(?:ed prefill)?(?: size)?|block size|page size|num speculative"),
+    (
+        "ignored",
+        "count tokens",
+        r"max num batched tokens|chunk(?:ed prefill)?(?: size)?|block size|page size|num speculative",
+    ),
 )
 
 

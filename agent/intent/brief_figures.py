@@ -16,7 +16,9 @@ from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 from ...tools.plan.document import Statistic
 
-_CLAUSE_BREAK = re.compile(r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且")
+_CLAUSE_BREAK = re.compile(
+    r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且"
+)
 _BRACKET = re.compile(r"[(\[][^()\[\]]{1,300}[)\]]")
 _MARK = re.compile("[\ue000-\ue00f]+")
 _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
@@ -28,7 +30,10 @@ _GENERIC = re.compile(
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
     r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
-_FOR_ALL = re.compile(r"(?:both|all|均|都)[^,;.()]{0,8}?(?P<which>p ?\d\d|median|mean|average|中位|平均)|(?P<which2>p ?\d\d|median)\s(?:for )?(?:both|all)", re.IGNORECASE)
+_FOR_ALL = re.compile(
+    r"(?:both|all|均|都)[^,;.()]{0,8}?(?P<which>p ?\d\d|median|mean|average|中位|平均)|(?P<which2>p ?\d\d|median)\s(?:for )?(?:both|all)",
+    re.IGNORECASE,
+)
 _STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
     (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
     (re.compile(r"\bp ?90\b|90(?:th)? ?percentile|90分位"), "p90"),
@@ -36,8 +41,16 @@ _STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
     (re.compile(r"\bmean\b|average|\bavg\b|平均|均值"), "mean"),
 )
 _BOUNDS: tuple[tuple[re.Pattern[str], Bound], ...] = (
-    (re.compile(r"typical\w*|\busual\w*|\baverage|\bavg|\bmean\b|median|\bp ?50\b|mostly|典型|平均|通常|一般"), "typical"),
-    (re.compile(r"\bmax(?:imum)?\b|\bup to\b|at most|longest|no more than|\bp ?9[059]\b|upper|最大|最长|最多|不超过|上限"), "high"),
+    (
+        re.compile(r"typical\w*|\busual\w*|\baverage|\bavg|\bmean\b|median|\bp ?50\b|mostly|典型|平均|通常|一般"),
+        "typical",
+    ),
+    (
+        re.compile(
+            r"\bmax(?:imum)?\b|\bup to\b|at most|longest|no more than|\bp ?9[059]\b|upper|最大|最长|最多|不超过|上限"
+        ),
+        "high",
+    ),
     (re.compile(r"\bmin(?:imum)?\b|at least|shortest|lower|最小|最短|最少|至少"), "low"),
 )
 _UNIT_MARKS: dict[Unit, str] = {
@@ -120,7 +133,9 @@ def _clauses(text: str) -> list[tuple[int, int]]:
     before it ("320 TFLOPS (BF16)").
     """
     inside = [(q.start, q.end) for q in find_quantities(text)]
-    breaks = [m.span() for m in _CLAUSE_BREAK.finditer(text) if m.group() != "." or text[m.end() : m.end() + 1].isspace()]
+    breaks = [
+        m.span() for m in _CLAUSE_BREAK.finditer(text) if m.group() != "." or text[m.end() : m.end() + 1].isspace()
+    ]
     for bracket in _BRACKET.finditer(text):
         if any(bracket.start() < s < bracket.end() for s, _ in inside):
             breaks += [(bracket.start(), bracket.start() + 1), (bracket.end() - 1, bracket.end())]
@@ -169,7 +184,9 @@ def _mark(unit: Unit) -> str:
 
 
 def _named_marks(text: str) -> str:
-    return _MARK.sub(lambda m: {MODEL: " llm ", CARD: " gpu ", BOX: " server ", RACK: " server "}.get(m.group()[0], " "), text)
+    return _MARK.sub(
+        lambda m: {MODEL: " llm ", CARD: " gpu ", BOX: " server ", RACK: " server "}.get(m.group()[0], " "), text
+    )
 
 
 def match_figure(statement: Statement, figure: Figure, before: FieldRule | None = None) -> FieldRule | None:
@@ -179,17 +196,22 @@ def match_figure(statement: Statement, figure: Figure, before: FieldRule | None 
     4096"), else to the headings.
     """
     own = len(figure.levels) - len(statement.path)
+    inherits = before is not None and figure.quantity.unit in before.units and _is_generic(figure.levels[own - 1])
     for i, level in enumerate(figure.levels):
         above = i - own + (0 if statement.keyed else 1)  # how many headings above the statement's own key
-        if above > 0:
-            if _GENERIC.sub("", figure.levels[i - 1]).strip():
-                return None
-            if above == 1 and before is not None and figure.quantity.unit in before.units:
-                return before
+        if above > 0 and inherits:
+            return before
+        if above > 0 and not _is_generic(figure.levels[i - 1]):
+            return None
         guarded = figure.levels[max(i, min(own, len(figure.levels) - 1))] if statement.keyed else level
         if (best := _nearest(level, guarded, figure)) is not None:
             return best
-    return None
+    return before if inherits else None
+
+
+def _is_generic(words: str) -> bool:
+    """Whether words name no quantity of their own."""
+    return not _GENERIC.sub("", words).strip()
 
 
 def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:

@@ -34,7 +34,10 @@ def read_counts(facts: Facts) -> dict[str, Any]:
     said: dict[str, Any] = {}
     hardware = [fact for fact in facts.of("gpus") if not is_of_strategy(fact)]
     total = total_gpus(facts, [_counted(facts, fact) for fact in hardware])
-    nodes = only("number of nodes", [_counted(facts, fact) for fact in facts.of("nodes")])
+    # "Any number of cards; a server holds 8": the article counts nothing.
+    open_at = {fact.where for fact in facts.of("gpus_open")}
+    stated = [fact for fact in facts.of("nodes") if fact.value != 1 or fact.where not in open_at]
+    nodes = only("number of nodes", [_counted(facts, fact) for fact in stated])
     per_node = only("GPUs per node", [_counted(facts, fact) for fact in facts.of("gpus_per_node")])
     for name, fact in (("nodes", nodes), ("gpus_per_node", per_node), ("gpus", total)):
         if fact is not None:
@@ -46,12 +49,16 @@ def read_counts(facts: Facts) -> dict[str, Any]:
                 f"at {nodes.where}; mend one"
             )
         if total.value % nodes.value:
-            raise BriefError(f"{total.value} GPUs at {total.where} do not divide over {nodes.value} nodes at {nodes.where}")
+            raise BriefError(
+                f"{total.value} GPUs at {total.where} do not divide over {nodes.value} nodes at {nodes.where}"
+            )
     is_closed = total is not None or nodes is not None
     open_facts = facts.of("gpus_open")
     if open_facts and is_closed:
         closed = total or nodes
-        raise BriefError(f"the number of cards is open at {open_facts[0].where}, but stated at {closed.where if closed else ''}; keep one")
+        raise BriefError(
+            f"the number of cards is open at {open_facts[0].where}, but stated at {closed.where if closed else ''}; keep one"
+        )
     if open_facts or (facts.of("fewest") and not is_closed):
         said["gpus_open"] = True
     return said
@@ -160,9 +167,13 @@ def _inter(facts: Facts, fact: Fact, gpus_per_node: int | None) -> float | None:
     own = " : ".join(fact.context.split(" : ")[-2:])
     if _PER_NODE.search(own) and not re.search(rf"per (?:card|gpu)|每卡|(?:{INTER}) ?per gpu", own):
         if gpus_per_node is None:
-            facts.leave_unread(f"{fact.words}: a bandwidth per server is read only where the cards per server are stated")
+            facts.leave_unread(
+                f"{fact.words}: a bandwidth per server is read only where the cards per server are stated"
+            )
             return None
-        if quantity is not None and (ports := re.search(rf"(\d{{1,3}})\s?[x×*]\s?{re.escape(quantity.words)}", fact.words)):
+        if quantity is not None and (
+            ports := re.search(rf"(\d{{1,3}})\s?[x×*]\s?{re.escape(quantity.words)}", fact.words)
+        ):
             value *= int(ports[1])
         value /= gpus_per_node
         facts.reading(f"{fact.words}: of a whole server, {value:g} GB/s for each of its {gpus_per_node} cards")

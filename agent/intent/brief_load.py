@@ -47,7 +47,9 @@ def read_load(facts: Facts) -> dict[str, Any]:
         if said.setdefault("memory_utilization", used) != used:
             raise BriefError(f"{fact.where}: memory left free and memory used do not add up; keep one")
     if (fact := facts.one("max_model_len")) is not None:
-        facts.reading(f"{fact.words}: read as the longest sequence that must be possible, not as the length of a prompt")
+        facts.reading(
+            f"{fact.words}: read as the longest sequence that must be possible, not as the length of a prompt"
+        )
     return said
 
 
@@ -61,7 +63,9 @@ def read_limits(facts: Facts) -> dict[str, Any]:
     for fact in facts.of("user_rate"):
         rate = _positive(fact, _decimal(fact))
         facts.reading(f"{fact.words}: {rate:g} tokens/s of one user read as a TPOT of {1000 / rate:.4g} ms")
-        facts.add([Fact("tpot_ms_max", 1000 / rate, fact.words, fact.where, fact.context, fact.near, None, fact.statistic)])
+        facts.add(
+            [Fact("tpot_ms_max", 1000 / rate, fact.words, fact.where, fact.context, fact.near, None, fact.statistic)]
+        )
     limits: tuple[Limit, ...] = ("ttft", "tpot")
     for limit in limits:
         stated = [_limit_ms(facts, fact, limit) for fact in facts.of(f"{limit}_ms_max")]
@@ -112,7 +116,21 @@ def _spread_lengths(facts: Facts) -> None:
             facts.leave_unread(f"{fact.words}: the lengths of input and output are stated apart")
             continue
         facts.reading(f"{fact.words}: read as the length of the input")
-        facts.add([Fact("input_tokens", fact.value, fact.words, fact.where, fact.context, fact.near, fact.quantity, None, fact.bound)])
+        facts.add(
+            [
+                Fact(
+                    "input_tokens",
+                    fact.value,
+                    fact.words,
+                    fact.where,
+                    fact.context,
+                    fact.near,
+                    fact.quantity,
+                    None,
+                    fact.bound,
+                )
+            ]
+        )
 
 
 def _lengths(facts: Facts, name: str) -> dict[str, Any]:
@@ -121,7 +139,11 @@ def _lengths(facts: Facts, name: str) -> dict[str, Any]:
     ranges: list[Fact] = []
     for fact in facts.of(name):
         if fact.quantity is not None and fact.quantity.upper is not None:
-            ranges.append(Fact(fact.field, (_tokens(fact, fact.value), _tokens(fact, fact.quantity.upper)), fact.words, fact.where))
+            ranges.append(
+                Fact(
+                    fact.field, (_tokens(fact, fact.value), _tokens(fact, fact.quantity.upper)), fact.words, fact.where
+                )
+            )
         else:
             bound = fact.bound if fact.quantity is not None else None
             singles.setdefault(bound, []).append(Fact(fact.field, _tokens(fact, fact.value), fact.words, fact.where))
@@ -144,7 +166,9 @@ def _lengths(facts: Facts, name: str) -> dict[str, Any]:
         ends = (typical.value, high.value)
         facts.reading(f"{name}: {typical.value} typical and {high.value} at most read as a range between the two")
     if ends is not None and not ends[0] <= typical.value <= ends[1]:
-        raise BriefError(f"{name} of {typical.value} at {typical.where} lies outside the range {ends[0]} to {ends[1]}; mend one")
+        raise BriefError(
+            f"{name} of {typical.value} at {typical.where} lies outside the range {ends[0]} to {ends[1]}; mend one"
+        )
     return {name: typical.value} | ({f"{name}_range": ends} if ends else {})
 
 

@@ -25,7 +25,9 @@ _LABEL_HEADER = re.compile(
     r"(?:items?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|topics?|what|attributes?"
     r"|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
-_KEY_VALUE = re.compile(r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$", re.DOTALL)
+_KEY_VALUE = re.compile(
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$", re.DOTALL
+)
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
@@ -147,7 +149,9 @@ class _Reader:
             self._lines(token.content, line + 1)
             return
         path = self._path()
-        self._blocks.append(replace(source, statements=tuple(replace(s, path=(*path, *s.path)) for s in source.statements)))
+        self._blocks.append(
+            replace(source, statements=tuple(replace(s, path=(*path, *s.path)) for s in source.statements))
+        )
 
     def _table(self, stream: Iterator) -> None:
         rows: list[tuple[int, list[str]]] = []

@@ -125,7 +125,12 @@ def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:
         value = int(fact.value) if fact.quantity is not None else fact.value
         found[key] = Fact(name, value, fact.words, fact.where, fact.context, fact.near, fact.quantity)
     heads = found.get("num_attention_heads")
-    if heads is not None and config is None and "num_key_value_heads" not in found and (multi := facts.of("multi_head")):
+    if (
+        heads is not None
+        and config is None
+        and "num_key_value_heads" not in found
+        and (multi := facts.of("multi_head"))
+    ):
         found["num_key_value_heads"] = Fact(heads.field, heads.value, multi[0].words, multi[0].where)
     return found
 

@@ -136,7 +136,9 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
-        direction = next((v for k, v in value.items() if _DIRECTION.fullmatch(key_words(k)) and isinstance(v, str)), None)
+        direction = next(
+            (v for k, v in value.items() if _DIRECTION.fullmatch(key_words(k)) and isinstance(v, str)), None
+        )
         for key, item in value.items():
             if direction is not None and isinstance(item, int | float) and not isinstance(item, bool):
                 self._add((*keys, key), f"{item} ({direction})", (*at, key))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import BaseModel
+
 from .errors import RequestError
 from .intent import Said, Understood
 
@@ -92,7 +94,8 @@ class Claims:
     def refusal(self, reason: str) -> RequestError:
         """The error that refuses the request, with all that was understood so far."""
         understood = tuple(
-            Understood(field=name, value=value, words=self.words.get(name)) for name, value in self.values.items()
+            Understood(field=name, value=_bare(value), words=self.words.get(name))
+            for name, value in self.values.items()
         )
         return RequestError(reason, understood)
 
@@ -144,11 +147,20 @@ class Claims:
             )
         if gpus % nodes:
             raise self.refusal(
-                f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly over {nodes} nodes ({self.words['nodes']!r})"
+                f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
+                f"over {nodes} nodes ({self.words['nodes']!r})"
             )
 
 
+def _bare(value: Any) -> Any:
+    """A value without the fields that nobody stated."""
+    return value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, BaseModel) else value
+
+
 def _label(name: str) -> str:
+    if name.startswith("strategy."):
+        _, phase, degree = name.split(".")
+        return f"{degree} of {'prefill and decode' if phase == 'both' else phase}"
     return _BOUNDS[name].label if name in _BOUNDS else name.replace("_", " ")
 
 

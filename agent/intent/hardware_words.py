@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from .claims import Claims
 from .names import NodeSizes
 from .page import BOX, CARD, RACK, Page
-from .quantities import find_quantities, read_number
+from .quantities import ENGLISH_NUMBER, find_quantities, read_number
 
 _NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
@@ -31,8 +31,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "n",
-        r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|twenty-four|thirty-two|sixty-four|zero|"
-        r"a\ssingle|single|a\spair\sof|a\scouple\sof|a\sdozen)(?![a-z])|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
+        rf"{ENGLISH_NUMBER}(?![a-z])|[一二两三四五六七八九十百双单零]{1, 5}(?=\s?[台张块颗片个卡机节])",
     ),
     (
         "e",
@@ -64,7 +63,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ("i", r"(?:for|in|on|to|and|or|is|are|can|please|by|from|over|across)(?![a-z])"),
     ("(", r"[(\[]"),
     (")", r"[)\]]"),
-    (",", r","),
+    (",", r"[,;]"),
     ("-", r"-"),
     (":", r"[:=]"),
     (".", r"[A-Za-z]+|.|\n"),
@@ -102,8 +101,8 @@ _RACKS = re.compile(r"(?P<n>[na]?)x?R(?!g)")
 _CARD_NODES = re.compile(r"(?P<n>[na])-?S?x?o?C-?S")
 _COUNTS = re.compile(
     r"(?P<g>n)[-xog]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?(?P<node>S)|"
-    r"g:(?P<g8>n)(?![xgSq.])|(?P<node2>S):(?P<g9>n)(?![xgSq.])"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?S|"
+    r"g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])"
 )
 
 
@@ -236,27 +235,42 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
 
 
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A bare count of GPUs or nodes, with the phases that its clause names."""
+
+    field: str
+    number: float
+    words: str
+    phases: frozenset[str]
+
+
 def _read_counts(tokens: _Tokens, claims: Claims) -> None:
     """Bare counts of GPUs and nodes. Counts for prefill and for decode on cards of their own add up."""
-    counts: list[tuple[float, str, frozenset[str]]] = []
+    counts: list[_Count] = []
     for match in tokens.matches(_COUNTS):
-        number = tokens.number(match, "g", "g2", "g3", "g4", "g5", "g6", "g7", "g8", "g9", "one")
+        number = tokens.number(match, *_COUNTS.groupindex)
         start, end = tokens.tokens[match.start()].start, tokens.tokens[match.end() - 1].end
         words = tokens.take(match)
         if number is None:
             continue
-        if match["node"] or match["node2"]:
-            claims.claim("nodes", number, words)
-            if re.search(r"[dh]gx", words, re.IGNORECASE) and not claims.has("gpus_per_node"):
-                claims.claim("gpus_per_node", _DGX_SIZE, words)
-            continue
         phases = _PHASE.findall(tokens.page.clause_text(start, end))
-        counts.append((number, words, frozenset(phase.lower()[:2] for phase in phases)))
-    if len(counts) == 2 and all(len(phases) == 1 for *_, phases in counts) and counts[0][2] != counts[1][2]:
-        words = " + ".join(words for _, words, _ in counts)
-        claims.claim("gpus", sum(number for number, *_ in counts), words)
+        field = "nodes" if "S" in match.group() else "gpus"
+        counts.append(_Count(field, number, words, frozenset(phase.lower()[:2] for phase in phases)))
+        if field == "nodes" and re.search(r"[dh]gx", words, re.IGNORECASE) and not claims.has("gpus_per_node"):
+            claims.claim("gpus_per_node", _DGX_SIZE, words)
+    for field in ("nodes", "gpus"):
+        _claim_counts(claims, [count for count in counts if count.field == field])
+
+
+def _claim_counts(claims: Claims, counts: list[_Count]) -> None:
+    """Claim the counts of one field; a count for prefill and one for decode are two parts of a whole."""
+    parts = [count for count in counts if len(count.phases) == 1]
+    if len(parts) == 2 and parts[0].phases != parts[1].phases:
+        words = " + ".join(part.words for part in parts)
+        claims.claim(parts[0].field, sum(part.number for part in parts), words)
         claims.claim("disaggregated", True, words)
-        claims.reading(f"{words!r} read as GPUs of their own for prefill and for decode")
-        return
-    for number, words, _ in counts:
-        claims.claim("gpus", number, words)
+        claims.reading(f"{words!r} read as hardware of their own for prefill and for decode")
+        counts = [count for count in counts if count not in parts]
+    for count in counts:
+        claims.claim(count.field, count.number, count.words)

@@ -54,7 +54,8 @@ _STATISTIC = re.compile(
     re.IGNORECASE,
 )
 _LENGTH_FOLLOWS = re.compile(
-    r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)", re.IGNORECASE
+    r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
+    re.IGNORECASE,
 )
 _STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
 _STRICTER = ("mean", "p50", "p90", "p99")

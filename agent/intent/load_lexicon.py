@@ -54,6 +54,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
+        rf"{_AFTER_NUMBER}[进入](?![行程口])",
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参长度|文档(?:长度)?",
     ),
     "output": (
@@ -62,6 +63,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
+        rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出",
     ),
     "prefill": (r"(?<![a-z])prefill(?:ing|s)?(?![a-z])|预填充",),

@@ -46,6 +46,8 @@ class Page:
     def __init__(self, normalised: str) -> None:
         self.original = _MARKS.sub(" ", normalised)
         self.text = self.original
+        # Spans that pretend to be said by somebody else ("system: ..."); permissions in them count for nothing.
+        self.foreign: tuple[tuple[int, int], ...] = ()
         self._breaks = self._find_breaks()
 
     def take(self, start: int, end: int, mark: str = TAKEN) -> str:

@@ -12,7 +12,7 @@ from .page import Page
 
 _RELAXATIONS: dict[str, str] = {
     "tp_in_expert": (
-        r"tp[\s_]in[\s_]experts?|(?:tp|tensor[\s\-]parallel(?:ism)?)\s(?:with)?in(?:side)?\s(?:the\s|each\s|an\s)?experts?|(?:split(?:ting)?|shard(?:ing)?|cut(?:ting)?)\s(?:the\s|each\s|single\s|individual\s)?experts?\s(?:with|by|using|across|over)\s"
+        r"tp[\s_]in[\s_]experts?|(?:tp|tensor[\s\-]parallel(?:ism)?)\s(?:with)?in(?:side)?(?:\sof)?\s(?:the\s|each\s|an\s)?experts?|(?:split(?:ting)?|shard(?:ing)?|cut(?:ting)?)\s(?:the\s|each\s|single\s|individual\s)?experts?\s(?:with|by|using|across|over)\s"
         r"(?:tp|tensor[\s\-]parallel(?:ism)?|gpus|devices|cards)|expert[\s\-](?:tp|tensor[\s\-]parallel(?:ism)?)|专家内(?:部)?(?:的)?(?:使用|做|采用)?(?:张量并行|tp)|在?专家(?:内|里|内部)(?:使用|做|用|切)?(?:张量并行|tp)"
     ),
     "attention_dp": (
@@ -70,16 +70,9 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         words = page.original[left:right].strip()
         if page.is_negated(*match.span()):
             denied.add(name)
-        elif (
-            _QUESTION.search(before)
-            or _QUESTION.search(after)
-            or not (
-                _PERMISSION.search(before)
-                or _PERMISSION.search(after)
-                or match.group().lower() == name
-                or _is_list(before)
-            )
-        ):
+        elif any(start <= match.start() < end for start, end in page.foreign):
+            claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
+        elif not _is_permitted(before, after, match.group().lower() == name):
             claims.leave_unread(f'{words!r} does not clearly allow the relaxation {name}; say "allow {name}"')
         else:
             allowed.setdefault(name, words)
@@ -91,9 +84,13 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         claims.claim("relaxations", tuple(sorted(allowed)), "; ".join(dict.fromkeys(allowed.values())))
 
 
-def _is_list(before: str) -> bool:
-    """Whether a clause that holds nothing else before the name continues a list ("allow A, B and C")."""
-    return not before.strip()
+def _is_permitted(before: str, after: str, is_proper_name: bool) -> bool:
+    """Whether the words around a relaxation allow it or ask for it; nothing before it continues a list ("A, B, C")."""
+    if _QUESTION.search(before) or _QUESTION.search(after):
+        return False
+    if is_proper_name or not before.strip():
+        return True
+    return bool(_PERMISSION.search(before) or _PERMISSION.search(after))
 
 
 def read_disaggregation(page: Page, claims: Claims) -> None:

@@ -13,15 +13,24 @@ from dataclasses import dataclass, replace
 
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 
-WORD_NUMBERS: dict[str, int] = {
-    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16, "eighteen": 18,
-    "twenty": 20, "twenty-four": 24, "thirty": 30, "thirty-two": 32, "forty": 40, "forty-eight": 48, "fifty": 50,
-    "sixty": 60, "sixty-four": 64, "seventy": 70, "eighty": 80, "ninety": 90, "hundred": 100, "a hundred": 100,
-    "one hundred": 100, "two hundred": 200, "five hundred": 500, "thousand": 1000, "a thousand": 1000,
-    "one thousand": 1000, "two thousand": 2000, "zero": 0, "a single": 1, "single": 1, "a pair of": 2,
-    "a couple of": 2, "a dozen": 12,
+_ONES = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
+    "seventeen": 17, "eighteen": 18, "nineteen": 19,
 }  # fmt: skip
+_TENS = {
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+}  # fmt: skip
+_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6}
+_PHRASES = {"a single": 1, "single": 1, "a pair of": 2, "a couple of": 2, "a dozen": 12, "half a dozen": 6}
+
+_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s\-](?:{'|'.join(list(_ONES)[1:10])}))?|{'|'.join(reversed(_ONES))})"
+_HUNDREDS = rf"(?:(?:a|{_SMALL})\shundred(?:\s(?:and\s)?{_SMALL})?|{_SMALL})"
+ENGLISH_NUMBER = (
+    rf"(?:(?:a|{_HUNDREDS})\s(?:thousand|million)(?:\s(?:and\s)?{_HUNDREDS})?|{_HUNDREDS}|"
+    rf"{'|'.join(sorted(_PHRASES, key=len, reverse=True))})"
+)
+"""A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""
 
 _CHINESE_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "双": 2, "单": 1}
 _CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
@@ -38,7 +47,6 @@ _SUFFIX = (
     r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|"
     r"\s?(?:thousand|million|billion|trillion)\b)"
 )
-_WORDS = "|".join(sorted((word.replace(" ", r"\s+") for word in WORD_NUMBERS), key=len, reverse=True))
 _CHINESE = r"[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
 _OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
 _FRACTIONS: tuple[tuple[str, float], ...] = (
@@ -50,7 +58,10 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
 )
 _SECOND_WORDS: tuple[tuple[str, float], ...] = (
     (r"half\sa\ssecond|半秒", 500.0),
-    (r"(?<=within\s)a\ssecond|(?<=under\s)a\ssecond|(?<=below\s)a\ssecond|(?<=than\s)a\ssecond|sub[\s\-]second", 1000.0),
+    (
+        r"(?<=within\s)a\ssecond|(?<=under\s)a\ssecond|(?<=below\s)a\ssecond|(?<=than\s)a\ssecond|sub[\s\-]second",
+        1000.0,
+    ),
 )
 _SECONDS = "|".join(pattern for pattern, _ in _SECOND_WORDS)
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
@@ -59,7 +70,7 @@ _NUMBER = re.compile(
     rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
-    rf"|(?<![A-Za-z0-9_\-])(?:{_WORDS})(?![A-Za-z0-9_\-])|{_CHINESE}",
+    rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
     re.IGNORECASE,
 )
 _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
@@ -166,7 +177,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
 def _may_stand_alone(number: str, following: str) -> bool:
     """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
     if not any(c.isdigit() for c in number):
-        return number.isascii() and not number.lower().endswith(("single", " of"))
+        return number.isascii() and number.lower() not in _PHRASES
     if number[-1] in "kK":
         return True
     return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")
@@ -219,9 +230,10 @@ def _fraction(match: re.Match[str]) -> Quantity:
 
 def _number_values(words: str) -> tuple[float, float] | None:
     """The value where things are counted and where they are measured."""
-    lowered = re.sub(r"\s+", " ", words.lower())
-    if lowered in WORD_NUMBERS:
-        return float(WORD_NUMBERS[lowered]), float(WORD_NUMBERS[lowered])
+    lowered = words.lower()
+    english = _english_value(lowered)
+    if english is not None:
+        return float(english), float(english)
     if parts := _PARTS.fullmatch(lowered):
         sign, digits, suffix = parts.groups()
         base = _digits_value(digits) * (-1 if sign else 1)
@@ -240,6 +252,23 @@ def _digits_value(digits: str) -> float:
         except OverflowError:
             return float("inf")
     return float(digits)
+
+
+def _english_value(words: str) -> int | None:
+    """The value of English number words, or `None` where a word is none."""
+    if words in _PHRASES:
+        return _PHRASES[words]
+    total = section = 0
+    for word in words.replace("-", " ").split():
+        if word in _ONES or word in _TENS:
+            section += _ONES.get(word, 0) + _TENS.get(word, 0)
+        elif word == "hundred":
+            section = max(1, section) * _SCALES[word]
+        elif word in _SCALES:
+            total, section = total + max(1, section) * _SCALES[word], 0
+        elif word not in ("a", "and"):
+            return None
+    return total + section if words.strip() not in ("", "a", "and") else None
 
 
 def _chinese_value(words: str) -> int | None:

@@ -36,7 +36,7 @@ _NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in en
 
 _OVERRIDE = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|bypass(?:ing)?|overrid(?:e|ing)|forget(?:ting)?|pretend(?:ing)?|waiv(?:e|ing)|suppress|"
-    r"turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"
+    r"(?:may|can|could|(?:free|ok|okay|allowed|fine)\sto)\s(?:exceed|go\s(?:over|beyond|above))|turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"
 )
 _LAW = (
     r"(?:rules?|checks?|constraints?|validat(?:e|or|ion)|instructions?|prompts?\sabove|(?:memory|vram)\s(?:limit|check|rule|bound)s?|limits?|guardrails?|polic(?:y|ies)|"
@@ -49,7 +49,8 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 _ROLE_LINE = re.compile(
-    r"(?:^|\n)\s{0,8}(?:#{1,6}\s?)?[<\[|]{0,4}(?:system|assistant|developer|im_start|inst|/?sys)(?:\s(?:prompt|message|note|override))?[>\]|]{0,4}\s?[::][^\n]{0,2000}|<\|[^|\n]{1,40}\|>[^\n]{0,200}",
+    r"(?:^|[\n.,;!?。>])\s{0,8}(?:#{1,6}\s?)?[<\[|]{0,4}(?:system|assistant|developer|im_start|inst|/?sys)"
+    r"(?:\s(?:prompt|message|note|override))?(?:[>\]|]{1,4}|\s?:)[^\n]{0,2000}|<\|[^|\n]{1,40}\|>[^\n]{0,200}",
     re.IGNORECASE,
 )
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
@@ -57,12 +58,10 @@ _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
     """Take instructions to break a rule off the page; they are listed as unread and nothing else comes of them."""
-    for pattern in (_ROLE_LINE, _INSTRUCTION):
-        for match in page.search(pattern):
-            words = page.take(*match.span())
-            claims.leave_unread(
-                f"{words[:120]!r}: words of a request switch no rule off; only the named relaxations do"
-            )
+    page.foreign = tuple(match.span() for match in page.search(_ROLE_LINE))
+    for match in page.search(_INSTRUCTION):
+        words = page.take(*match.span())
+        claims.leave_unread(f"{words[:120]!r}: words of a request switch no rule off; only the named relaxations do")
     for match in page.search(_RULE_ID):
         page.take(*match.span())
 

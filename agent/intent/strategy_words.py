@@ -45,7 +45,7 @@ def _degree_pattern() -> re.Pattern[str]:
     parts: list[str] = []
     for name, patterns in _NAMES.items():
         words = "|".join(patterns)
-        after = rf"(?<![A-Za-z])(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N})(?![A-Za-wyz%])"
+        after = rf"(?<![a-wyz])(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N})(?![a-wyz%])"
         number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
         before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
@@ -34,8 +33,10 @@ def strategy_of(degrees: dict[str, Any], decode: dict[str, Any] | None, dp: int)
 
 
 def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> Layout:
-    """A layout; options: accelerator, nodes, gpus_per_node, weights, activations, kv_cache, relaxations, serving, decode,
-    dp, memory_utilization, and any field of the workload.
+    """A layout of `degrees` in both phases.
+
+    Options: accelerator, nodes, gpus_per_node, weights, activations, kv_cache, relaxations, memory_utilization, serving,
+    decode (degrees of its own), dp, and any field of the workload.
     """
     accelerator: Accelerator | str = options.pop("accelerator", "h100-sxm")
     nodes, gpus_per_node = options.pop("nodes", 1), options.pop("gpus_per_node", 8)

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.collectives import (
     LINK_EFFICIENCY,
@@ -97,7 +96,9 @@ def test_domains_are_nodes_or_the_whole_scale_up_fabric() -> None:
     ranks=st.sampled_from([(2, 1), (8, 1), (16, 2), (64, 8)]),
     faster=st.floats(1, 10),
 )
-def test_faster_links_and_smaller_messages_never_take_longer(size: float, ranks: tuple[int, int], faster: float) -> None:
+def test_faster_links_and_smaller_messages_never_take_longer(
+    size: float, ranks: tuple[int, int], faster: float
+) -> None:
     count, domains = ranks
     group = Group(count, domains, count // domains)
     slow = Links(hardware_facts("h100-sxm", 8, 8, 450, 50))

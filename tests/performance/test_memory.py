@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from shardwright.tools.performance.budget import communication_buffer_bytes
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.layout import Layout
@@ -79,9 +78,7 @@ def test_attention_dp_keeps_only_the_groups_own_requests(layout_of: Any) -> None
     options = {"weights": "fp8", "accelerator": "h200-sxm", "concurrency": 64}
     together = layout_of("DeepSeek-V3", {"tp": 8, "tp_ffn": 8, "ep": 8}, **options)
     apart = layout_of("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, relaxations=("attention_dp",), **options)
-    assert (
-        device_memory(together).per_device[0].kv_cache_bytes == 8 * device_memory(apart).per_device[0].kv_cache_bytes
-    )
+    assert device_memory(together).per_device[0].kv_cache_bytes == 8 * device_memory(apart).per_device[0].kv_cache_bytes
 
 
 def test_kv_split_over_decode_ranks_divides_the_tokens(layout_of: Any) -> None:
@@ -132,7 +129,9 @@ def test_other_degrees_of_decode_hold_the_union_of_both_slices(layout_of: Any) -
     assert mixed[1].weights_bytes - only[1].weights_bytes == pytest.approx(attention, rel=1e-3)
 
 
-@given(st.lists(st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))), min_size=1, max_size=4))
+@given(
+    st.lists(st.integers(1, 12).flatmap(lambda n: st.tuples(st.integers(0, n - 1), st.just(n))), min_size=1, max_size=4)
+)
 def test_a_union_of_slices_is_between_the_largest_and_the_sum(slices: list[tuple[int, int]]) -> None:
     covered = covered_share(slices)
     assert covered >= max(1 / parts for _, parts in slices) - 1e-12

@@ -243,17 +243,9 @@ def latent(context: AttentionContext, *, has_indexer: bool) -> AttentionSpec:
     nope = fields.size("qk_nope_head_dim", "MLA's queries and keys have this width without position")
     v_dim = fields.size("v_head_dim", "MLA's values have this width")
     q_rank = fields.optional_size("q_lora_rank")
-    query_width = heads * (nope + rope)
-    tensors = [context.norms]
-    if q_rank is None:
-        tensors.append(matrix("q_proj", width * query_width))
-    else:
-        tensors += [
-            WeightTensor("q_a_proj", width * q_rank, "replicated"),
-            vector("q_a_norm", q_rank),
-            matrix("q_b_proj", q_rank * query_width),
-        ]
-    tensors += [
+    tensors = [
+        context.norms,
+        *_latent_query(width, q_rank, heads * (nope + rope)),
         WeightTensor("kv_a_proj", width * (kv_rank + rope), "replicated"),
         vector("kv_a_norm", kv_rank),
         matrix("kv_b_proj", kv_rank * heads * (nope + v_dim)),
@@ -286,6 +278,17 @@ def latent(context: AttentionContext, *, has_indexer: bool) -> AttentionSpec:
         index_heads=index_heads if has_indexer and topk is not None else None,
         index_head_dim=index_dim if has_indexer and topk is not None else None,
     )
+
+
+def _latent_query(width: int, rank: int | None, query_width: int) -> list[WeightTensor]:
+    """The query projection of MLA: through a low rank, or straight where there is none."""
+    if rank is None:
+        return [matrix("q_proj", width * query_width)]
+    return [
+        WeightTensor("q_a_proj", width * rank, "replicated"),
+        vector("q_a_norm", rank),
+        matrix("q_b_proj", rank * query_width),
+    ]
 
 
 def _indexer(width: int, query_rank: int, heads: int, dim: int) -> list[WeightTensor]:

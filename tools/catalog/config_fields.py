@@ -25,7 +25,6 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "num_attention_heads": ("n_head", "n_heads"),
     "num_key_value_heads": ("num_kv_heads", "kv_n_heads", "num_attention_groups", "multi_query_group_num"),
     "intermediate_size": ("ffn_hidden_size", "ffn_dim", "n_inner"),
-    "vocab_size": ("padded_vocab_size",),
     "max_position_embeddings": ("n_positions", "max_seq_len", "model_max_length", "seq_length"),
     "head_dim": ("attention_head_dim", "kv_channels"),
     "num_experts": ("num_local_experts", "n_routed_experts", "moe_num_experts"),
@@ -45,6 +44,9 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "linear_num_heads": ("linear_attn_num_heads",),
     "torch_dtype": ("dtype",),
 }  # fmt: skip
+
+# Several lengths of one config may differ (trained, served); the position table's is the model's.
+_FIRST_COUNTS = frozenset(["max_position_embeddings"])
 
 
 class ConfigFields:
@@ -82,7 +84,7 @@ class ConfigFields:
                 continue
             if found is None:
                 found, found_as = value, spelling
-            elif not _same(found, value):
+            elif field not in _FIRST_COUNTS and not _same(found, value):
                 raise self.refuse(f"{found_as!r} is {_show(found)} but {spelling!r} is {_show(value)}; state it once")
         return found
 

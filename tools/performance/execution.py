@@ -56,11 +56,6 @@ class _Writer:
     nodes: list[ExecutionNode] = field(default_factory=list[ExecutionNode])
     edges: dict[tuple[str, str], ExecutionEdge] = field(default_factory=dict[tuple[str, str], ExecutionEdge])
 
-    def add(self, node: ExecutionNode) -> None:
-        if len(self.nodes) >= MAX_NODES:
-            raise InputError(f"the execution DAG has more than {MAX_NODES:,} nodes: fold like layers (--fold)")
-        self.nodes.append(node)
-
     def connect(self, source: str, target: str, *, data: bool) -> None:
         key = (source, target)
         if source != target and (key not in self.edges or data):
@@ -102,10 +97,20 @@ def expand_plan(source: Layout | Plan | PlanView | dict[str, Any], phase: Phase,
         layout = layout_from_view(view)
     layout.phase(phase)
     writer = _Writer(phase, fold, PlanNodes(view))
-    for index, replica in enumerate(layout.replicas):
-        found = replica.prefill if phase == "prefill" else replica.decode
-        if found is not None:
-            _PhaseExpansion(writer, layout, index, found).write()
+    expansions = [
+        _PhaseExpansion(writer, layout, index, found)
+        for index, replica in enumerate(layout.replicas)
+        if (found := replica.prefill if phase == "prefill" else replica.decode) is not None
+    ]
+    size = 0
+    for expansion in expansions:
+        size += expansion.size()
+        if size > MAX_NODES:
+            raise InputError(
+                f"the {phase} DAG has more than {MAX_NODES:,} nodes: fold the layers that are alike (--fold)"
+            )
+    for expansion in expansions:
+        expansion.write()
     return ExecutionDAG(phase=phase, folded=fold, nodes=tuple(writer.nodes), edges=tuple(writer.edges.values()))
 
 
@@ -132,15 +137,28 @@ class _PhaseExpansion:
         share = math.ceil(setting.workload.concurrency / max(1, len(layout.prefill_replicas)))
         return prefill_loads(setting, 1, min(self.phase.attention_groups, share))
 
+    def size(self) -> int:
+        """Nodes that `write` will write (at most: chunks before the last one have no head)."""
+        loads = self._loads()
+        return len(loads) * sum(
+            len(self._groups(operation.where, index))
+            for index, timer in enumerate(self.timer.stages)
+            for site in self._sites(timer, loads[-1], self._following(index), with_head=True)
+            for operation in site.operations
+        )
+
+    def _following(self, index: int) -> StageTimer | None:
+        return self.timer.stages[index + 1] if index + 1 < len(self.timer.stages) else None
+
     def write(self) -> None:
+        """All nodes and edges."""
         loads = self._loads()
         for chunk, load in enumerate(loads):
             self.front = {}
             self.waiting = set(self.done)
             prefix = f"r{self.replica}.{self.phase.phase}" + (f".c{chunk}" if len(loads) > 1 else "")
             for index, timer in enumerate(self.timer.stages):
-                following = self.timer.stages[index + 1] if index + 1 < len(self.timer.stages) else None
-                for site in self._sites(timer, load, following, with_head=load is loads[-1]):
+                for site in self._sites(timer, load, self._following(index), with_head=load is loads[-1]):
                     self._write_site(f"{prefix}.s{index}.{site.name}", index, site)
 
     def _sites(
@@ -173,7 +191,7 @@ class _PhaseExpansion:
                 suffix = "" if self.writer.folded or len(groups) == 1 else f"@{devices[0]}" if single else f"#{number}"
                 node = _node(f"{prefix}.{operation.name}{suffix}", operation, site, devices, self.phase.phase)
                 plan_node = self.writer.plan_nodes.find(where, operation, devices)
-                self.writer.add(node.model_copy(update={"plan_node": plan_node}) if plan_node else node)
+                self.writer.nodes.append(node.model_copy(update={"plan_node": plan_node}) if plan_node else node)
                 self._connect(node.id, operation, devices, created)
                 instances.update((device, node.id) for device in devices)
             created[operation.name] = _Made(operation.inputs, instances)
@@ -189,9 +207,12 @@ class _PhaseExpansion:
         """The edges of one instance: on each of its devices from what it reads there, and from what it waits for."""
         for device in devices:
             sources = [source for name in operation.inputs if (source := _nearest(name, device, created))]
-            for source in sources or [self.front.get(device)]:
-                if source is not None:
-                    self.writer.connect(source, node, data=True)
+            for source in sources:
+                self.writer.connect(source, node, data=True)
+            if not sources and (stream := self.front.get(device)) is not None:
+                # A device that only receives from a collective brings nothing to it.
+                receives = bool(operation.inputs) and operation.where not in PER_DEVICE
+                self.writer.connect(stream, node, data=not receives)
             for name in operation.after:
                 if (waits := created[name].instances.get(device)) is not None:
                     self.writer.connect(waits, node, data=False)

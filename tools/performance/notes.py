@@ -69,13 +69,14 @@ def _load(layout: Layout) -> Iterator[str]:
     workload, limit = setting.workload, setting.architecture.max_position_embeddings
     if workload.input_tokens + workload.output_tokens > limit:
         yield f"input and output exceed the model's {limit:,} positions: the estimate stops there"
-    replicas = len(layout.decode_replicas)
+    replicas, replicas_in_all = len(layout.decode_replicas), len(layout.replicas)
     if workload.concurrency < replicas:
         yield (
             f"throughput over all replicas takes each of the {replicas} as busy; {workload.concurrency} requests in "
             "flight keep fewer at work"
         )
-    if not layout.replicas_alike and len({_spread(layout, index) for index in range(len(layout.replicas))}) > 1:
+    kinds = {replica.kind for replica in layout.replicas}
+    if not layout.replicas_alike and len({_spread(layout, index) for index in range(replicas_in_all)}) > len(kinds):
         yield "replicas are placed differently over the nodes: times are those of the first"
 
 

@@ -54,8 +54,14 @@ def _repeated(view: PlanView) -> Iterator[Finding]:
 def _doubled(view: PlanView) -> Iterator[Finding]:
     widths = {stage.node.position: len(stage.devices) for stage in view.stages}
     stages = Enclosing("PipelineStageNode")
+    wide = "tp_in_expert" in view.relaxations
     for operator in view.nodes:
-        parts = operator.children_of_type("ShardNode", "ExpertNode")
+        # A part on several devices is TP002's, EP003's or TP006's, where no relaxation allows it.
+        parts = [
+            part
+            for part in operator.children_of_type("ShardNode", "ExpertNode")
+            if len(part.devices) == 1 or (wide and part.type == "ExpertNode")
+        ]
         if len(parts) < 2:
             continue
         stage = stages.of(operator)

@@ -22,9 +22,10 @@ def check(view: PlanView) -> Iterator[Finding]:
         idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
         for operator in stage.operators():
             used = settled_devices(operator)
-            # Two shards on one device (GP004) leave another one idle: one fault.
-            crowded = len(operator.children_of_type("ShardNode")) > len(compute_devices(operator))
-            if operator.type in _NAMES and used and devices - used and not crowded:
+            # A shard on another's device (GP004) or off the stage (DE004, TP004) leaves its own idle: one fault.
+            computing = compute_devices(operator)
+            misplaced = len(operator.children_of_type("ShardNode")) > len(computing & devices)
+            if operator.type in _NAMES and used and devices - used and not misplaced:
                 idle.setdefault((operator.type, tuple(sorted(devices - used))), []).append(operator)
         for (operator_type, waiting), operators in idle.items():
             yield Finding(

@@ -1,81 +1,79 @@
-"""EP006: branches of the fan-out do not meet before the combine.
+"""EP006: the branches of the fan-out do not meet before the combine.
 
-No edge joins two ExpertNodes, and nothing but dispatch and combine stands between router and operator's end. Shards
-inside an expert are TP006's.
+Reports edges between two ExpertNodes and collectives between dispatch and combine. A collective inside an expert joins
+no branches: it is TP006's or, under `tp_in_expert`, TP003's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
+from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..moe import moe_operators
 from ..reading import label
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield edges between experts, and collectives inside the fan-out."""
-    for edge in view.edges:
-        source, target = edge.source, edge.target
-        if source is not None and target is not None and source.type == target.type == "ExpertNode":
-            yield Finding(
-                f"an edge joins the experts {source.id!r} and {target.id!r}",
-                where=edge,
-                nodes=(source, target),
-                value=[source.id, target.id],
-                expected="no edge between two experts",
-            )
-    for operator in moe_operators(view):
-        experts = {id(expert) for expert in operator.experts}
-        for child in operator.node.children:
-            if not child.is_collective or child.role in ("dispatch", "combine"):
-                continue
-            ends = [edge.source for edge in child.edges_in] + [edge.target for edge in child.edges_out]
-            if any(end is not None and id(end) in experts for end in ends):
+def _joined_experts(view: PlanView) -> Iterator[Finding]:
+    for expert in view.of_type("ExpertNode"):
+        for edge in expert.edges_out:
+            if edge.target is not None and edge.target.type == "ExpertNode":
                 yield Finding(
-                    f"{label(child)} joins experts of {label(operator.node)} inside the fan-out",
-                    where=child,
-                    nodes=(operator.node,),
-                    value=child.type,
-                    expected="dispatch and combine alone",
-                )
-        for expert in operator.experts:
-            inner = [child for child in expert.children if child.is_collective]
-            if inner and not expert.children_of_type("ShardNode"):
-                yield Finding(
-                    f"{label(expert)} holds {label(inner[0])}",
-                    where=inner[0],
-                    nodes=(expert,),
-                    value=inner[0].type,
-                    expected="no collective inside an expert",
+                    f"an edge joins the branches {label(expert)} and {label(edge.target)} inside the fan-out",
+                    where=edge,
+                    nodes=(expert, edge.target),
+                    value=edge.target.id,
+                    expected="the combine AllToAll",
+                    remedy="drop the edge; each expert leads to the combine",
                 )
 
+
+def _touches_branches(collective: NodeView) -> bool:
+    ends = [edge.source for edge in collective.edges_in] + [edge.target for edge in collective.edges_out]
+    return any(end is not None and end.type == "ExpertNode" for end in ends)
+
+
+def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
+    combines = [node for node in operator.children_of_type("AllToAllNode") if node.role == "combine"]
+    for node in operator.children:
+        if not node.is_collective or node.role in ("dispatch", "combine") or not _touches_branches(node):
+            continue
+        # Experts that meet in another collective *instead* of the combine lack the combine (EP002).
+        if combines:
+            yield Finding(
+                f"{label(node)} ({node.type}) stands inside the fan-out of {label(operator)}",
+                where=node,
+                nodes=(node, operator),
+                value=node.type,
+                expected="dispatch → experts → combine",
+                remedy="drop the collective; the combine brings the branches together",
+            )
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every place where branches of a fan-out meet early."""
+    yield from _joined_experts(view)
+    for operator in view.of_type("MoENode"):
+        yield from _inner_collectives(operator)
+
+
+_BASE = "moe-ep2"
+_MOE = "r0.decode.s0.b0.moe"
 
 RULE = Rule(
     id="EP006",
-    name="early meeting of branches",
+    name="branches that meet before the combine",
     severity="error",
     requirement=(
         "Branches do not meet before the combine: no edge between two ExpertNodes, no collective inside the fan-out."
     ),
-    rationale="Each token's experts compute alone; their outputs meet, weighted by the router, in the combine.",
+    rationale=(
+        "Experts work on different tokens and are independent of one another. Whatever joins two of them makes each "
+        "wait for the other, and computes something that the model does not."
+    ),
     source="002 §3.4",
     fix="local",
-    remedy="drop the edge or the collective; let the experts meet in the combine",
+    remedy="let the branches meet in the combine alone",
     check=check,
-    good=Example("moe-ep2"),
-    bad=Example(
-        "moe-ep2",
-        (
-            Edit(
-                "add_edge",
-                value={
-                    "source": "r0.decode.s0.b0.moe.e0",
-                    "target": "r0.decode.s0.b0.moe.e1",
-                    "type": "data",
-                },
-            ),
-        ),
-    ),
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_edge", value={"source": f"{_MOE}.e0", "target": f"{_MOE}.e1", "type": "data"}),)),
 )

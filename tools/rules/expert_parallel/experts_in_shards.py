@@ -1,4 +1,8 @@
-"""EP007: experts are not nested inside tensor or sequence shards."""
+"""EP007: expert parallelism is not nested inside TP or SP shards.
+
+Read from `parent` alone. TP and EP may run on the same devices; what is refused is a MoE operator, router or expert
+that hangs below a shard.
+"""
 
 from __future__ import annotations
 
@@ -6,48 +10,48 @@ from collections.abc import Iterator
 
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import label
+from ..reading import Enclosing, label
 
-_PARTS = ("MoENode", "RouterNode", "ExpertNode")
+_EXPERT_TYPES = ("MoENode", "RouterNode", "ExpertNode")
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every part of a MoE operator that hangs directly below a shard."""
-    for node in view.of_type(*_PARTS):
-        if node.parent is not None and node.parent.type == "ShardNode":
-            yield Finding(
-                f"{label(node)} stands inside the shard {node.parent.id!r}",
-                where=node,
-                nodes=(node.parent,),
-                value=node.parent.type,
-                expected="LayerBlockNode" if node.type == "MoENode" else "MoENode",
-            )
+    """Yield the outermost part of every MoE operator that hangs below a shard."""
+    shards, operators = Enclosing("ShardNode"), Enclosing("MoENode")
+    for node in view.of_type(*_EXPERT_TYPES):
+        shard = shards.of(node.parent)
+        outer = operators.of(node.parent)
+        # Inside a MoE operator that itself hangs below the shard, the operator says it.
+        if shard is None or (outer is not None and shards.of(outer) is shard):
+            continue
+        split = "SP" if "sp" in shard.rank else "TP"
+        yield Finding(
+            f"{label(node)} ({node.type}) is nested inside the {split} shard {label(shard)}",
+            where=node,
+            nodes=(node, shard),
+            value=[split, "EP"],
+            expected="LayerBlockNode" if node.type == "MoENode" else "MoENode",
+        )
 
+
+_BASE = "moe-ep2"
+_INNER = {
+    "id": "inner", "type": "ExpertNode", "parent": "r0.prefill.s0.b0.attn.tp0", "experts": [0], "devices": ["n0.g0"]
+}  # fmt: skip
 
 RULE = Rule(
     id="EP007",
-    name="experts in shards",
+    name="experts inside shards",
     severity="error",
     requirement="EP is not nested inside TP (or SP) shards.",
-    rationale="The hierarchy is PP → SP → EP → TP: a shard is the innermost cut of one operator, not a place for others.",
+    rationale=(
+        "A shard is a part of one product on one device. Experts are whole operators on devices of their own; inside a "
+        "shard they would be spread over the one device that the shard has."
+    ),
     source="002 §5, 000 §4",
     fix="re-plan",
-    remedy="put the MoE operator into the layer block and the experts into the MoE operator",
+    remedy="hang the MoE operator below the layer block, beside attention",
     check=check,
-    good=Example("moe-ep2"),
-    bad=Example(
-        "moe-ep2",
-        (
-            Edit(
-                "add_node",
-                value={
-                    "id": "inner",
-                    "type": "ExpertNode",
-                    "parent": "r0.decode.s0.b0.attn.tp0",
-                    "experts": [0],
-                    "devices": ["n0.g0"],
-                },
-            ),
-        ),
-    ),
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
 )

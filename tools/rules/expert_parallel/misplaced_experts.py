@@ -1,6 +1,7 @@
-"""EP001: experts live inside MoE operators, and MoE operators where the model has MoE layers, on every one of them.
+"""EP001: experts live in MoE operators, and MoE operators where the model has MoE layers, and nowhere else.
 
-A run that lumps dense and MoE layers together is PP005's; experts inside shards are EP007's.
+Experts inside shards are EP007's. A run of layers that lumps dense and MoE layers together is PP005's; how many
+experts there are and where is EP004's and EP005's.
 """
 
 from __future__ import annotations
@@ -9,68 +10,82 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..moe import layer_kinds
-from ..reading import label
-
-_PARTS = ("ExpertNode", "RouterNode")
+from ..layer_specs import placed_blocks, specs_by_offset
+from ..reading import Enclosing, label
 
 
-def _strays(view: PlanView) -> Iterator[Finding]:
-    for node in view.of_type(*_PARTS):
-        if node.parent is not None and node.parent.type not in ("MoENode", "ShardNode"):
+def _outside(view: PlanView) -> Iterator[Finding]:
+    operators = Enclosing("MoENode")
+    for node in view.of_type("ExpertNode", "RouterNode", "AllToAllNode"):
+        if node.type == "AllToAllNode" and node.role not in ("dispatch", "combine"):
+            continue
+        parent = node.parent
+        if parent is None or operators.of(parent) is not None:
+            continue
+        what = f"{node.type}, {node.role}" if node.type == "AllToAllNode" else node.type
+        yield Finding(
+            f"{label(node)} ({what}) hangs below {label(parent)} ({parent.type}): EP lives inside a MoENode only",
+            where=node,
+            nodes=(node, parent),
+            value=parent.type,
+            expected="MoENode",
+            remedy="move it into the MoE operator of the layer, or drop it",
+        )
+
+
+def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Finding]:
+    for offset, covered in specs_by_offset(view, block, layers).items():
+        kinds = {spec.moe is not None for _, spec in covered}
+        if len(kinds) > 1:
+            continue
+        layer, spec = covered[0]
+        operators = [node for node in block.children_of_type("FFNNode", "MoENode") if node.offset == offset]
+        experts = [node for node in operators if node.type == "MoENode"]
+        if kinds == {True} and not experts:
             yield Finding(
-                f"{label(node)} stands inside {label(node.parent)}, not inside a MoE operator",
-                where=node,
-                value=node.parent.type,
+                f"layer {layer} in {label(block)} has no MoENode, the model has a MoE operator there",
+                where=operators[0] if operators else block,
+                nodes=(*operators, block),
+                value=[node.type for node in operators],
                 expected="MoENode",
+                remedy="describe the layer's experts: router, dispatch, one ExpertNode a device, combine",
             )
-
-
-def _unlike_model(view: PlanView, block: NodeView) -> Iterator[Finding]:
-    operators: dict[int, list[NodeView]] = {}
-    for node in block.children_of_type("FFNNode", "MoENode"):
-        operators.setdefault(node.offset, []).append(node)
-    for offset in range(min(block.period, 64)):
-        kinds = layer_kinds(view, block, offset)
-        written = operators.get(offset, [])
-        mixtures = [node for node in written if node.type == "MoENode"]
-        if kinds and all(kind.moe is None for kind in kinds) and mixtures:
+        elif kinds == {False} and experts:
             yield Finding(
-                f"{label(mixtures[0])} stands for layers that are not MoE in the model",
-                where=mixtures[0],
+                f"layer {layer} in {label(block)} has the MoENode {label(experts[0])}, the model has no experts there",
+                where=experts[0],
+                nodes=(*experts, block),
                 value="MoENode",
-                expected="FFNNode" if any(kind.ffn is not None for kind in kinds) else "no FFN operator",
-            )
-        if kinds and all(kind.moe is not None for kind in kinds) and not mixtures:
-            yield Finding(
-                f"{label(block)} has no MoE operator at offset {offset}, where the model's layers are MoE",
-                where=written[0] if written else block,
-                nodes=(block, *written),
-                value=[node.type for node in written],
-                expected="MoENode",
+                expected=None if spec.ffn is None else "FFNNode",
+                remedy="describe the layer as the model has it",
             )
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield stray experts and routers, and blocks whose operators are not what the model has."""
-    yield from _strays(view)
-    for stage in view.stages:
-        for block in stage.blocks:
-            yield from _unlike_model(view, block)
+    """Yield every part of EP outside a MoE operator, and every run of layers that is MoE on one side alone."""
+    yield from _outside(view)
+    for phase in view.phases:
+        for block, layers in placed_blocks(view, phase):
+            yield from _mismatch(view, block, layers)
 
+
+_BASE = "mla-tp2-ep2-pp2"
 
 RULE = Rule(
     id="EP001",
     name="misplaced experts",
     severity="error",
     requirement=(
-        "EP only inside a MoENode, MoENode only for layers that are MoE in the model, and every MoE layer has one."
+        "EP only inside a MoENode, a MoENode only for layers that are MoE in the model, and every MoE layer has one."
     ),
-    rationale="Only a router chooses among experts; a dense layer has none, and a MoE layer cannot run without.",
+    rationale=(
+        "EP distributes the experts that a layer has. A dense layer has none to distribute; a MoE layer without its "
+        "operator is computed, and its weights are held, by nobody."
+    ),
     source="002 §3.4",
     fix="re-plan",
-    remedy="write MoE layers as MoENodes and dense layers as FFNNodes, as the model has them",
+    remedy="give each layer the operators that the model has there",
     check=check,
-    good=Example("moe-ep2"),
-    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/model/config/first_k_dense_replace", value=0),)),
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/model/config/first_k_dense_replace", value=4),)),
 )

@@ -1,7 +1,8 @@
-"""EP008: expert parallelism divides the experts; it neither copies them nor multiplies the GPU count.
+"""EP008: EP distributes experts; it copies none, and it multiplies with neither TP nor PP.
 
-Expert groups of one operator that all list the same experts are copies. A declared GPU count that is the used one
-times ep counts the stage's devices once for attention and again for the experts.
+Reports MoE operators that host every expert equally often, more than once, and a declared GPU count that is ep times
+the devices in use, or ep times tp (and pp). Copies under `redundant_experts` are allowed as long as the groups still
+differ; the product of all degrees as a GPU count is GP002's.
 """
 
 from __future__ import annotations
@@ -11,61 +12,76 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..devices.degree_product import is_degree_product
-from ..moe import MoEOperator, moe_operators
+from ..expert_groups import hosts_by_expert, is_replication
 from ..reading import label
 
 
-def are_copies(operator: MoEOperator) -> bool:
-    """Whether several expert groups all list the same experts."""
-    groups = [frozenset(expert.experts or ()) for expert in operator.experts]
-    return len(groups) > 1 and len(groups[0]) > 0 and all(group == groups[0] for group in groups)
-
-
-def _multiplied(view: PlanView) -> Iterator[Finding]:
-    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used or is_degree_product(view, declared):
-        return
-    degrees = {view.degree(phase, "ep") or 1 for phase in PHASE_NAMES} - {1}
-    if any(declared == used * ep for ep in degrees):
+def _copies(view: PlanView) -> Iterator[Finding]:
+    for operator in view.of_type("MoENode"):
+        groups = operator.children_of_type("ExpertNode")
+        if not is_replication(operator):
+            continue
+        hosts = hosts_by_expert(operator)
+        copies = len({id(group) for group in next(iter(hosts.values()))})
+        # Redundant experts may copy every expert; all experts in every group is no distribution at all.
+        if "redundant_experts" in view.relaxations and copies < len(groups):
+            continue
         yield Finding(
-            f"{declared} GPUs are the {used} that the graph uses times ep",
-            where="/strategy/gpu_count",
-            value=declared,
-            expected=used,
+            f"the {len(groups)} groups of {label(operator)} host every expert {copies} times: EP is no replication",
+            where=operator,
+            nodes=(operator, *groups),
+            value=copies,
+            expected=1,
+            remedy="spread the experts over all groups, each expert in one",
         )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield operators whose expert groups are copies, and a GPU count multiplied by ep."""
-    if "redundant_experts" not in view.relaxations:
-        for operator in moe_operators(view):
-            if are_copies(operator):
-                yield Finding(
-                    f"all {len(operator.experts)} expert groups of {label(operator.node)} host the same experts",
-                    where=operator.node,
-                    nodes=(operator.node, *operator.experts),
-                    value=len(operator.experts),
-                    expected="each expert in one group",
-                )
-    yield from _multiplied(view)
+def _multiplied_count(view: PlanView) -> Iterator[Finding]:
+    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
+    if declared is None or not used or declared == used or is_degree_product(view, declared):
+        return
+    for phase in PHASE_NAMES:
+        ep, tp, pp = (view.degree(phase, name) or 1 for name in ("ep", "tp", "pp"))
+        ways = {"the devices in use × ep": used * ep, "ep × tp": ep * tp, "ep × tp × pp": ep * tp * pp}
+        how = next((name for name, count in ways.items() if count == declared), None)
+        if ep > 1 and how is not None:
+            yield Finding(
+                f"strategy.gpu_count is {declared}, {how} ({phase}); experts live on the {used} devices that the graph "
+                "uses for everything else",
+                where="/strategy/gpu_count",
+                value=declared,
+                expected=used,
+                remedy=f"declare the {used} devices of the graph: EP takes the devices of its stage and adds none",
+            )
+            return
 
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every use of EP as a factor."""
+    yield from _copies(view)
+    yield from _multiplied_count(view)
+
+
+_BASE = "moe-ep4"
+_COPIES = tuple(
+    Edit("set", f"r0.{phase}.s0.b0.moe.e{group}", "experts", [[8 * (group % 2), 8 * (group % 2) + 7]])
+    for phase in PHASE_NAMES
+    for group in range(4)
+)
 
 RULE = Rule(
     id="EP008",
-    name="replicated experts",
+    name="EP as a factor",
     severity="error",
     requirement="EP is not a replication factor and is not multiplied with TP or PP.",
-    rationale="TP and EP act in different submodules on the same devices; EP spreads the experts that there are.",
+    rationale=(
+        "Experts take the devices that attention already uses, one group on each: EP adds no device and copies no "
+        "weight. Counted as a factor it claims devices that do nothing, or memory that was meant for other experts."
+    ),
     source="002 §5, 003 §3, §4",
     fix="re-plan",
-    remedy="divide the experts among the devices of the stage and count each device once",
+    remedy="use one group of distinct experts on each device of the stage",
     check=check,
-    good=Example("moe-ep2"),
-    bad=Example(
-        "moe-ep2",
-        (
-            Edit("set", "r0.decode.s0.b0.moe.e0", "experts", [[0, 15]]),
-            Edit("set", "r0.decode.s0.b0.moe.e1", "experts", [[0, 15]]),
-        ),
-    ),
+    good=Example(_BASE),
+    bad=Example(_BASE, _COPIES),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...plan.view import PhaseView, PlanView
 
-STEP_FIELDS = ("tokens_per_step", "recurrence")
+_STEP_FIELDS = ("tokens_per_step", "recurrence")
 
 
 def decode_branches(view: PlanView) -> Iterator[PhaseView]:
@@ -15,10 +15,10 @@ def decode_branches(view: PlanView) -> Iterator[PhaseView]:
     stating: set[int] = set()
     decodes = [phase for phase in view.phases if phase.phase == "decode"]
     for phase in decodes:
-        if phase.replica is not None and any(name in phase.node.raw for name in STEP_FIELDS):
+        if phase.replica is not None and any(name in phase.node.raw for name in _STEP_FIELDS):
             stating.add(phase.replica.position)
     for phase in decodes:
-        silent = not any(name in phase.node.raw for name in STEP_FIELDS)
+        silent = not any(name in phase.node.raw for name in _STEP_FIELDS)
         if silent and phase.replica is not None and phase.replica.position in stating - prefilling:
             continue
         yield phase

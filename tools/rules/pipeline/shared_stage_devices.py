@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import COMPUTE_TYPES, label
+from ..stage_chain import StageChain, stage_chain
 
 _COMPUTES = frozenset({*COMPUTE_TYPES, "EmbeddingNode", "LMHeadNode"})
 _MAX_NAMED = 16
@@ -25,10 +26,12 @@ class _Home:
     witness: dict[str, NodeView] = field(default_factory=dict[str, NodeView])
 
 
-def _home(stage: StageView) -> _Home:
+def _home(stage: StageView, chain: StageChain) -> _Home:
     home = _Home()
+    ends = {"EmbeddingNode": chain.stages[0], "LMHeadNode": chain.stages[-1]}
     for node in stage.node.descendants():
-        if node.type not in _COMPUTES:
+        # An embedding or LM head in another stage than its own is one fault, PP007's.
+        if node.type not in _COMPUTES or ends.get(node.type, stage) is not stage:
             continue
         operator = node.parent if node.type == "ShardNode" and node.parent is not None else node
         for device in node.devices:
@@ -47,7 +50,8 @@ def _strays(home: _Home, device: str, foreign: _Home) -> bool:
 
 
 def _phase_faults(phase: PhaseView) -> Iterator[Finding]:
-    homes = [_home(stage) for stage in phase.stages]
+    chain = stage_chain(phase)
+    homes = [_home(stage, chain) for stage in phase.stages]
     first: dict[str, int] = {}
     shared: dict[tuple[int, int], list[str]] = {}
     for place, home in enumerate(homes):

@@ -71,7 +71,7 @@ RULE = Rule(
     id="SP003",
     name="sequence split in decode",
     severity="error",
-    requirement="No SP over query tokens in decode; the KV cache is split along the sequence only under the relaxation.",
+    requirement="No SP over query tokens in decode; the KV cache is split along the sequence only when relaxed.",
     rationale=(
         "A decode step has one query token for each request: there is no sequence of queries to split, and splitting "
         "the cache instead needs partial results to be merged, which a plan must ask for by name."

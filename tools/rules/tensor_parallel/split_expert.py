@@ -1,62 +1,66 @@
-"""TP006: an expert is not split by tensor parallelism, unless the plan has the relaxation `tp_in_expert`."""
+"""TP006: no tensor parallelism inside an expert, unless the plan names `tp_in_expert`.
+
+One finding for each MoE operator, with the shards, ranked LinearNodes and collectives that its experts hold. What the
+relaxed form must look like is said by TP002, TP003 and EP003.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
+from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import label
+from ..sharding import names
+
+
+def _split_parts(expert: NodeView) -> list[NodeView]:
+    """What splits the expert, and the collectives that come with it."""
+    shards = [shard for shard in expert.children_of_type("ShardNode") if "sp" not in shard.rank]
+    linears = [node for node in expert.children_of_type("LinearNode") if "tp" in node.rank]
+    if not shards and not linears:
+        return [expert] if "tp" in expert.rank else []
+    return [*shards, *linears, *(child for child in expert.children if child.is_collective)]
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every ExpertNode that holds shards."""
+    """Yield every MoE operator with a split expert."""
     if "tp_in_expert" in view.relaxations:
         return
+    found: dict[int, list[tuple[NodeView, list[NodeView]]]] = {}
     for expert in view.of_type("ExpertNode"):
-        shards = [
-            child
-            for child in expert.children
-            if child.type == "ShardNode" or (child.type == "LinearNode" and "tp" in child.rank)
-        ]
-        if shards:
-            inner = [child for child in expert.children if child.is_collective]
-            yield Finding(
-                f"{label(expert)} is split into {len(shards)} tensor shard(s)",
-                where=expert,
-                nodes=(expert, *shards, *inner),
-                value=len(shards),
-                expected="whole experts, or the relaxation tp_in_expert",
-            )
+        parts = _split_parts(expert)
+        if parts:
+            holder = expert.parent or expert
+            found.setdefault(holder.position, []).append((expert, parts))
+    for split in found.values():
+        experts = [expert for expert, _ in split]
+        yield Finding(
+            f"TP inside {'an expert' if len(experts) == 1 else 'experts'} ({names(experts)}), which only the "
+            "relaxation tp_in_expert allows",
+            where=split[0][1][0],
+            nodes=[node for expert, parts in split for node in (expert, *parts)],
+            value=max(len(expert.children_of_type("ShardNode")) for expert in experts),
+            expected=0,
+        )
 
+
+_BASE = "moe-ep2"
+_EXPERT = "r0.prefill.s0.b0.moe.e0"
+_PART = {"id": "part", "type": "ShardNode", "parent": _EXPERT, "rank": {"tp": 0}, "devices": ["n0.g0"]}
 
 RULE = Rule(
     id="TP006",
     name="split expert",
     severity="error",
-    requirement="No TP inside an ExpertNode by default (relaxed by tp_in_expert).",
+    requirement="No TP inside an ExpertNode by default; only under the relaxation tp_in_expert.",
     rationale=(
-        "An expert sees few tokens: splitting its narrow matrices makes its GEMMs thin and adds a synchronization to "
-        "the phase that the hottest expert already bounds."
+        "An expert is the unit that is placed on a device. Splitting it as well makes its products thin and adds a "
+        "collective inside the fan-out, while more expert groups would use the same devices."
     ),
     source="002 §3.4, 003 §7",
     fix="local",
-    remedy="keep each expert whole on one device, or state the relaxation tp_in_expert",
+    remedy="make each expert whole on one device, or name tp_in_expert in policy.relaxations",
     check=check,
-    good=Example("moe-ep2"),
-    bad=Example(
-        "moe-ep2",
-        (
-            Edit(
-                "add_node",
-                value={
-                    "id": "half",
-                    "type": "ShardNode",
-                    "parent": "r0.decode.s0.b0.moe.e0",
-                    "rank": {"tp": 0},
-                    "devices": ["n0.g0"],
-                },
-            ),
-        ),
-    ),
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("add_node", value=_PART),)),
 )

@@ -63,7 +63,8 @@ def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | 
     if absent:
         return Finding(
             f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
-            where=best, nodes=(best, *absent, operator), value=[shard.id for shard in absent[:_MAX_NAMED]], expected=best.id,
+            where=best, nodes=(best, *absent, operator), expected=best.id,
+            value=[shard.id for shard in absent[:_MAX_NAMED]],
             remedy="join every shard to the collective by a synchronization edge",
         )  # fmt: skip
     left_out = homes.left_out(best, shards)

@@ -1,0 +1,243 @@
+"""The estimate: its parts add up, its directions are physical, and it says what it assumes."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.errors import InputError, MissingFieldError
+from shardwright.tools.performance.estimate import estimate_layout, quick_times
+from shardwright.tools.performance.schedule import HOST_PASS_S
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
+TP8 = {"tp": 8, "tp_ffn": 8}
+SHAPES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, {}),
+    ("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2, "pp": 2}, {"concurrency": 8}),
+    ("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, {"nodes": 2, "gpus_per_node": 4, "concurrency": 5}),
+    ("Mixtral-8x7B", {"tp": 2, "ep": 4}, {"concurrency": 16}),
+    ("gpt-oss-120b", {"tp": 2, "ep": 2}, {"weights": "mxfp4", "gpus_per_node": 2}),
+    ("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, {"weights": "fp8", "activations": "fp8", "concurrency": 64}),
+    ("Llama-4-Scout", {"tp": 4, "tp_ffn": 4, "ep": 4}, {"gpus_per_node": 4}),
+    ("Qwen3-Next-80B-A3B", {"tp": 2, "tp_ffn": 2, "ep": 4}, {"gpus_per_node": 4}),
+]
+shapes = st.sampled_from(SHAPES)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], layout_of: Any) -> None:
+    layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
+    found = estimate_layout(layout)
+    latency = found.latency
+    for phase, total, parts, path in (
+        ("prefill", latency.prefill_ms, latency.prefill, found.critical_path.prefill),
+        ("decode", latency.tpot_ms, latency.decode_step, found.critical_path.decode),
+    ):
+        whole = parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
+        assert whole == pytest.approx(total)
+        assert sum(step.ms for step in path) == pytest.approx(total)
+        assert (parts.communication_ms > 0) == (len(layout.phase(phase).devices) > 1)
+    assert latency.decode_step.memory_ms > 0
+    assert latency.ttft_ms >= latency.prefill_ms
+    assert latency.end_to_end_ms == pytest.approx(latency.ttft_ms + latency.decode_ms)
+    assert latency.decode_ms == pytest.approx((layout.setting.workload.output_tokens - 1) * latency.tpot_ms)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_the_quick_figures_are_those_of_the_estimate(case: dict[str, Any], layout_of: Any) -> None:
+    layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
+    full, quick = estimate_layout(layout), quick_times(layout)
+    assert (quick.ttft_ms, quick.tpot_ms) == (full.latency.ttft_ms, full.latency.tpot_ms)
+    assert quick.end_to_end_ms == pytest.approx(full.latency.end_to_end_ms)
+    assert quick.output_tokens_per_s == full.throughput.dp_scaled_tokens_per_s
+
+
+@settings(deadline=None, max_examples=40)
+@given(shape=shapes, field=st.sampled_from(["memory", "compute", "intra", "inter"]), factor=st.floats(1.0, 8.0))
+def test_a_faster_part_never_slows_anything(
+    shape: tuple[str, dict[str, Any], dict[str, Any]], field: str, factor: float, layout_of: Any
+) -> None:
+    card = find_accelerator("h100-sxm")
+    peaks = card.dense_peak_tflops
+    faster = {
+        "memory": {"memory_bandwidth_gb_s": card.memory_bandwidth_gb_s * factor},
+        "compute": {
+            "dense_peak_tflops": peaks.model_copy(
+                update={key: value * factor for key, value in peaks.model_dump().items() if value}
+            ),
+            "compute_efficiency": 0.7,
+        },
+        "intra": {"intra_node_bw_gb_s_unidirectional_per_accelerator": 450 * factor},
+        "inter": {"typical_nic_gb_s_unidirectional_per_accelerator": 50 * factor},
+    }[field]
+    base = card.model_copy(update={"compute_efficiency": 0.7} if field == "compute" else {})
+    model, degrees, options = shape
+    slow = quick_times(layout_of(model, degrees, accelerator=base, **options))
+    fast = quick_times(layout_of(model, degrees, accelerator=card.model_copy(update=faster), **options))
+    assert fast.ttft_ms <= slow.ttft_ms * (1 + 1e-9)
+    assert fast.tpot_ms <= slow.tpot_ms * (1 + 1e-9)
+    assert fast.output_tokens_per_s >= slow.output_tokens_per_s * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(shape=shapes, tokens=st.integers(1, 30_000), more=st.integers(0, 10_000), chunk=st.sampled_from([512, 8192]))
+def test_a_longer_prompt_never_has_a_lower_ttft(
+    shape: tuple[str, dict[str, Any], dict[str, Any]], tokens: int, more: int, chunk: int, layout_of: Any
+) -> None:
+    model, degrees, options = shape
+    options = options | {"serving": {"prefill_chunk_tokens": chunk}}
+    shorter = quick_times(layout_of(model, degrees, input_tokens=tokens, **options))
+    longer = quick_times(layout_of(model, degrees, input_tokens=tokens + more, **options))
+    assert longer.ttft_ms >= shorter.ttft_ms * (1 - 1e-9)
+
+
+@settings(deadline=None, max_examples=20)
+@given(shape=st.sampled_from(SHAPES[:2]), dp=st.sampled_from([2, 4]))
+def test_dp_never_changes_what_one_request_sees_and_scales_throughput(
+    shape: tuple[str, dict[str, Any], dict[str, Any]], dp: int, layout_of: Any
+) -> None:
+    model, degrees, options = shape
+    load = options.get("concurrency", 1)
+    one = estimate_layout(layout_of(model, degrees, nodes=4, **options))
+    many = estimate_layout(layout_of(model, degrees, nodes=4, dp=dp, **(options | {"concurrency": load * dp})))
+    assert many.latency == one.latency
+    assert many.throughput.batched_tokens_per_s == one.throughput.batched_tokens_per_s
+    assert many.throughput.dp_scaled_tokens_per_s == pytest.approx(dp * one.throughput.dp_scaled_tokens_per_s)
+    assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
+
+
+@settings(deadline=None, max_examples=30)
+@given(shape=shapes)
+def test_no_phase_is_faster_than_its_bytes_and_flops_allow(
+    shape: tuple[str, dict[str, Any], dict[str, Any]], layout_of: Any
+) -> None:
+    model, degrees, options = shape
+    layout = layout_of(model, degrees, **options)
+    facts, found = layout.setting.hardware, estimate_layout(layout)
+    cache = min(device.kv_cache_bytes for device in found.memory.per_device) * 0.4
+    assert found.latency.tpot_ms * 1e-3 >= cache / facts.memory_bandwidth_bytes_s
+    active = layout.setting.architecture.hidden_size**2
+    assert found.latency.prefill_ms * 1e-3 >= 2 * 2048 * active / (8 * facts.peak_flops("fp8"))
+
+
+def test_a_70b_decode_step_at_tp8_is_near_its_memory_floor(layout_of: Any) -> None:
+    found = estimate_layout(layout_of("Llama-3.1-70B", TP8, relaxations=("vocab_parallel",)))
+    # 17.38 GB at 3.35 TB/s are 5.2 ms; latency of kernels and collectives comes on top, not a multiple of it.
+    assert 5.2 < found.latency.tpot_ms < 12
+    assert found.latency.decode_step.memory_ms > found.latency.decode_step.communication_ms
+
+
+def test_a_single_request_gains_nothing_in_decode_from_stages(layout_of: Any) -> None:
+    flat = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4})).latency
+    staged = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2})).latency
+    assert staged.tpot_ms >= flat.tpot_ms
+    assert staged.decode_step.bubble_ms == pytest.approx(staged.tpot_ms / 2, rel=0.05)
+    assert flat.decode_step.bubble_ms == 0.0
+
+
+def test_as_many_microbatches_as_stages_fill_the_pipeline(layout_of: Any) -> None:
+    alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}))
+    full = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, concurrency=2))
+    assert full.latency.decode_step.bubble_ms < 0.05 * full.latency.tpot_ms
+    assert full.latency.tpot_ms == pytest.approx(alone.latency.tpot_ms, rel=0.01)
+    assert full.throughput.batched_tokens_per_s > 1.8 * alone.throughput.batched_tokens_per_s
+
+
+@pytest.mark.parametrize(("chunks", "bubble"), [(1, 0.5), (4, 0.2)])
+def test_prefill_over_two_stages_waits_for_its_fill(chunks: int, bubble: float, layout_of: Any) -> None:
+    tokens = 2048 * chunks
+    layout = layout_of(
+        "Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, input_tokens=tokens, serving={"prefill_chunk_tokens": 2048}
+    )
+    found = estimate_layout(layout).latency
+    assert found.prefill.bubble_ms / found.prefill_ms == pytest.approx(bubble, abs=0.02)
+
+
+def test_a_cached_prefix_is_not_computed_again(layout_of: Any) -> None:
+    cold = quick_times(layout_of("Llama-3.1-8B", input_tokens=8000))
+    warm = quick_times(layout_of("Llama-3.1-8B", input_tokens=8000, prefix_cache_hit_rate=0.5))
+    assert 0.4 * cold.ttft_ms < warm.ttft_ms < 0.7 * cold.ttft_ms
+
+
+def test_disaggregated_ttft_carries_the_cache_and_says_so(layout_of: Any) -> None:
+    degrees = TP8 | {"replicas": 1}
+    found = estimate_layout(layout_of("Llama-3.1-70B", degrees, decode=degrees, nodes=2, dp=2, input_tokens=8192))
+    assert found.latency.ttft_ms > found.latency.prefill_ms + 6.7
+    assert any("KV cache" in note for note in found.notes)
+
+
+def test_disaggregated_throughput_is_the_slower_of_the_two_kinds(layout_of: Any) -> None:
+    degrees = {"tp": 2, "tp_ffn": 2}
+
+    def rate(prefill: int, decode: int) -> float:
+        layout = layout_of(
+            "Llama-3.1-8B", degrees | {"replicas": prefill}, decode=degrees | {"replicas": decode}, dp=prefill + decode,
+            nodes=4, concurrency=48, input_tokens=8000, output_tokens=64,
+        )  # fmt: skip
+        return quick_times(layout).output_tokens_per_s
+
+    assert rate(2, 1) > rate(1, 1)
+    assert rate(1, 2) == pytest.approx(rate(1, 1), rel=0.1)
+
+
+def test_notes_say_what_splitting_the_vocabulary_would_change(layout_of: Any) -> None:
+    strict = estimate_layout(layout_of("Llama-3.1-70B", TP8))
+    note = next(note for note in strict.notes if "vocab_parallel" in note)
+    assert "3.7 GB less" in note
+    relaxed = estimate_layout(layout_of("Llama-3.1-70B", TP8, relaxations=("vocab_parallel",)))
+    assert not any("vocab_parallel" in note for note in relaxed.notes)
+    assert relaxed.latency.tpot_ms < strict.latency.tpot_ms
+
+
+def test_experts_state_their_imbalance_and_no_error_band_is_claimed(layout_of: Any) -> None:
+    found = estimate_layout(layout_of("Mixtral-8x7B", {"tp": 2, "ep": 4}))
+    assert any("times the mean load" in note for note in found.notes)
+    assert found.calibration.profile == "datasheet"
+    assert found.calibration.error_band_pct is None
+
+
+def test_cost_follows_the_price_and_says_which(layout_of: Any) -> None:
+    layout = layout_of("Llama-3.1-8B", gpus_per_node=1)
+    known = estimate_layout(layout).cost
+    assert known is not None and known.unit == "usd" and "1.99-5" in (known.price_source or "")
+    stated = estimate_layout(replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=2.0))).cost
+    assert stated is not None and "stated" in (stated.price_source or "")
+    unpriced = estimate_layout(layout_of("Llama-3.1-8B", gpus_per_node=1, accelerator="l40s")).cost
+    assert unpriced is not None and unpriced.unit == "gpu_seconds"
+
+
+def test_an_unknown_link_is_an_error_that_names_it(layout_of: Any) -> None:
+    layout = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2, "pp": 2}, accelerator="l40s", nodes=2, gpus_per_node=2)
+    with pytest.raises(MissingFieldError, match="inter_node_bw_gb_s"):
+        estimate_layout(layout)
+
+
+def test_a_chunk_of_one_token_is_refused_instead_of_timed_a_million_times(layout_of: Any) -> None:
+    layout = layout_of("Llama-4-Scout", input_tokens=1_000_000, serving={"prefill_chunk_tokens": 1})
+    with pytest.raises(InputError, match="prefill_chunk_tokens"):
+        estimate_layout(layout)
+
+
+def test_host_time_is_counted_once_a_step(layout_of: Any) -> None:
+    step = next(s for s in estimate_layout(layout_of("Llama-3.1-8B")).critical_path.decode if s.resource == "host")
+    assert step.ms == pytest.approx(HOST_PASS_S * 1e3)
+
+
+def test_comparing_many_layouts_of_one_setting_is_quick(layout_of: Any) -> None:
+    layouts = [layout_of("Llama-3.1-70B", {"tp": tp, "tp_ffn": tp}, nodes=2) for tp in (1, 2, 4, 8)]
+    shared = [replace(layout, setting=layouts[0].setting, memo={}) for layout in layouts]
+    for layout in shared:
+        estimate_layout(layout)
+    start = time.perf_counter()
+    for _ in range(25):
+        for layout in shared:
+            estimate_layout(replace(layout, memo={}))
+    # A hundred estimates; the bound leaves room for a machine that does other things too.
+    assert time.perf_counter() - start < 2.0

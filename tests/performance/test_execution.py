@@ -1,0 +1,143 @@
+"""The execution DAG: sound, complete, and of one mind with the estimate, for every kind of layout."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from shardwright.tools.catalog.models import find_model
+from shardwright.tools.errors import InputError
+from shardwright.tools.performance import execution
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.execution import expand_plan
+from shardwright.tools.performance.execution_check import critical_path_ms, dag_faults
+from shardwright.tools.performance.execution_model import ExecutionDAG, ExecutionEdge
+from shardwright.tools.performance.schedule import HOST_PASS_S
+from shardwright.tools.plan.builder import BuildRequest, build_plan
+from shardwright.tools.plan.document import HardwareBlock, ModelBlock, PolicyBlock
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
+PHASES = ("prefill", "decode")
+
+
+def case_layout(case: dict[str, Any], layout_of: Any) -> Any:
+    return layout_of(case["model"], case["degrees"], **case.get("options", {}))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(
+    case: dict[str, Any], phase: str, layout_of: Any
+) -> None:
+    layout = case_layout(case, layout_of)
+    unfolded, folded = expand_plan(layout, phase), expand_plan(layout, phase, fold=True)
+    assert list(dag_faults(unfolded)) == []
+    assert list(dag_faults(folded)) == []
+    whole, short = critical_path_ms(unfolded)[0], critical_path_ms(folded)[0]
+    assert short == pytest.approx(whole, rel=1e-9)
+    latency = estimate_layout(layout).latency
+    expected = latency.prefill_ms if phase == "prefill" else latency.tpot_ms
+    assert whole + HOST_PASS_S * 1e3 == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_folded_and_unfolded_do_the_same_work(case: dict[str, Any], phase: str, layout_of: Any) -> None:
+    layout = case_layout(case, layout_of)
+
+    def work(dag: ExecutionDAG) -> tuple[float, float]:
+        flops = moved = 0.0
+        for node in dag.nodes:
+            times = (node.repeat or 1) * (1 if node.devices is None or node.is_collective else len(node.devices))
+            flops, moved = flops + node.flops * times, moved + node.bytes * times
+        return flops, moved
+
+    assert work(expand_plan(layout, phase)) == pytest.approx(work(expand_plan(layout, phase, fold=True)))
+
+
+def test_every_layer_runs_on_every_device_of_its_operators(layout_of: Any) -> None:
+    layout = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2, "pp": 2}, dp=2)
+    cores = Counter((node.device, node.layer) for node in expand_plan(layout, "decode").nodes if node.op == "Attention")
+    assert set(cores.values()) == {1}
+    assert len(cores) == 32 * 2 * 2
+    assert {layer for device, layer in cores if device in ("n0.g0", "n0.g1")} == set(range(16))
+
+
+def test_a_chunked_prompt_passes_the_stages_one_chunk_after_the_other(layout_of: Any) -> None:
+    layout = layout_of("Llama-3.1-8B", {"pp": 2}, input_tokens=20_000)
+    dag = expand_plan(layout, "prefill", fold=True)
+    assert list(dag_faults(dag)) == []
+    assert sum(node.op == "Embedding" for node in dag.nodes) == 3
+    assert sum(node.role == "lm_head" for node in dag.nodes) == 1
+    estimate = estimate_layout(layout).latency
+    # On the path lie the host times of some of the three passes.
+    path = critical_path_ms(dag)[0]
+    assert path < estimate.prefill_ms <= path + 3 * HOST_PASS_S * 1e3 + 1e-6
+
+
+def test_nodes_of_a_plan_name_the_nodes_that_they_unroll(layout_of: Any) -> None:
+    layout = layout_of("DeepSeek-V3", {"tp": 2, "tp_ffn": 2, "ep": 4, "pp": 2}, weights="fp8")
+    setting = layout.setting
+    plan = build_plan(
+        BuildRequest(
+            model=ModelBlock(name="DeepSeek-V3", config=find_model("DeepSeek-V3").config),
+            hardware=HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=8),
+            workload=setting.workload,
+            precision=setting.precision,
+            strategy=layout.strategy,
+            policy=PolicyBlock(),
+        )
+    )
+    nodes = {node.id: node for node in plan.nodes}
+    for node in expand_plan(plan, "decode").nodes:
+        assert node.plan_node in nodes
+        unrolled = nodes[node.plan_node]
+        if node.op == "Expert":
+            assert unrolled.type == "ExpertNode" and node.device in unrolled.devices
+        if node.op == "Attention":
+            assert unrolled.type == "ShardNode" and node.device in unrolled.devices
+        if node.op == "AllToAll":
+            assert unrolled.type == "AllToAllNode" and set(node.devices or ()) == set(unrolled.devices)
+
+
+def test_collectives_send_and_compute_does_not(layout_of: Any) -> None:
+    dag = expand_plan(layout_of("DeepSeek-V3", {"tp": 2, "tp_ffn": 2, "ep": 4}, weights="fp8"), "prefill")
+    for node in dag.nodes:
+        assert (node.comm_bytes > 0) == node.is_collective
+        assert not (node.is_collective and node.flops)
+        assert (node.device is None) == node.is_collective
+
+
+def test_no_node_is_faster_than_the_roofline(layout_of: Any) -> None:
+    layout = layout_of("Mixtral-8x7B", {"tp": 2, "ep": 2}, gpus_per_node=2)
+    facts = layout.setting.hardware
+    for phase in PHASES:
+        for node in expand_plan(layout, phase, fold=True).nodes:
+            assert node.ms * 1e-3 >= node.flops / facts.peak_flops(node.dtype) - 1e-12
+            assert node.ms * 1e-3 >= node.bytes / facts.memory_bandwidth_bytes_s - 1e-12
+
+
+def test_a_missing_predecessor_or_a_shape_that_does_not_fit_is_found(layout_of: Any) -> None:
+    dag = expand_plan(layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}), "decode", fold=True)
+    cut = dag.model_copy(update={"edges": dag.edges[1:]})
+    assert any("no predecessor" in fault for fault in dag_faults(cut))
+    wrong = next(node for node in dag.nodes if node.op == "Attention")
+    nodes = tuple(
+        node.model_copy(update={"output_shape": (("batch", 1), ("seq", 1), ("heads", 7))}) if node is wrong else node
+        for node in dag.nodes
+    )
+    assert any("its predecessors give" in fault for fault in dag_faults(dag.model_copy(update={"nodes": nodes})))
+    back = ExecutionEdge(source=dag.nodes[-1].id, target=dag.nodes[0].id, type="order")
+    assert "the graph has a cycle" in list(dag_faults(dag.model_copy(update={"edges": (*dag.edges, back)})))
+
+
+def test_a_dag_beyond_the_limit_is_refused_and_folding_is_named(layout_of: Any) -> None:
+    layout = layout_of(
+        "Llama-3.1-405B", {"tp": 8, "tp_ffn": 8, "pp": 2}, nodes=64, dp=32, input_tokens=100_000, output_tokens=16
+    )
+    with pytest.raises(InputError, match="fold"):
+        expand_plan(layout, "prefill")
+    assert len(expand_plan(layout, "decode", fold=True).nodes) < execution.MAX_NODES
