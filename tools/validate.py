@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ConfigDict
 
-from .plan.document import Plan
+from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, read_document
 from .plan.view import PlanView
 from .rules.base import Finding, Rule, Violation
@@ -30,7 +30,8 @@ _YIELDS: dict[str, frozenset[str]] = {
     "TP001": frozenset({"CO005"}),
     "SP001": frozenset({"CO005"}),
     "EP001": frozenset({"EP007"}),
-    "CO003": frozenset({"EP007"}),
+    # Degrees that do not divide because a shard was left out, or left over.
+    "TP005": frozenset({"TP002", "CO002"}),
     # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
     "PH001": frozenset({"DP001"}),
     "PP004": frozenset({"DP003"}),
@@ -163,7 +164,7 @@ def _place(violation: Violation) -> tuple[Any, ...]:
 
 
 def _relaxations(view: PlanView) -> tuple[str, ...]:
-    return tuple(sorted(view.relaxations))
+    return tuple(name for name in get_args(Relaxation) if name in view.relaxations)
 
 
 def _report(violations: list[Violation], relaxations: tuple[str, ...]) -> ValidationReport:

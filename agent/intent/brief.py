@@ -210,8 +210,14 @@ def _total_throughput(facts: Facts, values: dict[str, Any], rate: Fact) -> None:
     facts.reading(f"{rate.words}: read as {total:g} tokens/s of {gpus} GPUs together")
 
 
-_SOURCES = {"intra_node_bw_gb_s": "intra_node_bw", "inter_node_bw_gb_s": "inter_node_bw", "ttft_statistic": "ttft_ms_max",
-            "tpot_statistic": "tpot_ms_max", "input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}  # fmt: skip
+_SOURCES = {
+    "intra_node_bw_gb_s": "intra_node_bw",
+    "inter_node_bw_gb_s": "inter_node_bw",
+    "ttft_statistic": "ttft_ms_max",
+    "tpot_statistic": "tpot_ms_max",
+    "input_tokens_range": "input_tokens",
+    "output_tokens_range": "output_tokens",
+}
 
 
 def _words(facts: Facts, name: str) -> str:

@@ -69,7 +69,8 @@ def read_card(facts: Facts, names: list[Fact]) -> Card:
         words = {"memory_bytes": "its memory", "memory_bandwidth": "its memory bandwidth", "tflops": "its TFLOPS"}
         fact = facts.of(f"card.{own_figures[0]}")[0]
         raise BriefError(
-            f"the card of {fact.where} lacks {' and '.join(words[name] for name in missing)}; state it, or name a card "
+            f"the card of {fact.where} lacks {' and '.join(words[name] for name in missing)}; state it, or "
+            "name a card "
             "that the catalogue has (`shardwright hardware`)"
         )
     name = unknown[0].value if unknown else "custom"
@@ -97,7 +98,8 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
         if len(families) > 1 or len(exact) != 1:
             first, second = list(cards.values())[:2]
             raise BriefError(
-                f"two accelerators are named: {first.value.id} at {first.where} and {second.value.id} at {second.where}; "
+                f"two accelerators are named: {first.value.id} at {first.where} and {second.value.id} at "
+                f"{second.where}; "
                 "plan each by itself (mixed accelerators are not supported)"
             )
         cards = exact
@@ -130,13 +132,15 @@ def _departures(facts: Facts, base: Accelerator, stated: dict[str, Any]) -> dict
             cleared = ("memory_bytes_reported", "memory_gib_reported", "driver_memory_mib_from_memory_unverified")
             changes |= dict.fromkeys(cleared) | {"memory_gb_marketing": None} | {name: value}
             facts.reading(
-                f"memory of {figure:g} GB stands in the brief, {base.memory_gb_marketing} GB in the catalogue: the brief's is used"
+                f"memory of {figure:g} GB stands in the brief, {base.memory_gb_marketing} GB in the catalogue: the "
+                "brief's is used"
             )
     bandwidth = stated.get("memory_bandwidth_gb_s")
     if bandwidth is not None and not _close(bandwidth, base.memory_bandwidth_gb_s):
         changes["memory_bandwidth_gb_s"] = bandwidth
         facts.reading(
-            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {base.memory_bandwidth_gb_s:g} in the catalogue: the brief's is used"
+            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {base.memory_bandwidth_gb_s:g} in "
+            "the catalogue: the brief's is used"
         )
     peaks = _peak_departures(facts, base, stated.get("dense_peak_tflops", {}))
     if peaks:
@@ -267,5 +271,6 @@ def _build(fields: dict[str, Any]) -> Accelerator:
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(
-            f"the card's {'.'.join(str(part) for part in first['loc'])} is impossible: {first['msg']} (stated: {str(first['input'])[:40]})"
+            f"the card's {'.'.join(str(part) for part in first['loc'])} is impossible: {first['msg']} (stated: "
+            f"{str(first['input'])[:40]})"
         ) from error

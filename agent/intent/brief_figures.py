@@ -9,12 +9,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .brief_facts import Bound, Fact, statement_words
+from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
+from .brief_qualifiers import bound_of, is_word, key_unit, shared_statistic, statistic_of
 from .brief_statements import PER_NODE, Statement, key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
-from ...tools.plan.document import Statistic
 
 _CLAUSE_BREAK = re.compile(
     r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且"
@@ -24,48 +24,28 @@ _MARK = re.compile("[\ue000-\ue00f]+")
 _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
 # Words that name no quantity: a figure that stands only beside these belongs to what the key above names.
 _GENERIC = re.compile(
-    r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|limit|target|value|amount|goal|bound"
-    r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|than|less|more|over|about|around|ca"
-    r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
+    r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|"
+    r"limit|target|value|amount|goal|bound"
+    r"|threshold|total|count|number|num|n|of|per|card|gpu|each|at|most|least|under|below|up|to|within|"
+    r"than|less|more|over|about|around|ca"
+    r"|typically|usually|normally|mostly|commonly|the|a|is|are|be|for|upper|lower|peak|dense|size|ms|s|"
+    r"sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|"
+    r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|"
+    r"lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
-)
-_FOR_ALL = re.compile(
-    r"(?:both|all|均|都)[^,;.()]{0,8}?(?P<which>p ?\d\d|median|mean|average|中位|平均)|(?P<which2>p ?\d\d|median)\s(?:for )?(?:both|all)",
-    re.IGNORECASE,
-)
-_STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
-    (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
-    (re.compile(r"\bp ?90\b|90(?:th)? ?percentile|90分位"), "p90"),
-    (re.compile(r"\bp ?50\b|median|50(?:th)? ?percentile|中位|50分位"), "p50"),
-    (re.compile(r"\bmean\b|average|\bavg\b|平均|均值"), "mean"),
-)
-_BOUNDS: tuple[tuple[re.Pattern[str], Bound], ...] = (
-    (
-        re.compile(r"typical\w*|\busual\w*|\baverage|\bavg|\bmean\b|median|\bp ?50\b|mostly|典型|平均|通常|一般"),
-        "typical",
-    ),
-    (
-        re.compile(
-            r"\bmax(?:imum)?\b|\bup to\b|at most|longest|no more than|\bp ?9[059]\b|upper|最大|最长|最多|不超过|上限"
-        ),
-        "high",
-    ),
-    (re.compile(r"\bmin(?:imum)?\b|at least|shortest|lower|最小|最短|最少|至少"), "low"),
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|"
+    r"最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
 _UNIT_MARKS: dict[Unit, str] = {
-    "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>", "GB/s": "<gbs>", "TFLOPS": "<tf>", "bytes": "<b>", "share": "<%>",
-}  # fmt: skip
-_KEY_UNITS: tuple[tuple[str, str], ...] = (
-    (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"), (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
-    (r"pflop ?/? ?s?|pflops?", "PFLOPS"), (r"gib(?: ?/ ?s| s| per s\w*)|gibps", "GiB/s"), (r"gb ?/ ?s|gb s|gb per s\w*|gbyte s", "GB/s"),
-    (r"tb ?/ ?s|tb s|tb per s\w*|tbps", "TB/s"), (r"gbit ?/ ?s|gbit s|gbits?|gbps", "Gbit/s"), (r"ms|msecs?|millis(?:econds?)?|毫秒", "ms"),
-    (r"us|microseconds?", "us"), (r"(?<!per )(?:s|secs?|seconds?|秒)", "s"), (r"gib", "GiB"), (r"gb|g", "GB"), (r"mib", "MiB"), (r"mb", "MB"), (r"tb", "TB"),
-    (r"bytes", "byte"), (r"percent|pct|%|percentage", "%"), (r"(?<!per )tokens?", "tokens"), (r"usd|\$", "USD"),
-    (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
-)  # fmt: skip
-_KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
-_UNIT_INSIDE = re.compile(r"[(\[（]([^()\[\]（）]{1,16})[)\]）]")
+    "count": "<c>",
+    "gpus": "<g>",
+    "nodes": "<n>",
+    "tokens": "<t>",
+    "GB/s": "<gbs>",
+    "TFLOPS": "<tf>",
+    "bytes": "<b>",
+    "share": "<%>",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +55,6 @@ class Figure:
     quantity: Quantity
     levels: tuple[str, ...]
     context: str
-
-
-def key_unit(key: str) -> str | None:
-    """The unit that a key or a column header ends with or has in brackets: `gpu_memory_gb`, `TTFT (ms)`."""
-    words = key_words(key)
-    for candidate in (*(m.strip() for m in _UNIT_INSIDE.findall(words)), words):
-        for pattern, unit in _KEY_UNIT_PATTERNS:
-            if pattern.search(candidate):
-                return unit
-    return None
-
-
-def is_word(quantity: Quantity) -> bool:
-    """Whether a number is a word of the language and no figure: "one way", "one of the"."""
-    return quantity.unit == "count" and quantity.words.lower() == "one"
 
 
 def plain_words(text: str) -> str:
@@ -112,9 +77,15 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
             previous = quantity.unit
             known = _with_key_unit(quantity, units[0]) if units and quantity.unit == "count" else quantity
             moved = Quantity(
-                known.value, known.decimal_value, known.unit, quantity.start + clause_start, quantity.end + clause_start,
-                quantity.words, known.spelled, known.upper,
-            )  # fmt: skip
+                known.value,
+                known.decimal_value,
+                known.unit,
+                quantity.start + clause_start,
+                quantity.end + clause_start,
+                quantity.words,
+                known.spelled,
+                known.upper,
+            )
             found.append(Figure(moved, levels, levels[-1]))
     return tuple(found)
 
@@ -238,8 +209,7 @@ def read_figures(
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
     before: FieldRule | None = None
-    shared = _FOR_ALL.search(statement.text)
-    for_all = (shared["which"] or shared["which2"]).lower() if shared else ""
+    for_all = shared_statistic(statement.text)
     for figure in figures_of(statement, page, start):
         rule = before = match_figure(statement, figure, before)
         if rule is None or rule.field in skip:
@@ -250,18 +220,16 @@ def read_figures(
         own = figure.levels[len(figure.levels) - len(statement.path)] if statement.keyed else ""
         facts.append(
             Fact(
-                field=name, value=quantity.value, words=statement_words(statement), where=statement.where,
-                context=figure.context, near=figure.levels[0], quantity=quantity,
-                statistic=_statistic(figure.levels[0], own, for_all, figure.context), bound=_bound(figure.levels[0], own),
+                field=name,
+                value=quantity.value,
+                words=statement_words(statement),
+                where=statement.where,
+                context=figure.context,
+                near=figure.levels[0],
+                quantity=quantity,
+                statistic=statistic_of(figure.levels[0], own, for_all, figure.context),
+                bound=bound_of(figure.levels[0], own),
             )
-        )  # fmt: skip
+        )
         page.take(quantity.start, quantity.end)
     return tuple(facts)
-
-
-def _statistic(*texts: str) -> Statistic | None:
-    return next((found for text in texts for pattern, found in _STATISTICS if pattern.search(text)), None)
-
-
-def _bound(*texts: str) -> Bound | None:
-    return next((bound for text in texts for pattern, bound in _BOUNDS if pattern.search(text)), None)

@@ -12,7 +12,7 @@ from typing import Any
 from ...tools.catalog.accelerators import Accelerator
 from .brief_card import gigabytes
 from .brief_facts import Fact, Facts, only, show
-from .brief_fields import INTER
+from .brief_lexicon import INTER
 from .errors import BriefError
 
 _STRATEGY = re.compile(r"strateg|parallel|\bshard|策略|并行|切分")
@@ -20,7 +20,6 @@ _BOTH = re.compile(r"bi ?directional|both (?:ways|directions)|two way|full duple
 _ONE = re.compile(r"one way|uni ?directional|(?:per|each|in one|single) direction|each way|\bunidir\w*|单向")
 _VENDOR = re.compile(r"nvlink|nvswitch|xgmi|infinity fabric|hccs|ualink")
 _PER_NODE = re.compile(r"(?:per|/|each|a) ?(?:node|server|host|machine|box)\b|每(?:台|个?节点|个?服务器|机)|整机")
-_GBPS = re.compile(r"(?<![a-z])gbps(?![a-z])")
 _PHASE = re.compile(r"prefill|decod")
 _SAME = 0.03
 
@@ -45,8 +44,8 @@ def read_counts(facts: Facts) -> dict[str, Any]:
     if nodes is not None and total is not None:
         if per_node is not None and nodes.value * per_node.value != total.value:
             raise BriefError(
-                f"{total.value} GPUs at {total.where}, but {nodes.value} x {per_node.value} = {nodes.value * per_node.value} "
-                f"at {nodes.where}; mend one"
+                f"{total.value} GPUs at {total.where}, but {nodes.value} x {per_node.value} = "
+                f"{nodes.value * per_node.value} at {nodes.where}; mend one"
             )
         if total.value % nodes.value:
             raise BriefError(
@@ -57,7 +56,8 @@ def read_counts(facts: Facts) -> dict[str, Any]:
     if open_facts and is_closed:
         closed = total or nodes
         raise BriefError(
-            f"the number of cards is open at {open_facts[0].where}, but stated at {closed.where if closed else ''}; keep one"
+            f"the number of cards is open at {open_facts[0].where}, but stated at {closed.where if closed else ''}; "
+            "keep one"
         )
     if open_facts or (facts.of("fewest") and not is_closed):
         said["gpus_open"] = True
@@ -123,13 +123,16 @@ def read_links(facts: Facts, base: Accelerator | None, gpus_per_node: int | None
 
 def _intra(facts: Facts, fact: Fact, base: Accelerator | None) -> float:
     value = _rate(fact)
-    if _GBPS.search(fact.context) and not re.search(r"gbit|gb/s", fact.context):
-        value *= 8  # read as bits above; links inside a server are printed in bytes
+    one_way = base.intra_node_bw_gb_s_unidirectional_per_accelerator if base else None
+    both = base.intra_node_bw_gb_s_bidirectional_per_accelerator if base else None
+    spelled = fact.quantity.spelled if fact.quantity is not None else ""
+    known = [figure for figure in (one_way, both) if figure is not None]
+    is_printed = any(math.isclose(value * 8, figure, rel_tol=_SAME) for figure in known)
+    if spelled == "gbps" or (spelled[:2] == "Gb" and is_printed):
+        value *= 8  # was read as bits; links inside a server are printed in bytes
         facts.reading(f"{fact.words}: gbps of a link inside a server read as GB/s")
     if _ONE.search(fact.near) or (_ONE.search(fact.context) and not _BOTH.search(fact.near)):
         return value
-    one_way = base.intra_node_bw_gb_s_unidirectional_per_accelerator if base else None
-    both = base.intra_node_bw_gb_s_bidirectional_per_accelerator if base else None
     if _BOTH.search(fact.near) or _BOTH.search(fact.context):
         facts.reading(f"{fact.words}: both directions together, {value / 2:g} GB/s one way")
         return value / 2

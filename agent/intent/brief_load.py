@@ -17,7 +17,9 @@ Limit = Literal["ttft", "tpot"]
 
 # What a number of requests in flight was called, the most telling first.
 _KINDS = (
-    ("stated", re.compile(r"concurren|in flight|at (?:a|the same|one) time|at once|simultaneous|parallel (?:req|user|ses|str)|users?\b|sessions?\b|并发|同时|在线")),
+    ("stated", re.compile(
+        r"concurren|in flight|at (?:a|the same|one) time|at once|simultaneous|parallel (?:req|user|ses|"
+        r"str)|users?\b|sessions?\b|并发|同时|在线")),
     ("batch", re.compile(r"batch|\bbs\b|批")),
     ("engine", re.compile(r"max num seqs|max running|max (?:seqs|sequences)")),
 )  # fmt: skip
@@ -88,7 +90,8 @@ def _strictest(facts: Facts, limit: Limit, stated: list[Fact]) -> Fact:
         if fact is not best and fact.value != best.value:
             facts.reading(
                 f"{limit.upper()} {fact.statistic or 'limit'} of {fact.value:g} ms ({fact.where}) stands beside "
-                f"{best.statistic or 'a limit'} of {best.value:g} ms: a plan holds one limit, the smallest figure is kept"
+                f"{best.statistic or 'a limit'} of {best.value:g} ms: a plan holds one limit, the smallest figure "
+                "is kept"
             )
     return best
 

@@ -26,7 +26,9 @@ _LABEL_HEADER = re.compile(
     r"|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = re.compile(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→)\s*(.*)$", re.DOTALL
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
+    r"→)\s*(.*)$",
+    re.DOTALL,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")

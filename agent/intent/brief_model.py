@@ -19,13 +19,30 @@ from .errors import BriefError
 
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.
+_NOT_GATED = re.compile(
+    r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控",
+    re.IGNORECASE,
+)
+_GATED = re.compile(
+    r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控",
+    re.IGNORECASE,
+)
+_UNTIED = re.compile(
+    r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
+    r"|separate (?:lm )?head",
+    re.IGNORECASE,
+)
+_TIED = re.compile(
+    r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)",
+    re.IGNORECASE,
+)
 _TRAITS: tuple[tuple[re.Pattern[str], str, Any], ...] = (
-    (re.compile(r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控", re.IGNORECASE), "mlp_gated", False),
-    (re.compile(r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控", re.IGNORECASE), "mlp_gated", True),
-    (re.compile(r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)|separate (?:lm )?head", re.IGNORECASE), "tie_word_embeddings", False),
-    (re.compile(r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)", re.IGNORECASE), "tie_word_embeddings", True),
+    (_NOT_GATED, "mlp_gated", False),
+    (_GATED, "mlp_gated", True),
+    (_UNTIED, "tie_word_embeddings", False),
+    (_TIED, "tie_word_embeddings", True),
     (re.compile(r"multi[ -]?query attention|\bMQA\b|多查询注意力", re.IGNORECASE), "num_key_value_heads", 1),
-)  # fmt: skip
+)
 _MULTI_HEAD = re.compile(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力", re.IGNORECASE)
 _LATENT = re.compile(r"latent|\bMLA\b|潜在", re.IGNORECASE)
 # One of these says that a model is described, not merely mentioned.
@@ -98,7 +115,8 @@ def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
     for other in known[1:]:
         if other.value.name != known[0].value.name:
             raise BriefError(
-                f"two models are named: {known[0].value.name} at {known[0].where} and {other.value.name} at {other.where}; "
+                f"two models are named: {known[0].value.name} at {known[0].where} and {other.value.name} at "
+                f"{other.where}; "
                 "plan each by itself"
             )
     unknown = [fact for fact in names if not isinstance(fact.value, ModelEntry)]

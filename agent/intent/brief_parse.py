@@ -1,4 +1,4 @@
-"""Strict, bounded parsing of the JSON and YAML of a brief: plain values, with the line and the comment of each YAML one.
+"""Strict, bounded parsing of the JSON and YAML of a brief: plain values, with line and comment of each YAML one.
 
 It refuses duplicate keys, anchors and aliases, NaN and infinity, and nesting deeper than `MAX_DEPTH`.
 """
@@ -97,7 +97,7 @@ def _check_events(name: str, text: str) -> None:
 
     depth = 0
     for count, event in enumerate(yaml.parse(text, Loader=_loader())):
-        where = f"{name} line {event.start_mark.line + 1}"
+        where = f"{name} line {(event.start_mark.line if event.start_mark else 0) + 1}"
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise BriefError(f"{where}: anchors and aliases are not read; write the value out")
         if isinstance(event, yaml.CollectionStartEvent):
@@ -117,7 +117,7 @@ _COMMENT = re.compile(r"^[^\n#]{0,200}?(?<=\s)#\s*([^\n]{1,200})")
 
 
 class _YamlReader:
-    """Builds plain values from composed nodes; YAML 1.1's dates, sexagesimals and octals stay the text that they are."""
+    """Builds plain values from composed nodes; dates, sexagesimals and octals of YAML 1.1 stay text."""
 
     def __init__(self, name: str, text: str) -> None:
         self._name = name

@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from ...tools.catalog import hardware, models
 from ...tools.catalog.dtypes import DType
 from .brief_facts import Fact, Facts, statement_words
-from .brief_fields import GPU
-from .brief_figures import is_word, read_figures
+from .brief_figures import read_figures
+from .brief_lexicon import GPU
 from .brief_model import read_traits
+from .brief_qualifiers import is_word
 from .brief_reading import WORD, Reader, Reading, lay_out, run_readers
 from .brief_statements import Statement
 from .brief_wishes import OPEN, read_wishes
@@ -31,20 +32,33 @@ from .refusals import refuse_non_goals, set_aside_instructions
 from .serving_words import read_price
 from .strategy_words import read_strategy
 
-_IN_AND_OUT = re.compile(r"(?:input|prompt|isl|\bin\b|输入).{1,20}(?:output|completion|osl|\bout\b|generat\w+|response|输出)", re.IGNORECASE)
+_IN_AND_OUT = re.compile(
+    r"(?:input|prompt|isl|\bin\b|输入).{1,20}(?:output|completion|osl|\bout\b|generat\w+|response|输出)", re.IGNORECASE
+)
 _TWO_LIMITS = re.compile(r"ttft.{1,20}(?:tpot|itl)", re.IGNORECASE)
 _FACTOR = re.compile(rf"\d{{1,4}} ?x ?(?={TAKEN})")  # "8 x 200G": read with the figure that it multiplies
 _NAMED_CARD = re.compile(f"[{CARD}{BOX}{RACK}]")
 _COUNTS = frozenset(("gpus", "nodes", "gpus_per_node"))
-_MODEL_KEY = re.compile(r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)")
-_CARD_KEY = re.compile(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
+_MODEL_KEY = re.compile(
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|"
+    r"大模型)"
+)
+_CARD_KEY = re.compile(
+    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
+)
 _COMPUTE = re.compile(r"flops|算力|\btops\b|\bpeak\b", re.IGNORECASE)
 _FORMAT_BODY = re.compile(r"(?:fp|bf|int|w)\d|awq|gptq|bit", re.IGNORECASE)
 
 
-_DEMAND = re.compile(r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多", re.IGNORECASE)
+_DEMAND = re.compile(
+    r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|"
+    r"至多",
+    re.IGNORECASE,
+)
 _NOISE_KEY = re.compile(
-    r"(?:.* )?(?:name|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
+    r"(?:.* )?(?:name|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
+    r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|"
+    r"zone|currency|"
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
 )
 
@@ -55,7 +69,7 @@ class Names:
 
     models: list[Fact] = field(default_factory=list[Fact])
     cards: list[Fact] = field(default_factory=list[Fact])
-    sizes: NodeSizes = NodeSizes()
+    sizes: NodeSizes = field(default_factory=NodeSizes)
     weights: DType | None = None  # a suffix of the model's name ("-FP8")
 
 

@@ -24,7 +24,7 @@ class Statement:
     """One thing that a brief says.
 
     `path` holds the enclosing headings and keys, outermost first, the statement's own key last. `keyed` is false where
-    the last path element is a heading of the text and not the statement's own key. `where` names the place for a person.
+    the last path element is a heading of the text and not the statement's own key. `where` names the place.
     """
 
     path: tuple[str, ...]

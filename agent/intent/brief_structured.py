@@ -1,7 +1,7 @@
 """JSON and YAML briefs: from nested objects, however they are nested, to flat statements.
 
-A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are counted.
-It refuses to understand a key: that is decided in `brief_fields.py`.
+A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are
+counted. It refuses to understand a key: that is decided in `brief_fields.py`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,29 @@ from .errors import BriefError
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset(
-    "hidden_size num_hidden_layers num_attention_heads num_key_value_heads intermediate_size vocab_size n_embd n_layer "
-    "n_head kv_lora_rank moe_intermediate_size max_position_embeddings num_experts_per_tok head_dim".split()
+    [
+        "hidden_size",
+        "num_hidden_layers",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "intermediate_size",
+        "vocab_size",
+        "n_embd",
+        "n_layer",
+        "n_head",
+        "kv_lora_rank",
+        "moe_intermediate_size",
+        "max_position_embeddings",
+        "num_experts_per_tok",
+        "head_dim",
+    ]
 )
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
 _BESIDE_CONFIG = re.compile(
-    r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) ?(?:dtype|precision|type)"
+    r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) "
+    r"?(?:dtype|precision|type)"
     r"|hardware|cluster|nodes|gpus?|accelerators?|slo|sla|workload|requirements?|constraints?|limits?|load|traffic"
     r"|strategy|parallelism|performance|objective|throughput|latency|memory)"
 )
@@ -111,7 +126,7 @@ class _Walker:
         if comment := self._parsed.comments.get(at):
             text = f"{text} ({comment})"
         # Servers of a list say the same thing each; once is enough, and what differs stands beside it.
-        self._statements.setdefault((keys, text), Statement(keys, text, self._where(at)))
+        self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
         if len(at) > MAX_DEPTH:

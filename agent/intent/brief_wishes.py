@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from .brief_facts import Facts
-from .brief_fields import GPU
+from .brief_lexicon import GPU
 from .brief_reading import Reading, run_readers
 from .claims import Claims
 from .errors import RequestError
@@ -19,32 +19,40 @@ from .permission_words import read_disaggregation, read_relaxations
 from .serving_words import read_engine
 
 OPEN = re.compile(
-    r"as many(?: \w+)? as (?:needed|necessary|required|it takes)|no (?:fixed |hard |upper )?(?:limit|cap|bound|restriction)s?|unlimited|not limited|unbounded|any number"
-    r"|unconstrained|(?:to be|tbd|decide|open|up to you|your choice|whatever)|fewest|minimum (?:number )?(?:needed|possible)|as few as possible|不限|无限|没有限制|不受限|按需|任意|越少越好|尽(?:量|可能)少|最少",
+    r"as many(?: \w+)? as (?:needed|necessary|required|it takes)|no (?:fixed |hard |upper )?(?:limit|"
+    r"cap|bound|restriction)s?|unlimited|not limited|unbounded|any number"
+    r"|unconstrained|(?:to be|tbd|decide|open|up to you|your choice|whatever)|fewest|minimum (?:number "
+    r")?(?:needed|possible)|as few as possible|不限|无限|没有限制|不受限|按需|任意|越少越好|尽(?:量|可能)少|最少",
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"[.;。；\n]")
 _GPU_WORD = re.compile(rf"(?<![a-z])(?:{GPU}|hardware|cluster)(?![a-z])", re.IGNORECASE)
 _COUNT_KEY = re.compile(
-    rf"(?:.*\b)?(?:(?:num(?:ber of)?|total|max(?:imum)?|how many|#|n)? ?{GPU}(?: ?(?:count|number|limit|budget|total|数量?|数))?|world size|.*卡数.*|.*数量)"
+    rf"(?:.*\b)?(?:(?:num(?:ber of)?|total|max(?:imum)?|how many|#|n)? ?{GPU}(?: ?(?:count|number|"
+    r"limit|budget|total|数量?|数))?|world size|.*卡数.*|.*数量)"
 )
 _FEWEST = re.compile(
-    rf"(?:fewest|least|minimum number of|minimi[sz]e(?: the)?(?: number of)?|smallest number of|as few)\s?(?:possible )?{GPU}|(?:卡数?|gpu) ?(?:越少越好|最少|尽(?:量|可能)少)|(?:最少|尽(?:量|可能)少)的?(?:卡|gpu)",
+    r"(?:fewest|least|minimum number of|minimi[sz]e(?: the)?(?: number of)?|smallest number of|as "
+    rf"few)\s?(?:possible )?{GPU}|(?:卡数?|gpu) ?(?:越少越好|最少|尽(?:量|可能)少)|(?:最少|尽(?:量|"
+    r"可能)少)的?(?:卡|gpu)",
     re.IGNORECASE,
 )
 _APART = re.compile(
-    r"(?:prefill|预填充)[^.;]{0,12}(?:decod\w+|解码)[^.;]{0,40}(?:(?:different|separate|distinct|their own|dedicated) (?:cards|gpus|nodes|servers|machines|pools?|instances?)|不同的?(?:卡|机器|节点)|分开|分离)",
+    r"(?:prefill|预填充)[^.;]{0,12}(?:decod\w+|解码)[^.;]{0,40}(?:(?:different|separate|distinct|their own|"
+    r"dedicated) (?:cards|gpus|nodes|servers|machines|pools?|instances?)|不同的?(?:卡|机器|节点)|分开|分离)",
     re.IGNORECASE,
 )
 _MAY = re.compile(
     r"\b(?:may|can|could|might|allowed|optional\w*|possibly|permitted|if)\b|可以|可|允许|如果", re.IGNORECASE
 )
 _OBJECTIVE_KEY = re.compile(
-    r"(?:.* )?(?:objective|goal|optimi[sz]e(?: for)?|optimi[sz]ation(?: (?:goal|target))?|priority|optimi[sz]ation objective|优化目标|目标|优先级?)"
+    r"(?:.* )?(?:objective|goal|optimi[sz]e(?: for)?|optimi[sz]ation(?: (?:goal|target))?|priority|"
+    r"optimi[sz]ation objective|优化目标|目标|优先级?)"
 )
 # "Target: TTFT 2 s" states a limit, not what to make best.
 _TARGET = re.compile(
-    r"(?:targets?|goals?|objectives?|slos?|limits?)\W{1,3}(?=(?:the )?(?:ttft|tpot|itl|latency|p\d\d|time to|throughput|tokens)\b[^,;.]{0,30}\d)",
+    r"(?:targets?|goals?|objectives?|slos?|limits?)\W{1,3}(?=(?:the )?(?:ttft|tpot|itl|latency|p\d\d|"
+    r"time to|throughput|tokens)\b[^,;.]{0,30}\d)",
     re.IGNORECASE,
 )
 _OBJECTIVES = (
@@ -74,7 +82,8 @@ def read_wishes(reading: Reading, facts: Facts) -> None:
     if (match := _APART.search(text)) and len(facts.items) + len(facts.readings) == before:
         if _MAY.search(text):
             facts.reading(
-                f"{match.group()!r} read as a permission: separate prefill and decode stays open ({reading.statement.where})"
+                f"{match.group()!r} read as a permission: separate prefill and decode stays open "
+                f"({reading.statement.where})"
             )
         elif not page.is_negated(*match.span()):
             facts.add([reading.fact("disaggregated", True)])

@@ -31,7 +31,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "n",
-        rf"{ENGLISH_NUMBER}(?![a-z])|[一二两三四五六七八九十百双单零]{1, 5}(?=\s?[台张块颗片个卡机节])",
+        rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
     ),
     (
         "e",
@@ -56,10 +56,11 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ("o", r"w/"),
     (
         "o",
-        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|that|which|at|full\sof|equipped|using)(?![a-z])"
+        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|which|at|full\sof|equipped|using)(?![a-z])"
         r"|的|配备|配有|配|带有|带|有|装|上|放|分别|是",
     ),
-    ("a", r"(?:an?|the|our|my|this|that)(?![a-z])"),
+    ("a", r"an?(?![a-z])"),
+    ("d", r"(?:the|our|my|your|their|this|that|these|those)(?![a-z])"),
     ("i", r"(?:for|in|on|to|and|or|is|are|can|please|by|from|over|across)(?![a-z])"),
     ("(", r"[(\[]"),
     (")", r"[)\]]"),
@@ -87,22 +88,24 @@ _OPEN = re.compile(
     r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
     re.IGNORECASE,
 )
+_BOX_WORD = re.compile(r"[dh]gx", re.IGNORECASE)
 _PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
-_GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?![xq])x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
+_SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
+_GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn)x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
 _NODES_OF = re.compile(
-    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*(?:[eoa]*))(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>t?)"
+    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>t?)"
 )
 _PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?g?")
 _SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)S")
 _BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
 _RACKS = re.compile(r"(?P<n>[na]?)x?R(?!g)")
-_CARD_NODES = re.compile(r"(?P<n>[na])-?S?x?o?C-?S")
+_CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
+# A count of GPUs, or of nodes where the shape holds an S.
 _COUNTS = re.compile(
-    r"(?P<g>n)[-xog]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?S|"
-    r"g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])"
+    r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?S|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])"
 )
 
 
@@ -112,6 +115,16 @@ class _Token:
     words: str
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """A count of GPUs or nodes, with the phases that its clause names."""
+
+    field: str
+    number: float
+    words: str
+    phases: frozenset[str]
 
 
 class _Tokens:
@@ -130,11 +143,20 @@ class _Tokens:
         for name in names:
             if match[name]:
                 token = self.tokens[match.start(name)]
-                return 1.0 if token.symbol == "a" else read_number(token.words)
+                return 1.0 if token.symbol in "ad" else read_number(token.words)
         return None
 
     def words(self, match: re.Match[str]) -> str:
         return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
+
+    def count(self, match: re.Match[str], field: str, *names: str) -> _Count:
+        """The number of a shape as a count of `field`; the shape is taken."""
+        number = self.number(match, *names)
+        if number is None:
+            raise AssertionError("every shape of a count holds a number")
+        start, end = self.tokens[match.start()].start, self.tokens[match.end() - 1].end
+        phases = _PHASE.findall(self.page.clause_text(start, end))
+        return _Count(field, number, self.take(match), frozenset(phase.lower()[:2] for phase in phases))
 
     def take(self, match: re.Match[str]) -> str:
         words = self.page.take(self.tokens[match.start()].start, self.tokens[match.end() - 1].end)
@@ -150,19 +172,23 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in page.search(_OPEN):
         claims.claim("gpus_open", True, page.take(*match.span()))
     tokens = _Tokens(page)
+    counts: list[_Count] = []
+    for match in tokens.matches(_SOME_OF):  # "2 of our 4 nodes"
+        counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
     for match in tokens.matches(_GRID):
-        nodes, per_node = tokens.number(match, "n", "n2"), tokens.number(match, "p", "p2")
-        words = tokens.take(match)
-        claims.claim("nodes", nodes, words)
-        claims.claim("gpus_per_node", per_node, words)
-    _read_nodes_of(tokens, claims, sizes.usual or _DGX_SIZE)
+        per_node = tokens.number(match, "p", "p2")
+        counts.append(tokens.count(match, "nodes", "n", "n2"))
+        claims.claim("gpus_per_node", per_node, counts[-1].words)
+    counts += _read_nodes_of(tokens, claims, sizes.usual or _DGX_SIZE)
     for match in tokens.matches(_PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     _read_sized(tokens, claims)
     _read_boxes(tokens, claims, sizes)
     for match in tokens.matches(_CARD_NODES):
-        claims.claim("nodes", tokens.number(match, "n"), tokens.take(match))
-    _read_counts(tokens, claims)
+        counts.append(tokens.count(match, "nodes", "n"))
+    counts += _read_counts(tokens, claims)
+    for field in ("nodes", "gpus"):
+        _claim_counts(claims, [count for count in counts if count.field == field])
 
 
 def _tokenise(text: str) -> list[_Token]:
@@ -188,8 +214,9 @@ def _tokenise(text: str) -> list[_Token]:
     return tokens
 
 
-def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> None:
+def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[_Count]:
     """ "2 nodes of 8", "2 nodes with 8 H100 each", "8 nodes (64 GPUs)", "2台8卡", "双机16卡"."""
+    counts: list[_Count] = []
     for match in tokens.matches(_NODES_OF):
         nodes, number = tokens.number(match, "n"), tokens.number(match, "p")
         join = match["join"]
@@ -202,9 +229,14 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> None:
         if not says_each and not says_total and nodes > 1 and number > usual_size and number % nodes == 0:
             says_total = True
             claims.reading(f"{words!r} read as {number:g} GPUs in all, since a usual node holds {usual_size}")
-        tokens.take(match)
-        claims.claim("nodes", nodes, words)
-        claims.claim("gpus" if says_total and not says_each and nodes != 1 else "gpus_per_node", number, words)
+        is_total = says_total and not says_each and nodes != 1
+        count = tokens.count(match, "nodes", "n")
+        counts.append(count)
+        if is_total:
+            counts.append(_Count("gpus", number, words, count.phases))
+        else:
+            claims.claim("gpus_per_node", number, words)
+    return counts
 
 
 def _read_sized(tokens: _Tokens, claims: Claims) -> None:
@@ -235,32 +267,15 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """A bare count of GPUs or nodes, with the phases that its clause names."""
-
-    field: str
-    number: float
-    words: str
-    phases: frozenset[str]
-
-
-def _read_counts(tokens: _Tokens, claims: Claims) -> None:
-    """Bare counts of GPUs and nodes. Counts for prefill and for decode on cards of their own add up."""
+def _read_counts(tokens: _Tokens, claims: Claims) -> list[_Count]:
+    """Bare counts of GPUs and nodes."""
     counts: list[_Count] = []
     for match in tokens.matches(_COUNTS):
-        number = tokens.number(match, *_COUNTS.groupindex)
-        start, end = tokens.tokens[match.start()].start, tokens.tokens[match.end() - 1].end
-        words = tokens.take(match)
-        if number is None:
-            continue
-        phases = _PHASE.findall(tokens.page.clause_text(start, end))
-        field = "nodes" if "S" in match.group() else "gpus"
-        counts.append(_Count(field, number, words, frozenset(phase.lower()[:2] for phase in phases)))
-        if field == "nodes" and re.search(r"[dh]gx", words, re.IGNORECASE) and not claims.has("gpus_per_node"):
-            claims.claim("gpus_per_node", _DGX_SIZE, words)
-    for field in ("nodes", "gpus"):
-        _claim_counts(claims, [count for count in counts if count.field == field])
+        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *_COUNTS.groupindex)
+        counts.append(count)
+        if count.field == "nodes" and _BOX_WORD.search(count.words) and not claims.has("gpus_per_node"):
+            claims.claim("gpus_per_node", _DGX_SIZE, count.words)
+    return counts
 
 
 def _claim_counts(claims: Claims, counts: list[_Count]) -> None:

@@ -86,6 +86,9 @@ class _Limit:
     end: int
 
 
+_Stated = tuple[Statistic | None, _Limit]
+
+
 def read_limits(page: Page, claims: Claims) -> None:
     """Read latency limits with their statistics, and speeds; what remains of the numbers stays on the page."""
     statistics = _take_statistics(page, claims)
@@ -255,7 +258,7 @@ def _claim_with_statistics(
         if cost < 6.0:
             chosen[nearest] = statistic
     for field in ("ttft_ms_max", "tpot_ms_max"):
-        stated = [(chosen.get(i), limit) for i, limit in enumerate(limits) if limit.field == field]
+        stated: list[_Stated] = [(chosen.get(i), limit) for i, limit in enumerate(limits) if limit.field == field]
         if len({statistic for statistic, _ in stated}) > 1:
             stated = _strictest(page, claims, stated)
         for statistic, limit in stated:
@@ -265,9 +268,7 @@ def _claim_with_statistics(
                 claims.claim(field.replace("_ms_max", "_statistic"), statistic, words)
 
 
-def _strictest(
-    page: Page, claims: Claims, stated: list[tuple[Statistic | None, _Limit]]
-) -> list[tuple[Statistic | None, _Limit]]:
+def _strictest(page: Page, claims: Claims, stated: list[_Stated]) -> list[_Stated]:
     """A plan holds one statistic of a limit: the outermost. A limit said twice, once without, is a restatement."""
     outer = max(stated, key=lambda item: _STRICTER.index(item[0] or "mean"))
     for statistic, limit in stated:

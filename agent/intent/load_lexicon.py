@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import re
 
-_LENGTH = r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
+_LENGTH = (
+    r"(?:[\s_\-](?:sequence|seq|prompt|token|context|text))?s?"
+    r"(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
+)
 # "in" and "out" are roles only beside a number: "2k in / 256 out", "in 2048 out 256", "in: 2k".
 _AFTER_NUMBER = r"(?:(?<=[\dk])|(?<=[\dk][\s\-])|(?<=[\dk]\stokens\s)|(?<=[\dk]\stoks\s))"
-_IN_FOLLOWED = r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
+_IN_FOLLOWED = (
+    r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
+    r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
+)
 _CACHED = r"(?:is\s|are\s|being\s|already\s|will\sbe\s|comes?\sfrom\s(?:the\s)?){0,2}(?:cached?|shared|reused)"
 # A latency without a unit of time: only where the figure follows at once ("TTFT<=500").
 _FIGURE_FOLLOWS = (
     r"(?=\s?(?:\(ms\)\s?)?(?:of|under|below|within|at\smost|is|max|<=?|=|:)?\s?[:=]?\s?\d[\d.,]*(?![\dk.]))"
 )
+_RATE_FOLLOWS = r"(?=[\s:=>≥]{0,3}(?:of|is|at\sleast|above|over|target|不低于|至少|大于|达到|要求)?[\s:=>≥]{0,3}\d[\d.,]*k?(?![\d/]))"
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -40,7 +47,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
         r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|concurrenc(?:y|ies)|conc|"
         r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:a|the\ssame)\stime|at\sonce|in\sparallel|"
-        r"parallel\srequests|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|users?|num[_\s]requests)(?![a-z])",
+        r"parallel\srequests|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?",
     ),
     "context": (
@@ -58,13 +65,17 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参长度|文档(?:长度)?",
     ),
     "output": (
-        rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|generat(?:e|es|ed|ing|ions?){_LENGTH}|"
+        rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
         r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出",
+    ),
+    "throughput": (
+        r"(?<![a-z])(?:throughput|tps|(?:tokens?|toks?)\s?(?:/|per)\s?s(?:ec(?:ond)?)?)(?![a-z/])" + _RATE_FOLLOWS,
+        r"吞吐(?:量|率)?" + _RATE_FOLLOWS,
     ),
     "prefill": (r"(?<![a-z])prefill(?:ing|s)?(?![a-z])|预填充",),
     "decode": (r"(?<![a-z])decod(?:e|es|ing)(?![a-z])|解码",),

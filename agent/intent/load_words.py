@@ -64,7 +64,7 @@ def read_load(page: Page, claims: Claims) -> None:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
             _claim(page, claims, statement)
-    _claim_lone_lengths(page, claims)
+    _claim_lone_length(page, claims)
     for statement in statements:
         if statement.role == "context":
             _claim_context(claims, statement)
@@ -112,7 +112,7 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit in ("count", "tokens")
     if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
-    if role in ("ttft", "tpot"):
+    if role in ("ttft", "tpot", "throughput"):
         return quantity.unit == "count"
     return quantity.unit in ("count", "requests")
 
@@ -148,20 +148,16 @@ def _role_of_range_before(page: Page, load: _Load, quantity: Quantity) -> str | 
     return earlier[-1].role.name if typical else None
 
 
-def _claim_lone_lengths(page: Page, claims: Claims) -> None:
-    """Numbers of tokens that no word explains: the input where none was stated, else the output."""
+def _claim_lone_length(page: Page, claims: Claims) -> None:
+    """A number of tokens that no word explains is the input, where none was stated."""
     for quantity in find_quantities(page.text):
         if quantity.unit != "tokens":
             continue
-        role = next(
-            (r for r in ("input", "output") if not claims.has(f"{r}_tokens") and not claims.has(f"{r}_tokens_range")),
-            None,
-        )
-        if role is None:
-            return
-        words = page.take(quantity.start, quantity.end)
-        _claim_length(claims, role, quantity, words)
-        claims.reading(f"{words!r} read as the length of the {role}")
+        if not claims.has("input_tokens") and not claims.has("input_tokens_range"):
+            words = page.take(quantity.start, quantity.end)
+            _claim_length(claims, "input", quantity, words)
+            claims.reading(f"{words!r} read as the length of the input")
+        return
 
 
 def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
@@ -171,6 +167,9 @@ def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
         _claim_length(claims, role, quantity, words)
     elif role == "concurrency":
         _claim_concurrency(claims, quantity, words)
+    elif role == "throughput":
+        claims.claim("min_tokens_per_second", quantity.decimal_value, words)
+        claims.reading(f"{words!r} read as tokens/s of the whole deployment")
     elif role == "rate":
         claims.claim("request_rate", quantity.decimal_value, words)
     elif role in ("ttft", "tpot"):

@@ -1,7 +1,7 @@
-"""The names in a request: which model, which accelerator. Names become marks on the page, so their digits count nothing.
+"""The names in a request: which model, which accelerator.
 
-The catalogues find and resolve names; here a name that is said not to be meant is dropped, several different ones are
-refused, and so is an unknown one.
+Names become marks on the page, so that their digits count nothing. The catalogues find and resolve names; here a name
+that is said not to be meant is dropped, several different ones are refused, and so is an unknown one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
 _MODEL_LIKE = re.compile(
-    r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_ ])?[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_ ])?"
+    r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
 
 

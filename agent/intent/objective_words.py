@@ -11,11 +11,23 @@ _BEST = r"(?:best|max(?:imum|imal)?|highest|most|peak|top|greatest|maximi[sz](?:
 _LEAST = (
     r"(?:lowest|minimum|minimal|min|minimi[sz](?:e|ed|ing)|least|smallest|best|shortest|as\slow\sas\spossible|reduce)"
 )
-_FILL = r"(?:\s(?:the|possible|overall|total|aggregate|our|my|end-to-end|e2e|per-token|token|decode|system|output|for|of|on|first)){0,3}"
+_FILL = (
+    r"(?:\s(?:the|possible|overall|total|aggregate|our|my|end-to-end|e2e|per-token|token|decode|system|output|for|of|on|"
+    r"first)){0,3}"
+)
 _SUBJECTS: dict[str, tuple[str, str]] = {
-    "latency": (r"(?:latency|latencies|response\stimes?|delay|responsiveness|ttft|tpot)", r"(?:延迟|时延|响应(?:时间|速度)?|首字)"),
-    "throughput": (r"(?:throughput|tokens?(?:/s|\sper\ssecond)|tps|goodput)", r"(?:吞吐(?:量|率)?)"),
-    "cost": (r"(?:costs?|price|spend(?:ing)?|bills?|budget|money|expenses?|usd|dollars?|cost[\s\-]per[\s\-]token)", r"(?:成本|费用|花费|价格|花钱|开销)"),
+    "latency": (
+        r"(?:latency|latencies|response\stimes?|delay|responsiveness|ttft|tpot)",
+        r"(?:延迟|时延|响应(?:时间|速度)?|首字)",
+    ),
+    "throughput": (
+        r"(?:throughput|(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)(?:/gpu)?|tps|goodput)",
+        r"(?:吞吐(?:量|率)?)",
+    ),
+    "cost": (
+        r"(?:costs?|price|spend(?:ing)?|bills?|budget|money|expenses?|usd|dollars?|\$|cost[\s\-]per[\s\-]token)",
+        r"(?:成本|费用|花费|价格|花钱|开销)",
+    ),
 }  # fmt: skip
 _STRONG: dict[str, str] = {
     "latency": (

@@ -21,7 +21,10 @@ _FORMATS: dict[DType, str] = {
     "bf16": r"bf[\s_\-]?16|bfloat[\s_\-]?16|brain\sfloat(?:\s?16)?",
     "fp16": r"fp[\s_\-]?16|float[\s_\-]?16|half[\s\-]precision|半精度",
     "fp32": r"fp[\s_\-]?32|float[\s_\-]?32|single[\s\-]precision|单精度",
-    "fp8": r"fp[\s_\-]?8(?:[\s_\-]?(?:e4m3(?:fn)?|e5m2|block(?:wise)?))?|float[\s_\-]?8(?:_e4m3(?:fn)?)?|e4m3(?:fn)?|e5m2|8[\s\-]?bit\sfloat",
+    "fp8": (
+        r"fp[\s_\-]?8(?:[\s_\-]?(?:e4m3(?:fn)?|e5m2|block(?:wise)?))?|"
+        r"float[\s_\-]?8(?:_e4m3(?:fn)?)?|e4m3(?:fn)?|e5m2|8[\s\-]?bit\sfloat"
+    ),
     "int8": r"int[\s_\-]?8|8[\s\-]?bits?\sint(?:eger)?s?",
     "int4": r"int[\s_\-]?4|4[\s\-]?bits?\sint(?:eger)?s?|awq|gptq|四比特",
     "fp4": r"fp[\s_\-]?4",
@@ -47,6 +50,7 @@ _ROLE = re.compile(
     r"|(?P<weights>(?<![a-z])(?:weights?|model\sweights|checkpoint|params|parameters)(?![a-z])|权重|参数)",
     re.IGNORECASE,
 )
+_BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
 
 
@@ -118,7 +122,7 @@ def _find_formats(page: Page, claims: Claims) -> list[_Format]:
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
-        dtype: DType = {"4": "int4", "8": "int8", "16": "bf16"}[match["bits"]]
+        dtype = _BIT_FORMATS[match["bits"]]
         if any(abs(item.start - match.end()) <= 2 or abs(match.start() - item.end) <= 2 for item in found):
             page.take(*match.span())
             continue

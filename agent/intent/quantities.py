@@ -237,8 +237,11 @@ def _number_values(words: str) -> tuple[float, float] | None:
     if parts := _PARTS.fullmatch(lowered):
         sign, digits, suffix = parts.groups()
         base = _digits_value(digits) * (-1 if sign else 1)
-        counted, measured = _SUFFIXES[suffix.strip()] if suffix else (1, 1)
-        return base * counted, base * measured
+        if not suffix:
+            return base, base
+        counted, measured = _SUFFIXES[suffix.strip()]
+        whole = base * counted
+        return (float(round(whole)) if abs(whole) < 1e15 else whole), base * measured  # 1.2k tokens are 1229
     chinese = _chinese_value(words)
     return None if chinese is None else (float(chinese), float(chinese))
 

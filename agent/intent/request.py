@@ -30,7 +30,9 @@ from .strategy_words import read_strategy
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
-    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Za-z]{0,11}[\- ]?\d{2,5}[A-Za-z]{0,4})(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?"
+    r"(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
+    re.IGNORECASE,
 )
 _MOST_UNREAD = 50
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")

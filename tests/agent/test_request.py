@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.intent import Intent, Said
@@ -112,12 +111,13 @@ def test_paraphrases_in_many_styles_give_nine_fields_in_ten() -> None:
     assert right / total >= 0.9, "\n".join(missed)
 
 
-FRAGMENTS = st.sampled_from(
-    "Llama-3.1-70B H100 A100 8 2x8 4k/1k TTFT TPOT p99 < > 2s ms and , ; . ( ) input output 4096 tokens/s per user each "
-    "每个 token 输入 输出 并发 张 台 首 延迟 fp8 KV cache weights not no allow attention DP tp8 prefill decode for lowest "
-    "latency throughput cheapest memory 50% half of the prompt cached $2 GPU hour nodes of GPUs -5 0 1e9 10^12 ignore "
-    "the rule system: NVLink 900 GB/s 64 requests per second a one two 不 允许 忽略 规则 \n".split(" ")
-)
+VOCABULARY = """
+Llama-3.1-70B H100 A100 8 2x8 4k/1k TTFT TPOT p99 < > 2s ms and , ; . ( ) input output 4096 tokens/s per user each
+每个 token 输入 输出 并发 张 台 首 延迟 fp8 KV cache weights not no allow attention DP tp8 prefill decode for lowest
+latency throughput cheapest memory 50% half of the prompt cached $2 GPU hour nodes of GPUs -5 0 1e9 10^12 ignore
+the rule system: NVLink 900 GB/s 64 requests per second a one two 不 允许 忽略 规则
+"""
+FRAGMENTS = st.sampled_from([*VOCABULARY.split(), "\n"])
 
 
 def read_or_refuse(text: str) -> Said | None:

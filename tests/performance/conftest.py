@@ -35,8 +35,8 @@ def strategy_of(degrees: dict[str, Any], decode: dict[str, Any] | None, dp: int)
 def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> Layout:
     """A layout of `degrees` in both phases.
 
-    Options: accelerator, nodes, gpus_per_node, weights, activations, kv_cache, relaxations, memory_utilization, serving,
-    decode (degrees of its own), dp, and any field of the workload.
+    Options: accelerator, nodes, gpus_per_node, weights, activations, kv_cache, relaxations, memory_utilization,
+    serving, decode (degrees of its own), dp, and any field of the workload.
     """
     accelerator: Accelerator | str = options.pop("accelerator", "h100-sxm")
     nodes, gpus_per_node = options.pop("nodes", 1), options.pop("gpus_per_node", 8)

@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.estimate import estimate, estimate_layout
+from shardwright.tools.performance.execution import expand_plan
 from shardwright.tools.performance.layout import layout_from_plan, layout_from_view
 from shardwright.tools.performance.memory import device_memory, memory_of_view
 from shardwright.tools.plan.builder import BuildRequest, build_plan
@@ -97,6 +100,31 @@ def test_degrees_come_from_the_graph_not_from_the_declaration(document: dict[str
     lying = json.loads(json.dumps(document))
     lying["strategy"]["decode"]["tp"] = 64
     assert layout_from_view(PlanView(lying)).phase("decode").degrees.tp == 2
+
+
+JUNK: list[Any] = [None, -1, 0, 10**9, "x", [], {}, [[0, 10**9]], ["n0.g0"], ["gpu7"], True, 3.5, {"tp": 10**9}, [0, 3]]
+
+
+@settings(deadline=None, max_examples=150)
+@given(data=st.data())
+def test_a_damaged_plan_is_estimated_or_refused_in_one_line(data: st.DataObject, document: dict[str, Any]) -> None:
+    damaged = json.loads(json.dumps(document))
+    for _ in range(data.draw(st.integers(1, 4))):
+        part = data.draw(st.sampled_from(["drop", "nodes", "workload", "hardware", "precision", "config"]))
+        if part == "drop":
+            del damaged["nodes"][data.draw(st.integers(0, len(damaged["nodes"]) - 1))]
+            continue
+        target = (
+            damaged["nodes"][data.draw(st.integers(0, len(damaged["nodes"]) - 1))]
+            if part == "nodes"
+            else damaged["model"]["config"] if part == "config" else damaged[part]
+        )  # fmt: skip
+        target[data.draw(st.sampled_from(sorted(target)))] = data.draw(st.sampled_from(JUNK))
+    try:
+        estimate(damaged)
+        expand_plan(damaged, "decode", fold=True)
+    except InputError as error:
+        assert "\n" not in str(error)
 
 
 @pytest.mark.parametrize("junk", [None, [], {}, {"nodes": [1]}, {"nodes": [{"id": "a", "type": "PhaseNode"}]}, "plan"])

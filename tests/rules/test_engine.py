@@ -121,6 +121,9 @@ def test_warnings_do_not_make_a_plan_invalid() -> None:
 def test_relaxations_in_force_are_shown() -> None:
     assert validate(base_plan("relaxed-kv-sp2")).relaxations == ("kv_sequence_decode",)
     assert validate(base_plan("dense-1")).relaxations == ()
+    document = base_plan("relaxed-kv-sp2")
+    document["policy"]["relaxations"] += ["no such relaxation", "\ud800"]
+    assert validate(document).relaxations == ("kv_sequence_decode",)
 
 
 @pytest.mark.parametrize("name", base_names())

@@ -24,33 +24,30 @@ def pass_tokens(setting: Setting, phase: PhaseLayout, requests: int) -> int:
     return min(setting.prefill_chunk_tokens, setting.workload.input_tokens * requests)
 
 
-def activation_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: int) -> float:
-    """Peak of one device of `stage`, logits not counted, in bytes."""
-    tokens = pass_tokens(setting, phase, requests)
-    widest = max(
-        (_widest_bytes(setting, phase, stage, run.spec, tokens) for run in setting.runs(*stage.layers)), default=0.0
-    )
-    return 2 * tokens * setting.architecture.hidden_size * setting.activation_bytes + widest
+def activation_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
+    """Peak of one device of `stage` for each token of an attention group's pass, logits not counted, in bytes."""
+    widest = max((_widest(setting, phase, stage, run.spec) for run in setting.runs(*stage.layers)), default=0.0)
+    return 2 * setting.architecture.hidden_size * setting.activation_bytes + widest
 
 
-def _widest_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec, tokens: int) -> float:
+def _widest(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec) -> float:
+    """Bytes per token that the widest operator of a layer holds beside the residual stream."""
     degrees, hidden = phase.degrees, setting.architecture.hidden_size
     candidates = [0.0]
     if spec.attention is not None:
         heads = spec.attention
         width = heads.query_heads * heads.qk_head_dim + heads.kv_heads * (heads.qk_head_dim + heads.v_head_dim)
-        candidates.append(math.ceil(tokens / degrees.sp) * width / degrees.tp * setting.activation_bytes)
-    all_tokens = tokens * phase.attention_groups
+        candidates.append(width / degrees.tp / degrees.sp * setting.activation_bytes)
+    groups = phase.attention_groups
     shared = spec.moe.shared if spec.moe is not None else None
     for dense in (spec.ffn, shared):
         if dense is not None:
-            own_tokens = tokens if ffn_groups(degrees) == phase.attention_groups else all_tokens
+            tokens = 1 if ffn_groups(degrees) == groups else groups
             matrices = 2 if dense.gated else 1
-            candidates.append(own_tokens * matrices * dense.width / degrees.tp_ffn * setting.activation_bytes)
+            candidates.append(tokens * matrices * dense.width / degrees.tp_ffn * setting.activation_bytes)
     if spec.moe is not None and stage.experts:
         moe = spec.moe
-        hosted = max(len(ids) for ids in stage.experts) / moe.experts
-        copies = all_tokens * moe.top_k * hosted
+        copies = groups * moe.top_k * max(len(ids) for ids in stage.experts) / moe.experts
         matrices = 2 if moe.gated else 1
         in_and_out = hidden * (element_bytes(setting.precision.activations) + setting.activation_bytes)
         inner = matrices * moe.width / (degrees.tp_expert or 1) * setting.activation_bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from .activations import activation_bytes, logits_bytes
+from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
 from .kv_cache import request_bytes
 from .layout import Layout
 from .setting import Setting
@@ -54,6 +54,16 @@ def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Lo
 
 
 @dataclass(frozen=True, slots=True)
+class StageTerms:
+    """A stage that the device is in: its activations per token of a pass, and whether it computes logits."""
+
+    phase: PhaseLayout
+    stage: StageLayout
+    bytes_per_token: float
+    has_head: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceTerms:
     """What the memory of a device depends on, less the number of requests: equal terms, equal memory."""
 
@@ -61,12 +71,12 @@ class DeviceTerms:
     communication: int
     decode_request: float
     prefill_request: float
-    stages: tuple[tuple[PhaseLayout, StageLayout, bool], ...]
+    stages: tuple[StageTerms, ...]
 
     @property
     def key(self) -> tuple[object, ...]:
         """Equal for two devices of one replica that need equal memory."""
-        where = tuple((phase.phase, stage.index, has_head) for phase, stage, has_head in self.stages)
+        where = tuple((term.phase.phase, term.bytes_per_token, term.has_head) for term in self.stages)
         return self.weights, self.communication, self.decode_request, self.prefill_request, where
 
     def cache_bytes(self, load: Load) -> int:
@@ -74,8 +84,8 @@ class DeviceTerms:
 
         While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
         """
-        decode = next((phase for phase, _, _ in self.stages if phase.phase == "decode"), None)
-        prefill = next((phase for phase, _, _ in self.stages if phase.phase == "prefill"), None)
+        decode = next((term.phase for term in self.stages if term.phase.phase == "decode"), None)
+        prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
             return 0 if prefill is None else math.ceil(load.per_group(prefill) * self.prefill_request)
         requests = load.per_group(decode)
@@ -85,11 +95,11 @@ class DeviceTerms:
     def activation_bytes(self, setting: Setting, load: Load) -> int:
         """Activations and logits on the device: the larger of its phases."""
         peak = 0.0
-        for phase, stage, has_head in self.stages:
-            requests = load.per_group(phase)
-            size = activation_bytes(setting, phase, stage, requests)
-            if has_head:
-                size += logits_bytes(setting, phase, stage, requests)
+        for term in self.stages:
+            requests = load.per_group(term.phase)
+            size = term.bytes_per_token * pass_tokens(setting, term.phase, requests)
+            if term.has_head:
+                size += logits_bytes(setting, term.phase, term.stage, requests)
             peak = max(peak, size)
         return math.ceil(peak)
 
@@ -100,7 +110,7 @@ class DeviceTerms:
 
 def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTerms:
     """The memory terms of `device`, which `replica` uses."""
-    stages: list[tuple[PhaseLayout, StageLayout, bool]] = []
+    stages: list[StageTerms] = []
     cache = {"prefill": 0.0, "decode": 0.0}
     ranks = 1
     for phase in replica.phases:
@@ -110,11 +120,12 @@ def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTer
         for stage in phase.stages:
             if device not in stage.devices:
                 continue
-            stages.append((phase, stage, device in stage.head_devices))
+            per_token = activation_bytes_per_token(setting, phase, stage)
+            stages.append(StageTerms(phase, stage, per_token, device in stage.head_devices))
             ranks = max(ranks, len(phase.devices))
             if device in stage.attention_devices:
                 cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)
-    holdings = tuple(dict.fromkeys(stage_holding(phase, stage, device) for phase, stage, _ in stages))
+    holdings = tuple(dict.fromkeys(stage_holding(term.phase, term.stage, device) for term in stages))
     return DeviceTerms(
         weights=math.ceil(weights_bytes(setting, holdings)),
         communication=communication_buffer_bytes(ranks),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,6 +21,7 @@ from ..plan.document import (
     PhaseStrategy,
     PolicyBlock,
     PrecisionBlock,
+    Relaxation,
     ServingBlock,
     Strategy,
     WorkloadBlock,
@@ -82,9 +83,7 @@ def read_setting(view: PlanView) -> Setting:
     )
 
 
-_KNOWN_RELAXATIONS = frozenset(
-    {"tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"}
-)
+_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
 
 
 def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLayout, ...]:
@@ -202,6 +201,8 @@ def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> P
         sizes, attention = _majority(_sharding(n) for n in stage.operators() if n.type == "AttentionNode")
         ffn_size, ffn = _majority(_sharding(node) for node in _ffn_nodes(stage))
         devices = _stage_order(stage, attention)
+        if not devices:
+            raise InputError(f"stage {stage.node.id!r:.60} has no devices: nothing runs there")
         experts = _experts(stage)
         embedding, embedding_shards = _vocabulary(stage, "EmbeddingNode")
         head, head_shards = _vocabulary(stage, "LMHeadNode")

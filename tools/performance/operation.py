@@ -103,11 +103,7 @@ class Path:
 
 
 def longest_path(operations: Sequence[Operation]) -> Path:
-    """The critical path of `operations`, which stand in an order that respects `inputs` and `after`.
-
-    An operation without inputs follows the one before it in the stream of the layer: the last one that nothing has
-    read yet is the layer's output.
-    """
+    """The critical path of `operations`, which stand in an order that respects `inputs` and `after`."""
     finish: dict[str, float] = {}
     before: dict[str, str | None] = {}
     by_name = {operation.name: operation for operation in operations}

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import InputError
+from ..plan.document import Phase
 from ..plan.performance import PathStep, TimeParts
 from .operation import Kind, TokenLoad
 from .setting import Setting
@@ -43,12 +44,25 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
-    """Time of one phase in seconds: in all, by kind, of the busiest stage, and the steps of the critical path."""
+    """Time of one phase in seconds: in all, by kind, of the busiest stage, and the passes on the critical path.
 
+    `waiting_seconds` end the path where a step waits for the other microbatches.
+    """
+
+    phase: Phase
     seconds: float
     kinds: dict[Kind, float]
     busiest_seconds: float
-    steps: tuple[PathStep, ...]
+    cells: tuple[tuple[int, Pass], ...]
+    waiting_seconds: float = 0.0
+
+    @property
+    def steps(self) -> tuple[PathStep, ...]:
+        """The critical path, each operation of each kind of layer once."""
+        steps = _steps(self.phase, self.cells)
+        if self.waiting_seconds > 0.0:
+            steps = (*steps, PathStep(node=f"{self.phase}.wait", ms=self.waiting_seconds * 1e3, kind="bubble"))
+        return steps
 
     @property
     def parts(self) -> TimeParts:
@@ -88,12 +102,12 @@ class PhaseTimer:
         ]
         chain = list(_critical_cells([[cell.seconds for cell in row] for row in passes]))
         total = sum(passes[stage][chunk].seconds for stage, chunk in chain)
-        cells = [(stage, passes[stage][chunk]) for stage, chunk in chain]
+        cells = tuple((stage, passes[stage][chunk]) for stage, chunk in chain)
         busy = [sum(cell.seconds for cell in row) for row in passes]
         kinds: dict[Kind, float] = {
             kind: sum(cell.kind_seconds(kind) for row in passes for cell in row) / count for kind in KINDS
         }
-        return PhaseTime(total, kinds, max(busy), _steps("prefill", cells))
+        return PhaseTime("prefill", total, kinds, max(busy), cells)
 
     def decode(self, load: TokenLoad, microbatches: int) -> PhaseTime:
         """One decode step in which `microbatches` batches of `load` go round the stages.
@@ -109,10 +123,8 @@ class PhaseTimer:
         kinds: dict[Kind, float] = {
             kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
         }
-        steps = _steps("decode", list(enumerate(passes)))
-        if seconds > round_trip:
-            steps = (*steps, PathStep(node="decode.wait", ms=(seconds - round_trip) * 1e3, kind="bubble"))
-        return PhaseTime(seconds, kinds, microbatches * slowest, steps)
+        cells = tuple(enumerate(passes))
+        return PhaseTime("decode", seconds, kinds, microbatches * slowest, cells, seconds - round_trip)
 
 
 def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, int]]:

@@ -77,6 +77,8 @@ class StageTimer:
         self.phase = phase
         self.stage = stage
         self.shape: StageShape = stage_shape(setting, phase, stage)
+        # Shapes are compared by value once here; pieces are kept under their number.
+        self.shape_number: int = setting.pieces.setdefault(("shape", self.shape), len(setting.pieces))
         self.roof, self.links = Roof(setting.hardware), Links(setting.hardware)
 
     def context(self, load: TokenLoad) -> ProgramContext:
@@ -115,11 +117,11 @@ class StageTimer:
         Every path leads through it, so the longest path stays what it is.
         """
         bare = replace(load, context=0)
-        key = ("layer", id(spec), following, self.shape, bare)
+        key = ("layer", id(spec), following, self.shape_number, bare)
         piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
         if load.context == 0 or spec.attention is None:
             return piece
-        key = ("layer", id(spec), following, self.shape, load)
+        key = ("layer", id(spec), following, self.shape_number, load)
         found = self.setting.pieces.get(key)
         if found is None:
             work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
@@ -130,12 +132,12 @@ class StageTimer:
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
         bare = replace(load, context=0)
-        return self._piece(("embedding", self.shape, bare), "embedding", bare, write_embedding)
+        return self._piece(("embedding", self.shape_number, bare), "embedding", bare, write_embedding)
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
         bare = replace(load, context=0)
-        return self._piece(("head", self.shape, bare), "head", bare, write_head)
+        return self._piece(("head", self.shape_number, bare), "head", bare, write_head)
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""

@@ -58,18 +58,6 @@ def grid_sizes(shards: Sequence[NodeView]) -> dict[str, int] | None:
     return sizes if len(places) == len(shards) == prod(sizes.values()) else None
 
 
-def _lacks_shards(operator: NodeView, shards: Sequence[NodeView]) -> bool:
-    """Whether what remains of the operator shows that a shard was left out: TP002's or SP002's fault, no degree.
-
-    The cache is written where the shards compute, and a single shard has nothing to reduce. A collective that is wider
-    than the shards shows nothing: the next operator may call for it.
-    """
-    computing = {device for shard in shards for device in shard.devices}
-    written = {device for update in operator.children_of_type("KVCacheUpdateNode") for device in update.devices}
-    reduces = any(child.type in ("AllReduceNode", "ReduceScatterNode") for child in operator.children)
-    return computing < written or (len(shards) == 1 and reduces)
-
-
 def _operator_degrees(operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
     shards = operator.children_of_type("ShardNode")
     if operator.type == "MoENode":
@@ -80,10 +68,12 @@ def _operator_degrees(operator: NodeView, width: int) -> Iterator[tuple[str, int
             yield "tp_expert", inner.pop()
         return
     sizes = grid_sizes(shards)
-    if sizes is None or _lacks_shards(operator, shards):
+    if sizes is None:
         return
     if operator.type == "FFNNode":
-        yield "tp_ffn", sizes["tp"]
+        # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
+        if sizes["sp"] == sizes["kv_sp"] == 1:
+            yield "tp_ffn", sizes["tp"]
         return
     for rank_name, degree_name in ATTENTION_DEGREES.items():
         yield degree_name, sizes[rank_name]

@@ -213,12 +213,16 @@ def _remove_edge(document: dict[str, Any], edit: Edit) -> None:
 def _set_top(document: dict[str, Any], edit: Edit) -> None:
     *parents, last = edit.field.removeprefix("/").split("/")
     place: Any = document
-    for key in parents:
-        try:
-            place = place[int(key)] if isinstance(place, list) else place[key]
-        except (KeyError, IndexError, ValueError):
-            raise InputError(f"edit 'set_top': the plan has nothing at {edit.field!r}") from None
-    place[int(last) if isinstance(place, list) else last] = copy.deepcopy(edit.value)
+    try:
+        for key in parents:
+            place = place[_key(place, key)]
+        place[_key(place, last)] = copy.deepcopy(edit.value)
+    except (KeyError, IndexError, ValueError):
+        raise InputError(f"edit 'set_top': the plan has nothing at {edit.field!r}") from None
+
+
+def _key(place: object, text: str) -> str | int:
+    return int(text) if isinstance(place, list) else text
 
 
 _EDITORS = {

@@ -1,10 +1,11 @@
-"""Which expert groups of a MoE operator host which experts; nothing here judges a plan."""
+"""Which expert groups of a MoE operator host which experts, and on how many devices; nothing here judges a plan."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
-from ..plan.view import NodeView
+from ..plan.view import NodeView, PlanView
 
 
 def hosts_by_expert(operator: NodeView) -> dict[int, list[NodeView]]:
@@ -20,6 +21,14 @@ def is_replication(operator: NodeView) -> bool:
     """Whether every expert is hosted by the same number of groups, two or more: EP used to copy, not to distribute."""
     copies = {len({id(group) for group in groups}) for groups in hosts_by_expert(operator).values()}
     return len(copies) == 1 and min(copies) > 1
+
+
+def group_width(view: PlanView, groups: list[NodeView]) -> int:
+    """Devices that an expert group has: one, under `tp_in_expert` as many as most groups have shards."""
+    if "tp_in_expert" not in view.relaxations:
+        return 1
+    widths = Counter(len(group.children_of_type("ShardNode")) or len(set(group.devices)) for group in groups)
+    return max(widths, key=lambda size: (widths[size], size), default=1) or 1
 
 
 def id_runs(ids: Iterable[int], most: int = 8) -> str:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView, as_list, as_str
+from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import root_replicas
+from ..degrees import declared_degree, root_replicas
 
 ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")
 
@@ -18,7 +18,7 @@ def _needed(view: PlanView) -> dict[str, str | None]:
     """Why the graph needs each step, or `None` where it does not."""
     replicas = len(root_replicas(view))
     stages = max((len(phase.stages) for phase in view.phases), default=0)
-    split = any(len(node.children_of_type("ShardNode")) > 1 for node in view.of_type("AttentionNode", "FFNNode"))
+    split = any(_is_split(node) for node in view.of_type("AttentionNode", "FFNNode"))
     return {
         "dp_fan_out": f"the graph has {replicas} replicas" if replicas > 1 else None,
         "pp_chain": f"a phase has {stages} stages" if stages > 1 else None,
@@ -27,24 +27,46 @@ def _needed(view: PlanView) -> dict[str, str | None]:
     }
 
 
-def _allowed(view: PlanView) -> bool:
-    """Whether shards of experts, embeddings or heads (relaxations) may count as operator parallelism."""
-    holders = view.of_type("ExpertNode", "EmbeddingNode", "LMHeadNode")
-    return any(len(node.children_of_type("ShardNode")) > 1 for node in holders)
+def _is_split(node: NodeView) -> bool:
+    return len(node.children_of_type("ShardNode")) > 1
+
+
+def _excused(view: PlanView) -> frozenset[str]:
+    """Steps that may be listed though the graph does not need them.
+
+    Shards of experts, embeddings or heads exist under relaxations and may count as operator parallelism. What the
+    strategy declares and the graph does not show is CO002's.
+    """
+    degrees = {
+        "pp_chain": ("pp",), "operator_parallelism": ("tp", "sp", "tp_ffn"), "expert_subgraphs": ("ep",)
+    }  # fmt: skip
+    found = {
+        step
+        for step, names in degrees.items()
+        for phase in PHASE_NAMES
+        for name in names
+        if (declared_degree(view, phase, name) or 1) > 1
+    }
+    # MoE operators that the model has and the graph has not are EP001's.
+    if view.architecture is not None and view.architecture.is_moe:
+        found.add("expert_subgraphs")
+    if (as_int(view.strategy.get("dp")) or 1) > 1:
+        found.add("dp_fan_out")
+    if any(_is_split(node) for node in view.of_type("ExpertNode", "EmbeddingNode", "LMHeadNode")):
+        found.add("operator_parallelism")
+    return frozenset(found)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield one finding that names every fault of the list."""
     written = [name for name in map(as_str, as_list(view.raw.get("construction"))) if name in ORDER]
     needed = _needed(view)
+    excused = _excused(view).intersection(written)
     faults = [f"{step} is missing ({why})" for step, why in needed.items() if why is not None and step not in written]
-    for step in dict.fromkeys(written):
-        if step is None or needed[step] is not None:
-            continue
-        if step == "operator_parallelism" and _allowed(view):
-            needed[step] = "shards under a relaxation"
-        else:
-            faults.append(f"{step} is listed, but the graph has none")
+    faults += [
+        f"{step} is listed, but the graph has none" for step in ORDER
+        if step in written and needed[step] is None and step not in excused
+    ]  # fmt: skip
     if len(set(written)) < len(written):
         faults.append("a step stands twice")
     elif written != [step for step in ORDER if step in written]:
@@ -54,7 +76,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"construction: {'; '.join(faults)}",
             where="/construction",
             value=written,
-            expected=[step for step in ORDER if needed[step] is not None],
+            expected=[step for step in ORDER if needed[step] is not None or step in excused],
         )
 
 

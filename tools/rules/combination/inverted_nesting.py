@@ -16,27 +16,23 @@ ORDER = ("PP", "SP", "EP", "TP")
 
 
 def _own(node: NodeView) -> str | None:
-    """The outermost strategy that `node` itself is a part of."""
+    """The outermost strategy that `node` itself is a part of, where something else may wrongly hold it."""
     if node.type == "PipelineStageNode":
         return "PP"
-    if node.type in ("MoENode", "ExpertNode", "RouterNode"):
-        return "EP"
-    if node.type == "ShardNode":
-        return "SP" if "sp" in node.rank else "TP" if "tp" in node.rank else None
-    return None
+    return "SP" if node.type == "ShardNode" and "sp" in node.rank else None
 
 
 def _around(parent: NodeView, own: str) -> str | None:
     """The innermost strategy that a node of strategy `own` is nested in by hanging below `parent`."""
+    if parent.type == "ExpertNode":
+        return "EP"
     if parent.type == "ShardNode":
-        return "TP" if "tp" in parent.rank else _own(parent)
-    if parent.type == "ExpertNode" or own != "PP":
-        return _own(parent) if parent.type == "ExpertNode" else None
-    if parent.type not in OPERATOR_ORDER:
+        return "TP" if "tp" in parent.rank else "SP" if "sp" in parent.rank else None
+    if own != "PP" or parent.type not in OPERATOR_ORDER:
         return None
     # A stage inside an operator is inside of whatever splits that operator.
     names = {name for shard in parent.children_of_type("ShardNode") for name in shard.rank}
-    return "TP" if "tp" in names else "SP" if "sp" in names else _own(parent)
+    return "TP" if "tp" in names else "SP" if "sp" in names else "EP" if parent.type == "MoENode" else None
 
 
 def check(view: PlanView) -> Iterator[Finding]:

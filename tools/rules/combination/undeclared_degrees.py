@@ -19,7 +19,10 @@ _MAX_NAMED = 64
 def _replica_counts(view: PlanView) -> Iterator[Finding]:
     replicas = root_replicas(view)
     counted = {id(replica) for replica in replicas}
-    counts = {"/strategy/dp": (as_int(view.strategy.get("dp")), len(replicas), "ReplicaNodes")}
+    stated_dp = as_int(view.strategy.get("dp"))
+    # A replica below the root's fan-out is DP001's: it may be meant to count.
+    dp = stated_dp if stated_dp == len(view.replicas) else len(replicas)
+    counts = {"/strategy/dp": (stated_dp, dp, "ReplicaNodes")}
     for name in PHASE_NAMES:
         serving = {id(phase.replica) for phase in view.phases if phase.phase == name and id(phase.replica) in counted}
         stated = as_int(as_mapping(view.strategy.get(name)).get("replicas"))

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_, or_
 from typing import Any
 
 from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
@@ -60,7 +58,10 @@ def _divided(helds: Sequence[_Held]) -> list[_Held]:
     if len(helds) < 2:
         return []
     parts: list[Any] = [held.parts for held in helds]
-    common, whole = reduce(and_, parts), reduce(or_, parts)
+    common: Any = parts[0]
+    whole: Any = parts[0]
+    for own in parts[1:]:
+        common, whole = common & own, whole | own
     found = [held for held, own in zip(helds, parts, strict=True) if own != whole and not own & common]
     return found if len(found) > 1 else []
 

@@ -60,6 +60,17 @@ def is_placed(view: PlanView, node: NodeView) -> bool:
     return parent is not None and (parent.type not in _PARENTS or parent.type in _allowed(view, node))
 
 
+def placed_positions(view: PlanView) -> frozenset[int]:
+    """Positions of the nodes that hang in their place from the root down."""
+    found: set[int] = set()
+    waiting = [node for node in view.of_type("RequestNode") if node.parent_id is None]
+    while waiting:
+        node = waiting.pop()
+        found.add(node.position)
+        waiting.extend(child for child in node.children if child.position not in found and is_placed(view, child))
+    return frozenset(found)
+
+
 def _roots(view: PlanView) -> Iterator[Finding]:
     requests = [node for node in view.of_type("RequestNode") if view.by_id[node.id] is node]
     if not requests:
@@ -88,7 +99,7 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
     return Finding(
         f"{label(node)} ({node.type}) hangs below {label(parent)} ({parent.type}); it belongs below a "
         f"{' or '.join(expected)}",
-        where=node, nodes=(node, parent), value=parent.type, expected=expected,
+        where=node, value=parent.type, expected=expected,
     )  # fmt: skip
 
 
@@ -125,7 +136,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 _BASE = "dense-tp2"
-_STRAY = {"id": "stray", "type": "LinearNode", "parent": "r0.decode.s0", "rank": {}, "devices": ["n0.g0"]}
+_STRAY = {"id": "stray", "type": "LinearNode", "parent": "r0.decode.s0", "devices": ["n0.g0"]}
 
 RULE = Rule(
     id="ST003",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, covered_layers, is_cache_edge, label, ranges_meet
-from .misplaced_node import is_placed
+from .misplaced_node import placed_positions
 
 
 def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
@@ -31,20 +31,7 @@ def _layers_of(view: PlanView, attention: NodeView | None) -> range | None:
     return covered_layers(block, attention.offset, total)
 
 
-def _fault(view: PlanView, edge: EdgeView, phases: Enclosing) -> Finding | None:
-    source, target = edge.source, edge.target
-    if source is None or target is None or source.parent is target.parent:
-        return None
-    if not _is_cache_edge_elsewhere(edge, phases):
-        # The edges of a node that hangs in the wrong place, or on nothing, are right again when it is put back.
-        if not (is_placed(view, source) and is_placed(view, target)):
-            return None
-        return Finding(
-            f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
-            where=edge,
-            value=[source.parent_id, target.parent_id],
-            remedy="drop the edge, or join the operators or stages that hold its ends",
-        )
+def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Finding | None:
     written, read = _layers_of(view, source.parent), _layers_of(view, target)
     # Layers that lie outside the model or the stage altogether are PP004's.
     if not written or not read or ranges_meet(written, read):
@@ -61,10 +48,25 @@ def _fault(view: PlanView, edge: EdgeView, phases: Enclosing) -> Finding | None:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between nodes that are no siblings and no KV-cache edge of the same layers."""
     phases = Enclosing("PhaseNode")
+    placed: frozenset[int] | None = None
     for edge in view.edges:
-        fault = _fault(view, edge, phases)
-        if fault is not None:
-            yield fault
+        source, target = edge.source, edge.target
+        if source is None or target is None or source.parent is target.parent:
+            continue
+        if _is_cache_edge_elsewhere(edge, phases):
+            fault = _wrong_layers(view, edge, source, target)
+            if fault is not None:
+                yield fault
+            continue
+        placed = placed_positions(view) if placed is None else placed
+        # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
+        if source.position in placed and target.position in placed:
+            yield Finding(
+                f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
+                where=edge,
+                value=[source.parent_id, target.parent_id],
+                remedy="drop the edge, or join the operators or stages that hold its ends",
+            )
 
 
 _BASE = "dense-tp2"

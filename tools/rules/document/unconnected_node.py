@@ -14,6 +14,7 @@ from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import OPERATOR_ORDER, label, operators_in_order
 from ..stage_chain import stage_chain
+from .misplaced_node import is_placed
 
 
 def _missing_link(source: NodeView, target: NodeView) -> Finding:
@@ -94,6 +95,9 @@ def _shards_to(
 
 def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     shards = operator.children_of_type("ShardNode")
+    if operator.type == "FFNNode":
+        # Sequence shards have no place in an FFN (SP001), and so no role that calls for edges.
+        shards = [shard for shard in shards if "sp" not in shard.rank]
     if not shards:
         return
     computing = _positions(shards)
@@ -118,6 +122,18 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
             )  # fmt: skip
 
 
+def _empty(view: PlanView) -> Iterator[Finding]:
+    """Operators that no shard computes, unless a shard hangs elsewhere: it may be theirs, and its own rule names it."""
+    empty = [node for node in view.of_type("AttentionNode", "FFNNode") if not node.children_of_type("ShardNode")]
+    if empty and all(is_placed(view, shard) for shard in view.of_type("ShardNode")):
+        for operator in empty:
+            yield Finding(
+                f"{label(operator)} has no shard: no device computes it",
+                where=operator,
+                remedy="add a shard on each device that computes it",
+            )
+
+
 def _inside_moe(operator: NodeView) -> Iterator[Finding]:
     """Parts of a MoE operator that no edge touches, as one finding."""
     parts = [child for child in operator.children if child.is_collective or child.type in ("RouterNode", "ExpertNode")]
@@ -134,6 +150,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield every missing edge inside the stages."""
     for phase in view.phases:
         yield from _phase(phase)
+    yield from _empty(view)
     holders = [*OPERATOR_ORDER]
     if "tp_in_expert" in view.relaxations:
         holders.append("ExpertNode")

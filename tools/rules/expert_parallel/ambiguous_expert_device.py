@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..expert_groups import group_width
 from ..reading import label
 
 
@@ -55,9 +56,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     relaxed = "tp_in_expert" in view.relaxations
     for operator in view.of_type("MoENode"):
         experts = operator.children_of_type("ExpertNode")
-        widths = Counter(len(set(expert.devices)) for expert in experts)
-        # The declared width is no witness here: what most groups show is (CO002 compares it with the declaration).
-        width = max(widths, key=lambda size: (widths[size], size), default=1)
+        width = group_width(view, experts)
         for expert in experts:
             finding = _relaxed(expert, width) if relaxed else _strict(expert)
             if finding is not None:

@@ -6,11 +6,11 @@ stage's devices is GP003's; split experts without the relaxation are TP006's.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..expert_groups import group_width
 from ..layer_specs import operator_specs
 from ..reading import label, stage_devices
 from ..sharding import devices_of, names
@@ -20,20 +20,13 @@ def _is_narrow_throughout(operator: NodeView, experts: list[NodeView], devices: 
     """Whether router, exchanges and experts agree on a part of the stage's devices."""
     used = devices_of(experts)
     parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
-    return bool(parts) and used < devices and all(set(part.devices) == used for part in parts)
-
-
-def _group_width(view: PlanView, experts: list[NodeView]) -> int:
-    if "tp_in_expert" not in view.relaxations:
-        return 1
-    widths = Counter(len(set(expert.devices)) for expert in experts)
-    return max(widths, key=lambda size: (widths[size], size), default=1) or 1
+    return bool(parts) and used < devices and all(frozenset(part.devices) == used for part in parts)
 
 
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
     experts = operator.children_of_type("ExpertNode")
     split = "tp_in_expert" not in view.relaxations and any(e.children_of_type("ShardNode") for e in experts)
-    width = _group_width(view, experts)
+    width = group_width(view, experts)
     if not devices or split or len(experts) * width == len(devices):
         return None
     if experts and _is_narrow_throughout(operator, experts, devices):

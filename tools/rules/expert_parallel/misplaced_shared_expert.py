@@ -14,14 +14,14 @@ from ..layer_specs import operator_specs
 from ..reading import label
 from ..sharding import names
 
-_FAN_OUT = frozenset({"RouterNode", "ExpertNode", "AllToAllNode"})
+_EXCHANGES = ("dispatch", "combine")
 
 
 def _joined(operator: NodeView) -> Iterator[Finding]:
     for shared in operator.children_of_type("FFNNode"):
         for edge in (*shared.edges_in, *shared.edges_out):
             other = edge.source if edge.target is shared else edge.target
-            if other is not None and other.type in _FAN_OUT:
+            if other is not None and (other.type in ("RouterNode", "ExpertNode") or other.role in _EXCHANGES):
                 yield Finding(
                     f"the edge {label(edge.source or shared)} → {label(edge.target or shared)} joins the shared expert "
                     "to the routed fan-out",

@@ -16,6 +16,8 @@ from ..sharding import SEQUENCE_ROLES, names
 # Types whose rank says where they stand in an operator.
 _RANKED = frozenset({"ShardNode", "LinearNode", "AttentionNode"})
 
+_COLLECTIVE_HOLDERS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
+
 
 def _is_stray(node: NodeView) -> bool:
     parent = node.parent
@@ -38,11 +40,13 @@ def check(view: PlanView) -> Iterator[Finding]:
             strays.setdefault(holder.position, []).append(node)
     for found in strays.values():
         parent = found[0].parent or found[0]
+        # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
+        came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
         yield Finding(
             f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
             "sequence: SP lives inside attention only",
             where=found[0],
-            nodes=(*found, parent),
+            nodes=(*found, *came_along, parent),
             value=parent.type,
             expected="AttentionNode",
         )

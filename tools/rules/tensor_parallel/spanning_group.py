@@ -51,10 +51,10 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
     for shard in view.of_type("ShardNode"):
         for edge in shard.edges_out:
             target, own = edge.target, shard.parent
-            if target is None or own is None or target.type not in _REDUCTIONS or target.parent in (None, own):
+            other = None if target is None else target.parent
+            if target is None or own is None or other is None or other is own:
                 continue
-            other = target.parent
-            if other is None or own.type not in _HOLDERS or other.type not in _HOLDERS:
+            if target.type not in _REDUCTIONS or own.type not in _HOLDERS or other.type not in _HOLDERS:
                 continue
             if stages.of(shard) is None or stages.of(shard) is not stages.of(target):
                 continue

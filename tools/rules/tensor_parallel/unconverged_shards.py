@@ -1,7 +1,7 @@
 """TP003: the shards of an operator re-converge in an AllReduce of that operator, or in ReduceScatter → AllGather.
 
 An operator with one shard a group needs none. The closing AllGather of SP is SP002's, the types of the edges are
-ST007's, and a shard that leads into the collective of another operator is TP004's.
+ST007's, and where else a shard leads is TP004's and ST006's.
 """
 
 from __future__ import annotations
@@ -36,18 +36,9 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
     return found
 
 
-def _leads_astray(shard: NodeView) -> bool:
-    return any(
-        edge.target is not None and edge.target.is_collective and edge.target.parent is not shard.parent
-        for edge in shard.edges_out
-    )
-
-
 def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | None:
-    shards = [shard for shard in shards_of(operator) if "tp" in shard.rank and not _leads_astray(shard)]
+    shards = [shard for shard in shards_of(operator) if "tp" in shard.rank]
     meetings = _meeting_points(view, operator)
-    if not shards:
-        return None
     if not meetings:
         scatters = operator.children_of_type("ReduceScatterNode")
         lacking = "an AllGather after its ReduceScatter" if scatters else "AllReduce (or ReduceScatter → AllGather)"

@@ -13,7 +13,7 @@ from ...catalog.architecture import AttentionSpec, LayerSpec
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import operator_specs
-from ..sharding import SEQUENCE_ROLES, sequence_degree, tensor_degree
+from ..sharding import SEQUENCE_ROLES, misranked_dimension, sequence_degree, tensor_degree
 
 _MAX_NAMED = 64
 
@@ -50,7 +50,7 @@ def _attention_faults(operator: NodeView, spec: AttentionSpec) -> Iterator[_Faul
         yield _Fault(f"query heads of {spec.kind} attention", spec.query_heads, "sp × tp", sp * tp)
 
 
-def _faults(operator: NodeView, layer: LayerSpec) -> Iterator[tuple[NodeView, _Fault]]:
+def _faults(operator: NodeView, layer: LayerSpec, *, relaxed: bool) -> Iterator[tuple[NodeView, _Fault]]:
     if operator.type == "AttentionNode" and layer.attention is not None:
         for fault in _attention_faults(operator, layer.attention):
             yield operator, fault
@@ -60,7 +60,8 @@ def _faults(operator: NodeView, layer: LayerSpec) -> Iterator[tuple[NodeView, _F
         for shared in operator.children_of_type("FFNNode"):
             if layer.moe.shared is not None:
                 yield from _width_fault(shared, "the shared expert", layer.moe.shared.width, "tp_ffn")
-        for expert in operator.children_of_type("ExpertNode"):
+        # Without `tp_in_expert` a split expert is TP006's.
+        for expert in operator.children_of_type("ExpertNode") if relaxed else ():
             yield from _width_fault(expert, "an expert", layer.moe.width, "tp_expert")
 
 
@@ -76,8 +77,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     for phase in view.phases:
         for operator, specs in operator_specs(view, phase):
             for _, layer in specs:
-                for node, fault in _faults(operator, layer):
-                    if node.type != "ExpertNode" or "tp_in_expert" in view.relaxations:
+                for node, fault in _faults(operator, layer, relaxed="tp_in_expert" in view.relaxations):
+                    # Ranks that do not fit together show no degree (TP002, SP002).
+                    if misranked_dimension(node) is None:
                         found.setdefault((phase.phase or "", fault), {})[node.position] = node
     for (phase_name, fault), operators in found.items():
         nodes = list(operators.values())
