@@ -23,7 +23,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     (
         "",
-        r"\s+|(?:type|count|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])|(?:数量|总数|个数|型号|数)(?=\s?[::=\d为])",
+        r"\s+|(?:type|count|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs|equal|identical)(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
     ),
     (
         "n",
@@ -40,6 +40,7 @@ _LEXICON: tuple[tuple[str, str], ...] = (
         rf"/\s?{_NODE_NOUN}(?![a-z])|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
         r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
     ),
+    ("c", r"(?:quantity|qty)(?![a-z])|数量|总数|个数|张数|卡数"),
     ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
@@ -105,7 +106,7 @@ _CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 _COUNTS = re.compile(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?S|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p)|(?P<g7>n)-?S|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|[Sg]?c:?(?P<g10>n)(?![xgSq.])"
 )
 
 

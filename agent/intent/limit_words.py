@@ -49,7 +49,7 @@ _FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
 _STATISTIC = re.compile(
     r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
     r"(?P<nth>50|90|95|99)\s?(?:th|%)?[\s\-](?:percentile|pctl)|(?P<cn>50|90|95|99)\s?(?:百?分位(?:数|值)?|线)|"
-    r"(?P<share>50|90|95|99)\s?%\s?的?(?:请求|情况|of\s(?:the\s)?(?:requests|time|users|cases))|"
+    r"(?P<share>50|90|95|99)\s?%\s?(?:的?(?:请求|情况)|of\s(?:the\s)?(?:requests|time|users|cases)|(?=(?:ttft|tpot|itl|tbt)(?![a-z])))|"
     r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
     re.IGNORECASE,
 )

@@ -19,7 +19,10 @@ _CACHED = r"(?:is\s|are\s|being\s|already\s|will\sbe\s|comes?\sfrom\s(?:the\s)?)
 _FIGURE_FOLLOWS = (
     r"(?=\s?(?:\(ms\)\s?)?(?:of|under|below|within|at\smost|is|max|<=?|=|:)?\s?[:=]?\s?\d[\d.,]*(?![\dk.]))"
 )
-_RATE_FOLLOWS = r"(?=[\s:=>≥]{0,3}(?:of|is|at\sleast|above|over|target|不低于|至少|大于|达到|要求)?[\s:=>≥]{0,3}\d[\d.,]*k?(?![\d/]))"
+_RATE_FOLLOWS = (
+    r"(?=[\s:=>≥]{0,3}(?:of|is|at\sleast|above|over|target|不低于|至少|大于|达到|要求)?"
+    r"[\s:=>≥]{0,3}\d[\d.,]*k?(?![\d/]))"
+)
 
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (

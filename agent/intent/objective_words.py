@@ -75,7 +75,7 @@ def _objective_pattern() -> re.Pattern[str]:
             rf"(?:optimi[sz]e[ds]?|optimi[sz]ing|optimal|tuned?|priorit(?:i[sz]e|y)|prefer|favou?r|focus|aim|go(?:al)?|objective|target|care)(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly)){{0,4}}\s?[:=]?\s?(?:the\s|low(?:er)?\s|high(?:er)?\s|best\s)?{english}|"
             rf"{english}\s(?:is\smore\simportant|matters\smore)(?:\sthan\s\w+)?)(?![a-z])|{_STRONG[name]}"
             rf"|{any_tongue}\s?(?:要|应|需)?\s?(?:优先|最(?:低|小|高|大|少|短|优|快|佳)(?:化)?|第一|为主|为先|尽(?:量|可能)(?:低|高|大|小|少|短)|越(?:低|高|大|小|少|短)越好)"
-            rf"|(?:最(?:低|小|高|大|少|短|优)(?:化)?|优先(?:考虑|保证)?|降低|优化|追求|侧重|看重|目标(?:是|为|:)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"
+            rf"|(?:最(?:低|小|高|大|少|短|优)(?:化)?|优先(?:考虑|保证)?|降低|优化|追求|侧重|看重|只要|只看|只求|只关心|只在乎|目标(?:是|为|:)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"
         )
         parts.append(rf"(?P<strong_{name}>{strong})")
         weak = "|".join(rf"(?<![a-z]){p}" if p[0].isascii() else p for p in [rf"(?:{_WEAK[name]})(?![a-z])"])

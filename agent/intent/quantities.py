@@ -80,7 +80,7 @@ _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
 _EACH_SECOND_BEFORE = re.compile(
-    r"每秒钟?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:输出|生成|处理|产出|到达|有)?\s?$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:输出|生成|处理|产出|到达|有)?\s?$"
 )
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -164,8 +164,9 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
         start, unit, factor, spelled, unit_end = start - len(dollar.group()), "usd", 1.0, "$", end
     elif unit == "count" and (percent := _PERCENT_BEFORE.search(text[max(0, start - 5) : start])):
         start, unit, factor, spelled, unit_end = start - len(percent.group()), "share", 0.01, "%", end
-    if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 16) : start])):
-        start, unit = start - len(before.group()), _PER_SECOND_OF[unit]
+    if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])):
+        of_one_user = unit == "tokens" and (before["user"] or before["user2"])
+        start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
     if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
         return None
     counted, measured = values

@@ -38,6 +38,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
 _LINK = r"(?:\s?(?:=|:|->|of|is|to|at|set\sto|为|是|设为|取|用)){0,2}[\s\-_]?"
+# Behind the number: no letter of a unit; another degree may be glued on ("tp8pp2", "TP8xPP2").
+_NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
 
 
 def _degree_pattern() -> re.Pattern[str]:
@@ -45,7 +47,7 @@ def _degree_pattern() -> re.Pattern[str]:
     parts: list[str] = []
     for name, patterns in _NAMES.items():
         words = "|".join(patterns)
-        after = rf"(?<![a-wyz])(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N})(?![a-wyz%])"
+        after = rf"(?:(?<![a-wyz])|(?<=\d))(?:--?)?(?:{words}){_LINK}(?P<{name}_n>{_N}){_NO_UNIT}"
         number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
         before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")

@@ -22,9 +22,7 @@ def test_a_value_cell_is_read_with_its_unit(text: str, value: float, upper: floa
     assert quantity.upper == (None if upper is None else pytest.approx(upper))
 
 
-@pytest.mark.parametrize(
-    "text", ["70B", "A22B", "H100", "v3.1", "Qwen3", "统一", "一个模型", "人工智能", "fp8"]
-)
+@pytest.mark.parametrize("text", ["70B", "A22B", "H100", "v3.1", "Qwen3", "统一", "一个模型", "人工智能", "fp8"])
 def test_digits_and_numerals_inside_words_are_no_quantity(text: str) -> None:
     assert find_quantities(text) == ()
 

@@ -61,6 +61,20 @@ def _read_layers(value: object) -> tuple[int, int] | None:
     return None if first is None or last is None else (first, last)
 
 
+def _read_expert_ranges(value: object) -> tuple[tuple[int, int], ...] | None:
+    """The inclusive ranges that a list of ids and ranges names, as listed; `None` where unreadable."""
+    if not isinstance(value, list | tuple):
+        return None
+    ranges: list[tuple[int, int]] = []
+    for item in as_list(cast("object", value)):
+        single = as_int(item)
+        bounds = _read_layers(item) if single is None else (single, single)
+        if bounds is None or bounds[1] < bounds[0]:
+            return None
+        ranges.append(bounds)
+    return tuple(ranges)
+
+
 def _read_experts(value: object) -> tuple[int, ...] | None:
     """The ids that a list of ids and inclusive ranges names, in order and with repeats; `None` where unreadable."""
     if not isinstance(value, list | tuple):
@@ -140,6 +154,11 @@ class NodeView:
     def experts(self) -> tuple[int, ...] | None:
         """Expert ids of a group with ranges written out, or `None` where unreadable."""
         return _read_experts(self.raw.get("experts"))
+
+    @property
+    def expert_ranges(self) -> tuple[tuple[int, int], ...] | None:
+        """Expert ids of a group as inclusive ranges, or `None` where unreadable: no cost however many ids they name."""
+        return _read_expert_ranges(self.raw.get("experts"))
 
     @property
     def is_collective(self) -> bool:

@@ -1,26 +1,80 @@
-"""Which expert groups of a MoE operator host which experts, and on how many devices; nothing here judges a plan."""
+"""Which expert groups of a MoE operator host which experts, and on how many devices; nothing here judges a plan.
+
+Works on ranges of ids: a range costs the same however many experts it names.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from ..plan.view import NodeView, PlanView
 
 
-def hosts_by_expert(operator: NodeView) -> dict[int, list[NodeView]]:
-    """The ExpertNodes that host each expert id, one entry for each time that it is listed."""
-    hosts: dict[int, list[NodeView]] = {}
-    for group in operator.children_of_type("ExpertNode"):
-        for expert in group.experts or ():
-            hosts.setdefault(expert, []).append(group)
-    return hosts
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive expert ids, both ends included, that are listed equally often."""
+
+    first: int
+    last: int
+    times: int = 1
 
 
-def is_replication(operator: NodeView) -> bool:
-    """Whether every expert is hosted by the same number of groups, two or more: EP used to copy, not to distribute."""
-    copies = {len({id(group) for group in groups}) for groups in hosts_by_expert(operator).values()}
-    return len(copies) == 1 and min(copies) > 1
+def runs_of(ranges: Iterable[tuple[int, int]]) -> list[Run]:
+    """The ids that `ranges` name, in order, with how often each is named."""
+    changes: Counter[int] = Counter()
+    for first, last in ranges:
+        changes[first] += 1
+        changes[last + 1] -= 1
+    runs: list[Run] = []
+    times, start = 0, 0
+    for place in sorted(place for place, change in changes.items() if change):
+        if times:
+            runs.append(Run(start, place - 1, times))
+        times, start = times + changes[place], place
+    return runs
+
+
+def gaps(runs: Sequence[Run], total: int) -> list[Run]:
+    """The ids from 0 to `total` - 1 that are in none of `runs`."""
+    found: list[Run] = []
+    free = 0
+    for run in runs:
+        if run.first > free:
+            found.append(Run(free, min(run.first, total) - 1))
+        free = max(free, run.last + 1)
+        if free >= total:
+            break
+    if free < total:
+        found.append(Run(free, total - 1))
+    return [run for run in found if run.first <= run.last]
+
+
+def beyond(runs: Sequence[Run], total: int) -> list[Run]:
+    """The ids of `runs` that are not from 0 to `total` - 1."""
+    below = [Run(run.first, min(run.last, -1)) for run in runs if run.first < 0]
+    return below + [Run(max(run.first, total), run.last) for run in runs if run.last >= total]
+
+
+def listed(operator: NodeView) -> list[Run]:
+    """The expert ids that the groups of `operator` list, with how often."""
+    groups = operator.children_of_type("ExpertNode")
+    return runs_of(item for group in groups for item in group.expert_ranges or ())
+
+
+def copies(operator: NodeView) -> int:
+    """In how many groups every expert is hosted, where that is one number for all of them; else 0."""
+    groups = operator.children_of_type("ExpertNode")
+    own = [runs_of(group.expert_ranges or ()) for group in groups]
+    times = {run.times for run in runs_of((run.first, run.last) for runs in own for run in runs)}
+    return times.pop() if len(times) == 1 else 0
+
+
+def ids_text(runs: Sequence[Run], most: int = 8) -> str:
+    """Expert ids for a message, at most `most` runs of them."""
+    shown = [str(run.first) if run.first == run.last else f"{run.first}–{run.last}" for run in runs[:most]]
+    return ", ".join(shown) + (", …" if len(runs) > most else "")
 
 
 def group_width(view: PlanView, groups: list[NodeView]) -> int:
@@ -29,15 +83,3 @@ def group_width(view: PlanView, groups: list[NodeView]) -> int:
         return 1
     widths = Counter(len(group.children_of_type("ShardNode")) or len(set(group.devices)) for group in groups)
     return max(widths, key=lambda size: (widths[size], size), default=1) or 1
-
-
-def id_runs(ids: Iterable[int], most: int = 8) -> str:
-    """Expert ids for a message: runs of them, at most `most` runs."""
-    runs: list[list[int]] = []
-    for expert in sorted(ids):
-        if runs and expert == runs[-1][1] + 1:
-            runs[-1][1] = expert
-        else:
-            runs.append([expert, expert])
-    shown = [str(first) if first == last else f"{first}–{last}" for first, last in runs[:most]]
-    return ", ".join(shown) + (", …" if len(runs) > most else "")

@@ -103,6 +103,22 @@ def reached(start: NodeView, *through: str) -> list[NodeView]:
     return list(found.values())
 
 
+def leading_to(ends: Iterable[NodeView], *through: str) -> set[int]:
+    """Positions of `ends` and of the siblings from which edges lead there, by collectives and the types `through`."""
+    stack = list(ends)
+    found = {node.position for node in stack}
+    while stack:
+        node = stack.pop()
+        for edge in node.edges_in:
+            source = edge.source
+            if source is None or source.parent is not node.parent or source.position in found:
+                continue
+            found.add(source.position)
+            if source.is_collective or source.type in through:
+                stack.append(source)
+    return found
+
+
 def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
     """Devices that any of `nodes` names."""
     return frozenset(device for node in nodes for device in node.devices)

@@ -6,19 +6,20 @@ are those of the performance model; nothing is decided by a rule of thumb.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
-from ..performance.estimate import estimate_layout
+from ..performance.estimate import QuickTimes, quick_times
 from ..performance.layout import Layout, make_layout
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.setting import Setting, make_setting
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
-from ..plan.performance import PerformanceEstimate, Sparse
-from ..plan.placement import Placement, place
+from ..plan.performance import Sparse
+from ..plan.placement import Placement, gpu_count, is_disaggregated, place
 from .describe import number
 from .space import SpaceRequest, strategies
 
@@ -84,77 +85,122 @@ class SearchResult(Sparse):
         return self.candidates[0] if self.candidates and self.candidates[0].feasible else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """What a group of replicas (one, or one of each kind) does with `requests` in flight; no limit is judged here."""
+
+    requests: int
+    memory_bytes: int
+    shortfall_bytes: int
+    warnings: tuple[str, ...] = ()
+    times: QuickTimes | None = None
+
+
 class _Evaluator:
-    """Evaluates strategies of one request; settings are made once for each concurrency."""
+    """Evaluates strategies of one request.
+
+    Replicas are alike and independent, so that a strategy is timed on one of them and scaled: times stay, rates and
+    requests multiply. What was timed once is remembered.
+    """
 
     def __init__(self, request: SearchRequest) -> None:
         self.request = request
+        self.base = make_setting(
+            request.architecture, request.facts, request.workload, request.precision, request.policy, request.serving
+        )
         self.settings: dict[int, Setting] = {}
+        self.known: dict[tuple[Strategy, int], _Figures] = {}
 
     def setting(self, concurrency: int) -> Setting:
         if concurrency not in self.settings:
-            request = self.request
-            workload = request.workload.model_copy(update={"concurrency": concurrency})
-            self.settings[concurrency] = make_setting(
-                request.architecture, request.facts, workload, request.precision, request.policy, request.serving
-            )  # fmt: skip
+            workload = self.request.workload.model_copy(update={"concurrency": concurrency})
+            # Everything that does not depend on the load is computed once and shared.
+            self.settings[concurrency] = self.base.with_workload(workload)
         return self.settings[concurrency]
+
+    def placement(self, strategy: Strategy) -> Placement | None:
+        hardware = self.request.hardware
+        layers = self.request.architecture.num_layers
+        return place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
 
     def evaluate(self, strategy: Strategy) -> Candidate | None:
         """The figures of `strategy`, or `None` where the inventory is too small for it."""
-        hardware = self.request.hardware
-        placement = place(
-            strategy,
-            self.request.architecture.num_layers,
-            nodes=hardware.nodes,
-            gpus_per_node=hardware.gpus_per_node,
-        )
-        if placement is None:
+        if self.placement(strategy) is None:
             return None
-        concurrency = 1 if self.request.concurrency_open else self.request.workload.concurrency
-        layout = make_layout(self.setting(concurrency), strategy, placement)
-        shortfall = shortfall_bytes(layout)
-        if shortfall > 0:
+        copies = 1 if is_disaggregated(strategy) else strategy.dp
+        one = strategy if copies == 1 else _one_replica(strategy)
+        if not self.request.concurrency_open:
+            concurrency = self.request.workload.concurrency
+            figures = self.figures(one, math.ceil(concurrency / copies))
+            return self._candidate(strategy, figures, copies, concurrency)
+        figures = self.figures(one, 1)
+        if figures.shortfall_bytes > 0:
+            return self._candidate(strategy, figures, copies, copies)
+        return self._fill(strategy, one, copies)
+
+    def _fill(self, strategy: Strategy, one: Strategy, copies: int) -> Candidate:
+        """The candidate at the highest concurrency that fits memory and meets the limits (halved until it does)."""
+        placement = self.placement(one)
+        assert placement is not None
+        requests = max(1, max_concurrency(make_layout(self.setting(1), one, placement)))
+        while True:
+            candidate = self._candidate(strategy, self.figures(one, requests), copies, requests * copies)
+            if candidate.feasible or requests == 1:
+                return candidate
+            requests = max(1, _power_below(requests))
+
+    def figures(self, one: Strategy, requests: int) -> _Figures:
+        """Memory of `one` with `requests` in flight and, where it fits, its times."""
+        key = (one, requests)
+        if key not in self.known:
+            placement = self.placement(one)
+            assert placement is not None
+            layout = make_layout(self.setting(requests), one, placement)
+            shortfall = shortfall_bytes(layout)
+            fits_in = shortfall <= 0
+            self.known[key] = _Figures(
+                requests=requests,
+                memory_bytes=usable_bytes(layout) + shortfall,
+                shortfall_bytes=max(0, shortfall),
+                warnings=warnings_of(layout) if fits_in else (),
+                times=quick_times(layout) if fits_in else None,
+            )
+        return self.known[key]
+
+    def _candidate(self, strategy: Strategy, figures: _Figures, copies: int, concurrency: int) -> Candidate:
+        times = figures.times
+        if times is None:
+            lacking = f"ME001: its fullest GPU needs {figures.shortfall_bytes / 1e9:.1f} GB more than it has"
             return Candidate(
                 strategy=strategy,
                 feasible=False,
-                why_not=(f"ME001: its fullest GPU needs {shortfall / 1e9:.1f} GB more than it has",),
+                why_not=(lacking,),
                 gpus=strategy.gpu_count,
                 concurrency=concurrency,
-                memory_per_gpu_bytes=usable_bytes(layout) + shortfall,
-                shortfall_bytes=shortfall,
+                memory_per_gpu_bytes=figures.memory_bytes,
+                shortfall_bytes=figures.shortfall_bytes,
             )
-        if self.request.concurrency_open:
-            return self._fill(strategy, placement, max_concurrency(layout))
-        return self._candidate(layout, concurrency)
-
-    def _fill(self, strategy: Strategy, placement: Placement, most: int) -> Candidate:
-        """The candidate at the highest concurrency that fits memory and meets the limits (halved until it does)."""
-        concurrency = max(1, most)
-        while True:
-            layout = make_layout(self.setting(concurrency), strategy, placement)
-            candidate = self._candidate(layout, concurrency)
-            if candidate.feasible or concurrency == 1:
-                return candidate
-            concurrency = max(1, _power_below(concurrency))
-
-    def _candidate(self, layout: Layout, concurrency: int) -> Candidate:
-        estimate = estimate_layout(layout)
-        missed = limits_missed(self.request.workload, estimate)
+        rate = times.output_tokens_per_s * copies
+        missed = limits_missed(self.request.workload, times, rate)
         return Candidate(
-            strategy=layout.strategy,
+            strategy=strategy,
             feasible=not missed,
             why_not=missed,
-            warnings=warnings_of(layout),
-            gpus=layout.strategy.gpu_count,
+            warnings=figures.warnings,
+            gpus=strategy.gpu_count,
             concurrency=concurrency,
-            ttft_ms=estimate.latency.ttft_ms,
-            tpot_ms=estimate.latency.tpot_ms,
-            end_to_end_ms=estimate.latency.end_to_end_ms,
-            output_tokens_per_s=estimate.throughput.dp_scaled_tokens_per_s,
-            output_tokens_per_s_per_gpu=estimate.throughput.output_tokens_per_s_per_gpu,
-            memory_per_gpu_bytes=max(device.total_bytes for device in estimate.memory.per_device),
+            ttft_ms=times.ttft_ms,
+            tpot_ms=times.tpot_ms,
+            end_to_end_ms=times.end_to_end_ms,
+            output_tokens_per_s=rate,
+            output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
+            memory_per_gpu_bytes=figures.memory_bytes,
         )
+
+
+def _one_replica(strategy: Strategy) -> Strategy:
+    one = strategy.model_copy(update={"dp": 1})
+    return one.model_copy(update={"gpu_count": gpu_count(one)})
 
 
 def _power_below(value: int) -> int:
@@ -162,13 +208,12 @@ def _power_below(value: int) -> int:
     return 1 << ((value - 1).bit_length() - 1)
 
 
-def limits_missed(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tuple[str, ...]:
-    """Each limit of the workload that the estimate does not hold, by how much (rule PE010)."""
-    latency, rate = estimate.latency, estimate.throughput.dp_scaled_tokens_per_s
+def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tuple[str, ...]:
+    """Each limit of the workload that the figures do not hold, by how much (rule PE010). `rate`: output tokens/s."""
     missed: list[str] = []
     for name, value, limit in (
-        ("TTFT", latency.ttft_ms, workload.ttft_ms_max),
-        ("TPOT", latency.tpot_ms, workload.tpot_ms_max),
+        ("TTFT", times.ttft_ms, workload.ttft_ms_max),
+        ("TPOT", times.tpot_ms, workload.tpot_ms_max),
     ):
         if limit is not None and value > limit:
             missed.append(f"PE010: {name} {number(value)} ms exceeds {number(limit)} ms")
@@ -244,12 +289,7 @@ def fits_somehow(request: SearchRequest) -> bool:
     evaluator = _Evaluator(request)
     concurrency = 1 if request.concurrency_open else request.workload.concurrency
     for strategy in strategies(request.space):
-        placement = place(
-            strategy,
-            request.architecture.num_layers,
-            nodes=request.hardware.nodes,
-            gpus_per_node=request.hardware.gpus_per_node,
-        )
+        placement = evaluator.placement(strategy)
         if placement is not None and fits(make_layout(evaluator.setting(concurrency), strategy, placement)):
             return True
     return False

@@ -137,15 +137,27 @@ def replica_widths(request: SpaceRequest) -> tuple[int, ...]:
 
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies in which each replica serves both phases: the two phases cut the layers alike, degrees their own."""
+    """Strategies in which each replica serves both phases.
+
+    An engine loads its weights once, so that both phases have the same degrees; prefill alone may trade tensor ranks
+    for sequence ranks.
+    """
     total = request.nodes * request.gpus_per_node
     for width in replica_widths(request):
-        decodes = list(phase_strategies(request, width, prefill=False))
+        decodes = set(phase_strategies(request, width, prefill=False))
         for prefill in phase_strategies(request, width, prefill=True):
-            for decode in decodes:
-                if decode.pp == prefill.pp and decode.attention_dp == prefill.attention_dp:
-                    for dp in _replica_counts(total // width):
+            for decode in _decode_of(prefill):
+                if decode in decodes:
+                    for dp in replica_counts(total // width):
                         yield _colocated(prefill, decode, dp)
+                    break
+
+
+def _decode_of(prefill: PhaseStrategy) -> Iterator[PhaseStrategy]:
+    """Decode degrees that go with a prefill: its own; where it has sequence ranks, these as tensor ranks first."""
+    if prefill.sp > 1:
+        yield prefill.model_copy(update={"sp": 1, "tp": prefill.sp * prefill.tp})
+    yield prefill.model_copy(update={"sp": 1})
 
 
 def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
@@ -153,7 +165,8 @@ def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strate
     return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
 
 
-def _replica_counts(most: int) -> tuple[int, ...]:
+def replica_counts(most: int) -> tuple[int, ...]:
+    """Numbers of replicas that are tried: powers of two, and as many as there is room for."""
     return tuple(sorted({1, most, *(2**power for power in range(most.bit_length()) if 2**power <= most)}))
 
 
@@ -166,7 +179,7 @@ def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     for prefill in prefills:
         for decode in decodes:
             wide, deep = phase_width(prefill), phase_width(decode)
-            for count in _replica_counts((total - deep) // wide if total > deep else 0):
+            for count in replica_counts((total - deep) // wide if total > deep else 0):
                 rest = (total - count * wide) // deep if count else 0
                 if count < 1 or rest < 1:
                     continue

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import HomeDevices, names, reached
+from ..sharding import HomeDevices, leading_to, names, reached
 
 _MAX_NAMED = 16
 _WAY = ("ExpertNode",)
@@ -61,11 +61,8 @@ def _path_faults(operator: NodeView, parts: dict[str, list[NodeView]], experts: 
         if len(routers) == 1 and not any(edge.target is dispatches[0] for edge in routers[0].edges_out):
             yield _unjoined(operator, routers, dispatches)
     if len(combines) == 1:
-        lost = [
-            expert
-            for expert in experts
-            if all(node is not combines[0] for node in reached(expert, *_WAY))
-        ]  # fmt: skip
+        returning = leading_to(combines, *_WAY)
+        lost = [expert for expert in experts if expert.position not in returning]
         if lost:
             yield _unjoined(operator, lost, combines)
 

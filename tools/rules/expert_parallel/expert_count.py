@@ -45,7 +45,7 @@ def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> 
 
 def _empty(operator: NodeView, available: int | None) -> Finding | None:
     experts = operator.children_of_type("ExpertNode")
-    empty = [expert for expert in experts if expert.experts == ()]
+    empty = [expert for expert in experts if expert.expert_ranges == ()]
     if not empty:
         return None
     scarce = available is not None and available < len(experts)

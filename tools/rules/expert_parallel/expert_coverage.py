@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..expert_groups import hosts_by_expert, id_runs, is_replication
+from ..expert_groups import Run, beyond, copies, gaps, ids_text, listed
 from ..layer_specs import operator_specs
 from ..reading import label
 
-_MAX_LISTED = 64
+_MAX_NAMED = 64
 
 
 def _unreadable(group: NodeView) -> Finding:
@@ -27,36 +27,43 @@ def _unreadable(group: NodeView) -> Finding:
     )
 
 
-def _finding(operator: NodeView, what: str, ids: list[int], groups: list[NodeView]) -> Finding:
+def _finding(operator: NodeView, what: str, runs: list[Run], groups: list[NodeView]) -> Finding:
     return Finding(
-        f"{label(operator)}: {what} {id_runs(ids)}",
+        f"{label(operator)}: {what} {ids_text(runs)}",
         where=operator,
-        nodes=(operator, *{group.position: group for group in groups}.values()),
-        value=ids[:_MAX_LISTED],
+        nodes=(operator, *groups[:_MAX_NAMED]),
+        value=[[run.first, run.last] for run in runs[:_MAX_NAMED]],
         expected="each expert of the layer once",
     )
 
 
+def _hosts(groups: list[NodeView], runs: list[Run]) -> list[NodeView]:
+    """The groups that list an expert of the first of `runs`."""
+    wanted = runs[0]
+    return [
+        group
+        for group in groups
+        if any(first <= wanted.last and last >= wanted.first for first, last in group.expert_ranges or ())
+    ]
+
+
 def _faults(view: PlanView, operator: NodeView, total: int | None) -> Iterator[Finding]:
     groups = operator.children_of_type("ExpertNode")
-    unreadable = [group for group in groups if group.experts is None]
+    unreadable = [group for group in groups if group.expert_ranges is None]
     yield from map(_unreadable, unreadable)
-    if unreadable or is_replication(operator):
+    if unreadable or copies(operator) > 1:
         return
-    hosts = hosts_by_expert(operator)
+    runs = listed(operator)
     if total is not None:
-        missing = [expert for expert in range(total) if expert not in hosts]
+        missing, unknown = gaps(runs, total), beyond(runs, total)
         if missing:
             yield _finding(operator, "no group hosts expert", missing, groups)
-        unknown = sorted(expert for expert in hosts if not 0 <= expert < total)
         if unknown:
-            concerned = [group for expert in unknown for group in hosts[expert]]
-            yield _finding(operator, f"the layer has the experts 0–{total - 1}, not", unknown, concerned)
-    if "redundant_experts" not in view.relaxations:
-        doubled = sorted(expert for expert, found in hosts.items() if len(found) > 1)
-        if doubled:
-            concerned = [group for expert in doubled for group in hosts[expert]]
-            yield _finding(operator, "hosted more than once: expert", doubled, concerned)
+            what = f"the layer has the experts 0–{total - 1}, not"
+            yield _finding(operator, what, unknown, _hosts(groups, unknown))
+    doubled = [run for run in runs if run.times > 1]
+    if doubled and "redundant_experts" not in view.relaxations:
+        yield _finding(operator, "hosted more than once: expert", doubled, _hosts(groups, doubled))
 
 
 def check(view: PlanView) -> Iterator[Finding]:

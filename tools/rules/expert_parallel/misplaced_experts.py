@@ -33,20 +33,20 @@ def _outside(view: PlanView) -> Iterator[Finding]:
         )
 
 
-def _deeper(block: NodeView) -> bool:
-    return any(node.type == "MoENode" and node.parent is not block for node in block.descendants())
-
-
 def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Finding]:
+    written: dict[int, list[NodeView]] = {}
+    for node in block.children_of_type("FFNNode", "MoENode"):
+        written.setdefault(node.offset, []).append(node)
+    # A MoE operator that hangs too deep in the block is there: EP007 or ST003 says where it belongs.
+    deeper = any(node.type == "MoENode" and node.parent is not block for node in block.descendants())
     for offset, covered in specs_by_offset(view, block, layers).items():
         kinds = {spec.moe is not None for _, spec in covered}
         if len(kinds) > 1:
             continue
         layer, spec = covered[0]
-        operators = [node for node in block.children_of_type("FFNNode", "MoENode") if node.offset == offset]
+        operators = written.get(offset, [])
         experts = [node for node in operators if node.type == "MoENode"]
-        # One that hangs too deep in the block is there: EP007 or ST003 says where it belongs.
-        if kinds == {True} and not experts and not _deeper(block):
+        if kinds == {True} and not experts and not deeper:
             yield Finding(
                 f"layer {layer} in {label(block)} has no MoENode, the model has a MoE operator there",
                 where=operators[0] if operators else block,

@@ -12,25 +12,21 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..devices.degree_product import is_degree_product
-from ..expert_groups import hosts_by_expert, is_replication
+from ..expert_groups import copies
 from ..reading import label
 
 
 def _copies(view: PlanView) -> Iterator[Finding]:
     for operator in view.of_type("MoENode"):
-        groups = operator.children_of_type("ExpertNode")
-        if not is_replication(operator):
-            continue
-        hosts = hosts_by_expert(operator)
-        copies = len({id(group) for group in next(iter(hosts.values()))})
+        groups, times = operator.children_of_type("ExpertNode"), copies(operator)
         # Redundant experts may copy every expert; all experts in every group is no distribution at all.
-        if "redundant_experts" in view.relaxations and copies < len(groups):
+        if times < 2 or ("redundant_experts" in view.relaxations and times < len(groups)):
             continue
         yield Finding(
-            f"the {len(groups)} groups of {label(operator)} host every expert {copies} times: EP is no replication",
+            f"the {len(groups)} groups of {label(operator)} host every expert {times} times: EP is no replication",
             where=operator,
             nodes=(operator, *groups),
-            value=copies,
+            value=times,
             expected=1,
             remedy="spread the experts over all groups, each expert in one",
         )

@@ -15,6 +15,8 @@ from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 
 _MAX_NAMED = 64
+# More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
+_MAX_LISTED_EXPERTS = 5_000_000
 _TERMS = {
     "weights_bytes": "weights",
     "kv_cache_bytes": "KV cache",
@@ -81,6 +83,13 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield every set of alike devices that needs more memory than it may use."""
     if view.architecture is None:
         yield from _unknown(view)
+        return
+    listed = sum(last - first + 1 for e in view.of_type("ExpertNode") for first, last in e.expert_ranges or ())
+    if listed > _MAX_LISTED_EXPERTS:
+        yield Finding(
+            f"memory cannot be computed: the ExpertNodes list {listed:,} experts, more than {_MAX_LISTED_EXPERTS:,}",
+            where="/nodes", value=listed, expected=_MAX_LISTED_EXPERTS, remedy="list each expert of a layer once",
+        )  # fmt: skip
         return
     try:
         estimate = memory_of_view(view)

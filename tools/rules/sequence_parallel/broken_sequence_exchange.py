@@ -14,9 +14,9 @@ from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, label
 from ..sharding import (
     HomeDevices,
+    leading_to,
     misranked_dimension,
     names,
-    reached,
     sequence_degree,
     shards_of,
     tensor_degree,
@@ -121,26 +121,26 @@ def _unfed(exchange: _Exchange) -> Iterator[Finding]:
 
 
 def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
-    out = {node.position for node in exchange.out}
-    split = tensor_degree(exchange.operator) > 1
-    lacking: dict[int, NodeView] = {}
-    for shard in exchange.shards:
-        found = reached(shard)
-        if any(node.position in out for node in found):
-            continue
-        sums = [node for node in found if node.type in ("AllReduceNode", "ReduceScatterNode")]
-        # With TP the sum leads on, and a shard without one is TP003's.
-        for node in sums if split else [shard]:
-            lacking[node.position] = node
+    closed = leading_to(exchange.out)
+    ends = exchange.shards
+    if tensor_degree(exchange.operator) > 1:
+        # With TP the sum leads on; a shard that does not reach its sum is TP003's.
+        sums = exchange.operator.children_of_type("AllReduceNode", "ReduceScatterNode")
+        ends = [node for node in sums if node.edges_in and not _is_closed_before(node, exchange)]
+    lacking = [node for node in ends if node.position not in closed]
     if lacking and exchange.out:
         yield Finding(
-            f"no edge leads from {names(list(lacking.values()))} into {label(exchange.out[0])}, which closes "
-            f"{label(exchange.operator)}",
+            f"no edge leads from {names(lacking)} into {label(exchange.out[0])}, the end of {label(exchange.operator)}",
             where=exchange.out[0],
-            nodes=(exchange.out[0], *lacking.values()),
-            value=[node.id for node in list(lacking.values())[:_MAX_NAMED]],
+            nodes=(exchange.out[0], *lacking),
+            value=[node.id for node in lacking[:_MAX_NAMED]],
             remedy="join it to the closing exchange by a synchronization edge",
         )
+
+
+def _is_closed_before(total: NodeView, exchange: _Exchange) -> bool:
+    """Whether the shards pass the closing exchange on their way into this sum."""
+    return any(edge.source is not None and edge.source in exchange.out for edge in total.edges_in)
 
 
 def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import label
+from ..reading import Enclosing, label
 
 _HOLDERS = ("AttentionNode", "FFNNode", "ExpertNode")
 _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
@@ -19,19 +19,17 @@ _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
 _RANKED = frozenset({"ShardNode", "LinearNode", *_HOLDERS})
 
 
-def _is_allowed(view: PlanView, parent: NodeView) -> bool:
-    if parent.type in _VOCABULARY:
-        return "vocab_parallel" in view.relaxations
-    return parent.type in _HOLDERS or parent.ancestor(*_HOLDERS) is not None
-
-
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every node that is split by TP and is no attention or FFN operator."""
+    enclosing = [Enclosing(holder) for holder in _HOLDERS]
+    allowed = _VOCABULARY if "vocab_parallel" in view.relaxations else ()
     shards: dict[int, list[NodeView]] = {}
     parents: dict[int, NodeView] = {}
     for shard in view.of_type("ShardNode"):
         parent = shard.parent
-        if parent is None or "sp" in shard.rank or _is_allowed(view, parent):
+        if parent is None or "sp" in shard.rank or parent.type in allowed:
+            continue
+        if any(holder.of(parent) is not None for holder in enclosing):
             continue
         parents[parent.position] = parent
         shards.setdefault(parent.position, []).append(shard)

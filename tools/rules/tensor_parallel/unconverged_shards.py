@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import HomeDevices, names, reached, shards_of, tensor_degree, tensor_holders
+from ..sharding import HomeDevices, leading_to, names, shards_of, tensor_degree, tensor_holders
 
 _MAX_NAMED = 16
+# An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
+_MAX_MEETINGS = 8
 
 
 def _scatters_tokens(view: PlanView, operator: NodeView) -> bool:
@@ -25,15 +27,14 @@ def _scatters_tokens(view: PlanView, operator: NodeView) -> bool:
 
 
 def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
-    """Collectives of the operator after which every device of a group has the whole result."""
+    """Collectives of the operator after which every device of a group has the whole result; the first few of them."""
     found = operator.children_of_type("AllReduceNode")
-    for scatter in operator.children_of_type("ReduceScatterNode"):
-        gathered = any(node.type == "AllGatherNode" for node in reached(scatter))
-        if gathered or _scatters_tokens(view, operator):
-            found.append(scatter)
+    gathered = leading_to(operator.children_of_type("AllGatherNode"))
+    alone = _scatters_tokens(view, operator)
+    found += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
         found += operator.children_of_type("AllGatherNode")
-    return found
+    return found[:_MAX_MEETINGS]
 
 
 def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | None:
@@ -48,9 +49,9 @@ def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | 
             where=operator, nodes=(operator, *shards, *others), value=None, expected="AllReduceNode",
             remedy="close the operator with an AllReduce over its shards' devices",
         )  # fmt: skip
-    leading = {shard.position: {node.position for node in reached(shard)} for shard in shards}
-    best = max(meetings, key=lambda node: sum(node.position in found for found in leading.values()))
-    absent = [shard for shard in shards if best.position not in leading[shard.position]]
+    leading = {node.position: leading_to([node]) for node in meetings}
+    best = max(meetings, key=lambda node: sum(shard.position in leading[node.position] for shard in shards))
+    absent = [shard for shard in shards if shard.position not in leading[best.position]]
     if absent:
         return Finding(
             f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
