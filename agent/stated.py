@@ -14,7 +14,7 @@ from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Stra
 from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.search.describe import describe
 from ..tools.search.search import SearchRequest
-from ..tools.search.space import legal_tp_ffn
+from ..tools.search.space import divisible
 from ..tools.validate import validate
 from .intent.intent import StatedDegrees, StatedStrategy
 from .results import StatedStrategyVerdict
@@ -56,7 +56,7 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
 
     tp, attention_dp = degree("tp") or 1, degree("attention_dp")
     sp = own.sp or 1
-    tp_ffn = degree("tp_ffn") or (tp if architecture.has_split_ffn and legal_tp_ffn(architecture, tp) else 1)
+    tp_ffn = degree("tp_ffn") or (tp if architecture.has_split_ffn and divisible(architecture).tp_ffn(tp) else 1)
     ep = degree("ep") or (tp * sp * (attention_dp or 1) if architecture.is_moe else 1)
     return PhaseStrategy(
         pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas

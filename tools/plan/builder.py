@@ -30,7 +30,7 @@ from .document import (
     WorkloadBlock,
 )
 from .graph import GraphWriter, OperatorSite, write_attention, write_ffn, write_moe, write_vocabulary
-from .placement import Placement, ReplicaPlacement, StagePlacement, place, stage_width
+from .placement import Placement, ReplicaPlacement, StagePlacement, gpu_count, place, stage_width
 
 RECURRENCE = "kv_cache:t->t+1"
 
@@ -76,7 +76,7 @@ def build_plan(request: BuildRequest) -> Plan:
         have = request.hardware.nodes * request.hardware.gpus_per_node
         raise InputError(f"the strategy needs {request.strategy.gpu_count} devices, the hardware has {have}")
     graph = _Builder(request, architecture).write(placement)
-    strategy = request.strategy
+    strategy = _counted(request.strategy, graph)
     return Plan.model_validate(
         {
             "format": FORMAT,
@@ -94,6 +94,16 @@ def build_plan(request: BuildRequest) -> Plan:
             "edges": graph.edges,
         }
     )
+
+
+def _counted(strategy: Strategy, graph: GraphWriter) -> Strategy:
+    """The strategy with the devices counted that the graph uses.
+
+    Fewer than its degrees ask for where a stage has no MoE layer to spread over all its devices. A count that was
+    stated otherwise is left alone: the rules judge it.
+    """
+    used = len({device for node in graph.nodes for device in node.get("devices", ())})
+    return strategy.model_copy(update={"gpu_count": used}) if strategy.gpu_count == gpu_count(strategy) else strategy
 
 
 class _Builder:

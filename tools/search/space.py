@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import product
 
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
@@ -45,42 +45,58 @@ def legal_attention_tp(spec: AttentionSpec, tp: int) -> bool:
     return spec.kind == "mla" or spec.kv_heads % tp == 0 or tp % spec.kv_heads == 0
 
 
-@lru_cache(maxsize=64)
-def _attention_kinds(architecture: Architecture) -> tuple[AttentionSpec, ...]:
-    return tuple({layer.attention for layer in architecture.layers if layer.attention is not None})
+@dataclass(frozen=True, slots=True)
+class Divisible:
+    """What tensor parallelism must divide in one model, gathered once: attention kinds and FFN widths."""
+
+    attention: tuple[AttentionSpec, ...]
+    ffn_widths: tuple[int, ...]
+    block: int
+
+    def tp(self, tp: int) -> bool:
+        """Whether `tp` may split every attention of the model."""
+        return all(legal_attention_tp(spec, tp) for spec in self.attention)
+
+    def tp_ffn(self, tp_ffn: int) -> bool:
+        """Whether `tp_ffn` may split every dense FFN and shared expert.
+
+        With a block-quantised FP8 checkpoint each slice stays a whole number of blocks, as the engines demand.
+        """
+        if not self.ffn_widths:
+            return tp_ffn == 1
+        return tp_ffn == 1 or all(
+            width % tp_ffn == 0 and (width // tp_ffn) % self.block == 0 for width in self.ffn_widths
+        )
+
+    def ffn_options(self, tp: int, stage: int, attention_dp: int) -> Iterable[int]:
+        """Degrees of the FFN that are tried beside attention's `tp`: the same, and the widest that is legal."""
+        if not self.ffn_widths:
+            return (1,)
+        options = {max(value for value in divisors(stage) if self.tp_ffn(value))}
+        if self.tp_ffn(tp):
+            options.add(tp)
+        if attention_dp > 1:
+            # The shards carry the attention group, or run as TP over all devices of the stage.
+            options = {value for value in options if value <= tp or value == stage} or {1}
+        return sorted(options)
 
 
-@lru_cache(maxsize=64)
-def _ffn_widths(architecture: Architecture) -> tuple[int, ...]:
+def divisible(architecture: Architecture) -> Divisible:
+    """What tensor parallelism must divide in `architecture`."""
+    kinds = {id(layer): layer for layer in architecture.layers}.values()
     widths: set[int] = set()
-    for layer in architecture.layers:
+    for layer in kinds:
         if layer.ffn is not None:
             widths.add(layer.ffn.width)
         if layer.moe is not None and layer.moe.shared is not None:
             widths.add(layer.moe.shared.width)
-    return tuple(sorted(widths))
+    attention = dict.fromkeys(layer.attention for layer in kinds if layer.attention is not None)
+    return Divisible(tuple(attention), tuple(sorted(widths)), architecture.fp8_block or 1)
 
 
-def legal_tp(architecture: Architecture, tp: int) -> bool:
-    """Whether `tp` may split every attention of the model."""
-    return all(legal_attention_tp(spec, tp) for spec in _attention_kinds(architecture))
-
-
-def legal_tp_ffn(architecture: Architecture, tp_ffn: int) -> bool:
-    """Whether `tp_ffn` may split every dense FFN and shared expert; with a block-quantised FP8 checkpoint each slice
-    stays a whole number of blocks, as the engines demand."""
-    widths = _ffn_widths(architecture)
-    if not widths:
-        return tp_ffn == 1
-    block = architecture.fp8_block or 1
-    return all(width % tp_ffn == 0 and (tp_ffn == 1 or (width // tp_ffn) % block == 0) for width in widths)
-
-
-def _largest_tp_ffn(architecture: Architecture, width: int) -> int:
-    return max(value for value in divisors(width) if legal_tp_ffn(architecture, value))
-
-
-def _phase_options(request: SpaceRequest, pp: int, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
+def _phase_options(
+    request: SpaceRequest, pp: int, stage: int, model: Divisible, *, prefill: bool
+) -> Iterator[PhaseStrategy]:
     """All legal degrees of one phase with `pp` stages of `stage` devices each."""
     architecture = request.architecture
     ep = 1
@@ -90,42 +106,24 @@ def _phase_options(request: SpaceRequest, pp: int, stage: int, *, prefill: bool)
         ep = stage
     sps = divisors(stage) if prefill and request.input_tokens >= SP_MIN_INPUT_TOKENS else (1,)
     groups = divisors(stage) if "attention_dp" in request.relaxations and architecture.is_moe else (1,)
-    seen: set[tuple[int, int, int, int]] = set()
-    for sp in sps:
-        for attention_dp in groups:
-            for tp in divisors(stage):
-                width = sp * attention_dp * tp
-                if stage % width or (width < stage and not architecture.is_moe) or not legal_tp(architecture, tp):
-                    continue
-                if attention_dp > 1 and (sp > 1 or width < stage):
-                    continue
-                for tp_ffn in _ffn_options(architecture, tp, stage, attention_dp):
-                    key = (sp, attention_dp, tp, tp_ffn)
-                    if key in seen:
-                        continue
-                    seen.add(key)
-                    relaxed = attention_dp if attention_dp > 1 else None
-                    yield PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
-
-
-def _ffn_options(architecture: Architecture, tp: int, stage: int, attention_dp: int) -> Iterable[int]:
-    if not _ffn_widths(architecture):
-        return (1,)
-    options = {_largest_tp_ffn(architecture, stage)}
-    if legal_tp_ffn(architecture, tp):
-        options.add(tp)
-    if attention_dp > 1:
-        # The shards carry the attention group, or run as TP over all devices of the stage.
-        options = {value for value in options if value <= tp or value == stage} or {1}
-    return sorted(options)
+    for sp, attention_dp, tp in product(sps, groups, divisors(stage)):
+        width = sp * attention_dp * tp
+        if stage % width or (width < stage and not architecture.is_moe) or not model.tp(tp):
+            continue
+        if attention_dp > 1 and (sp > 1 or width < stage):
+            continue
+        relaxed = attention_dp if attention_dp > 1 else None
+        for tp_ffn in model.ffn_options(tp, stage, attention_dp):
+            yield PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
 
 
 def phase_strategies(request: SpaceRequest, width: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
     """All legal strategies of one phase on exactly `width` devices (one replica)."""
+    model = divisible(request.architecture)
     for pp in divisors(width):
         if pp > request.architecture.num_layers:
             break
-        yield from _phase_options(request, pp, width // pp, prefill=prefill)
+        yield from _phase_options(request, pp, width // pp, model, prefill=prefill)
 
 
 def replica_widths(request: SpaceRequest) -> tuple[int, ...]:
