@@ -48,6 +48,10 @@ _UNIT_MARKS: dict[Unit, str] = {
 }
 
 
+_NEIGHBOURS = 4  # figures on either side that may explain one
+_MAX_FIGURES = 80  # of one statement; what is more is left unread
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A quantity of a statement with the texts in which its meaning is looked for, the nearest first."""
@@ -71,7 +75,7 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
         text = page.text[clause_start:clause_end]
         quantities = find_quantities(text)
         for i, quantity in enumerate(quantities):
-            if is_word(quantity):
+            if is_word(quantity) or len(found) >= _MAX_FIGURES:
                 continue
             levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else None)
             previous = quantity.unit
@@ -129,17 +133,19 @@ def _levels(
     `previous` is the unit of the figure in the clause before, where a figure may speak of that one ("1.6 TB/s, 75%
     utilisation").
     """
+    first, last = max(0, own - _NEIGHBOURS), min(len(quantities), own + _NEIGHBOURS + 1)
     parts: list[str] = []
-    position = 0
-    for i, quantity in enumerate(quantities):
+    position = quantities[first - 1].end if first else 0
+    for i in range(first, last):
+        quantity = quantities[i]
         parts.append(plain_words(_named_marks(text[position : quantity.start])))
         parts.append(f" # {quantity.spelled} " if i == own else f" {_mark(quantity.unit)} ")
         position = quantity.end
-    parts.append(plain_words(_named_marks(text[position:])))
-    at = 2 * own + 1
-    number_first = not parts[0].strip(" (:=<>≤≥~")
-    last = own == len(quantities) - 1
-    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if last else 1)]
+    end = quantities[last].start if last < len(quantities) else len(text)
+    parts.append(plain_words(_named_marks(text[position:end])))
+    at = 2 * (own - first) + 1
+    number_first = not text[: quantities[0].start].strip(" (:=<>≤≥~")
+    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if own == len(quantities) - 1 else 1)]
     levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
     if previous is not None:
         levels.append(f"{_mark(previous)} , {levels[-1]}")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from .brief_statements import MAX_STATEMENT_CHARS, Source, Statement, join_sources, key_words
+from .brief_statements import MAX_CHARS, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
 
@@ -38,8 +38,10 @@ def read_markdown(name: str, text: str) -> Source:
     """What a Markdown or plain-text brief says.
 
     Raises:
-        BriefError: a fenced JSON or YAML block that is neither.
+        BriefError: it is too long, or a fenced JSON or YAML block is neither.
     """
+    if len(text) > MAX_CHARS:
+        raise BriefError(f"{name}: more than {MAX_CHARS} characters of text; a brief is a few pages")
     sources: list[Source] = []
     offset = 0
     if match := _FRONT_MATTER.match(text):
@@ -134,8 +136,7 @@ class _Reader:
         self._headings.append((9, key))
 
     def _say(self, path: tuple[str, ...], text: str, line: int, keyed: bool = True) -> None:
-        if len(text) > MAX_STATEMENT_CHARS:
-            raise BriefError(f"{self._name} line {line}: a line of {len(text)} characters; break it into sentences")
+        check_statement(text, f"{self._name} line {line}", len(self._statements))
         if text.strip(" -–—/"):
             self._statements.append(Statement(path, text, f"{self._name} line {line}", keyed=keyed))
 

@@ -13,8 +13,9 @@ from typing import Any
 
 from .errors import BriefError
 
-MAX_STATEMENTS = 3_000
+MAX_STATEMENTS = 1_500
 MAX_STATEMENT_CHARS = 4_000
+MAX_CHARS = 200_000
 # A path element that the structured reader adds for what is said of each server of a list.
 PER_NODE = "per node"
 
@@ -52,18 +53,32 @@ class Source:
     objects: tuple[StatedObject, ...] = ()
 
 
+def check_statement(words: str, where: str, count: int) -> None:
+    """Keep one statement, and their number, within bounds.
+
+    Raises:
+        BriefError: it is too long, or one too many.
+    """
+    if len(words) > MAX_STATEMENT_CHARS:
+        raise BriefError(f"{where}: {len(words)} characters in one piece; break it into sentences")
+    if count > MAX_STATEMENTS:
+        raise BriefError(
+            f"{where}: the brief says more than the {MAX_STATEMENTS} things that are read; "
+            "leave out what is not about this deployment"
+        )
+
+
 def join_sources(sources: Sequence[Source]) -> Source:
     """All texts of one brief as one, bounded.
 
     Raises:
-        BriefError: the brief says more than `MAX_STATEMENTS` things.
+        BriefError: together they say more than is read.
     """
     statements = tuple(statement for source in sources for statement in source.statements)
-    if len(statements) > MAX_STATEMENTS:
-        raise BriefError(
-            f"the brief says {len(statements)} things, more than the {MAX_STATEMENTS} that are read; "
-            f"leave out what is not about this deployment (from {statements[MAX_STATEMENTS].where} on)"
-        )
+    if statements:
+        check_statement("", statements[-1].where, len(statements))
+    if sum(len(statement.text) for statement in statements) > MAX_CHARS:
+        raise BriefError(f"the brief has more than {MAX_CHARS} characters; a brief is a few pages")
     return Source(statements, tuple(item for source in sources for item in source.objects))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .brief_parse import MAX_DEPTH, Parsed, Path, parse_json, parse_yaml
-from .brief_statements import PER_NODE, Source, StatedObject, Statement, join_sources, key_words
+from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 from .errors import BriefError
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
@@ -125,6 +125,7 @@ class _Walker:
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if comment := self._parsed.comments.get(at):
             text = f"{text} ({comment})"
+        check_statement(text, self._where(at), len(self._statements))
         # Servers of a list say the same thing each; once is enough, and what differs stands beside it.
         self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
 

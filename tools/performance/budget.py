@@ -6,6 +6,7 @@ Devices with equal terms need equal memory, so a search over concurrency or stra
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
@@ -13,7 +14,7 @@ from .kv_cache import request_bytes
 from .layout import Layout
 from .setting import Setting
 from .shape import PhaseLayout, ReplicaLayout, StageLayout
-from .weights import stage_holding, weights_bytes
+from .weights import Slice, stage_holding, weights_bytes
 
 # NCCL's own buffers on one device by the ranks that it talks to: 342 MiB for 2, 392 MiB from 4 on
 # (ai-dynamo/aiconfigurator, `nccl_mem` of its system files).
@@ -137,8 +138,37 @@ def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTer
 
 def distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
     """The terms of the devices of `replica`, each once."""
+    places: dict[str, list[tuple[PhaseLayout, StageLayout]]] = {}
+    for phase in replica.phases:
+        for stage in phase.stages:
+            for device in stage.devices:
+                places.setdefault(device, []).append((phase, stage))
+    by_part: dict[tuple[object, ...], DeviceTerms] = {}
+    for device, held in places.items():
+        part = _part(held, device)
+        if part not in by_part:
+            by_part[part] = terms_of(setting, replica, device)
     found: dict[tuple[object, ...], DeviceTerms] = {}
-    for device in replica.devices:
-        terms = terms_of(setting, replica, device)
+    for terms in by_part.values():
         found.setdefault(terms.key, terms)
     return tuple(found.values())
+
+
+def _part(held: Sequence[tuple[PhaseLayout, StageLayout]], device: str) -> tuple[object, ...]:
+    """What the terms of a device depend on: ranks only count where its phases cut an operator differently."""
+    holdings = [stage_holding(phase, stage, device) for phase, stage in held]
+    expert_sets = {holding.experts for holding in holdings if holding.experts}
+    return (
+        tuple((phase.phase, stage.index) for phase, stage in held),
+        _sizes([holding.attention for holding in holdings]),
+        _sizes([holding.ffn for holding in holdings]),
+        _sizes([holding.embedding for holding in holdings]),
+        _sizes([holding.head for holding in holdings]),
+        _sizes([holding.expert_slice for holding in holdings]),
+        tuple(len(holding.experts) if len(expert_sets) < 2 else holding.experts for holding in holdings),
+    )
+
+
+def _sizes(slices: Sequence[Slice | None]) -> tuple[object, ...]:
+    alike = len({part for part in slices if part is not None}) < 2
+    return tuple(part[1] if alike and part is not None else part for part in slices)

@@ -50,7 +50,7 @@ def _empty(operator: NodeView, available: int | None) -> Finding | None:
         return None
     scarce = available is not None and available < len(experts)
     return Finding(
-        f"{names(empty)} of {label(operator)} host no expert"
+        f"{names(empty)} of {label(operator)} {'hosts' if len(empty) == 1 else 'host'} no expert"
         + (f": {len(experts)} groups, {available} experts" if scarce else ""),
         where=empty[0],
         nodes=(*empty, operator),
