@@ -114,7 +114,11 @@ def _report(
     assumptions = [a for a in intent.assumptions if a.field not in decided]
     assumptions.extend(proposal.assumptions)
     if intent.concurrency_open:
-        reason = "no concurrency was stated: the most requests that fit memory and hold every limit"
+        reason = (
+            "no concurrency was stated: as few requests in flight as hold the stated rate"
+            if intent.workload.objective == "latency"
+            else "no concurrency was stated: the most requests that fit memory and hold every limit"
+        )
         assumptions = [a for a in assumptions if a.field != "concurrency"]
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
     explanation = (

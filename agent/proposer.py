@@ -17,7 +17,7 @@ from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.describe import describe, number
 from ..tools.search.search import TIE_SHARE, Candidate, SearchRequest, SearchResult, search
-from ..tools.search.sizing import Sized, facts_of, fewest_gpus, resized, weights_bytes
+from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, resized, weights_bytes
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
 from .results import Alternative, Infeasible, Needs
 
@@ -26,6 +26,8 @@ MAX_ALTERNATIVES = 5
 _DEFAULT_VENDORS = ("NVIDIA", "AMD")
 # The search for unnamed hardware looks no further than this many accelerators.
 _MAX_UNNAMED_GPUS = 64
+# More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
+_LIMIT_REACH = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,17 +227,19 @@ def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -
         shortfall = closest.shortfall_bytes if closest is not None else max(0, round(need - usable))
         if closest is not None and shortfall is not None:
             reason += f"; the closest layout lacks {shortfall / 1e9:.1f} GB on its fullest GPU"
-    sized = fewest_gpus(request, usual_node, more_than=have)
+    # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
+    at_most = MAX_GPUS if rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
+    sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
     closest_data = None if closest is None else closest.model_dump(mode="json")
     return Infeasible(
-        reason=reason, rule=rule, shortfall_bytes=shortfall, needs=_needs(request, sized), closest=closest_data
+        reason=reason, rule=rule, shortfall_bytes=shortfall, needs=_needs(request, sized, at_most), closest=closest_data
     )
 
 
-def _needs(request: SearchRequest, sized: Sized | None) -> Needs:
+def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
     name = request.facts.accelerator.id
     if sized is None:
-        return Needs(accelerator=name, note=f"no number of {name} that was tried is enough")
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     return Needs(

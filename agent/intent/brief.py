@@ -128,13 +128,10 @@ def _said(facts: Facts, names: Names, source: Source) -> Said:
     values |= {"accelerator": card.accelerator, "accelerator_object": card.accelerator_object}
     values = {name: value for name, value in values.items() if value is not None}
     for name in values:
-        if found := _words(facts, name):
-            words[name] = found
+        words[name] = _words(facts, names, name)
     for name in ("model", "model_config_object"):
         if name in values:
             words[name] = model.words
-    if names.cards and ("accelerator" in values or "accelerator_object" in values):
-        words["accelerator" if card.accelerator else "accelerator_object"] = names.cards[0].words
     return Said(**values, words=words, unread=tuple(facts.unread[:100]), readings=tuple(facts.readings[:100]))
 
 
@@ -210,19 +207,32 @@ def _total_throughput(facts: Facts, values: dict[str, Any], rate: Fact) -> None:
     facts.reading(f"{rate.words}: read as {total:g} tokens/s of {gpus} GPUs together")
 
 
-_SOURCES = {
-    "intra_node_bw_gb_s": "intra_node_bw",
-    "inter_node_bw_gb_s": "inter_node_bw",
-    "ttft_statistic": "ttft_ms_max",
-    "tpot_statistic": "tpot_ms_max",
-    "input_tokens_range": "input_tokens",
-    "output_tokens_range": "output_tokens",
+_SOURCES: dict[str, tuple[str, ...]] = {
+    "intra_node_bw_gb_s": ("intra_node_bw",),
+    "inter_node_bw_gb_s": ("inter_node_bw",),
+    "ttft_ms_max": ("ttft_ms_max",),
+    "tpot_ms_max": ("tpot_ms_max", "user_rate"),
+    "ttft_statistic": ("ttft_ms_max", "ttft_statistic"),
+    "tpot_statistic": ("tpot_ms_max", "tpot_statistic"),
+    "input_tokens_range": ("input_tokens", "input_tokens_range"),
+    "output_tokens_range": ("output_tokens", "output_tokens_range"),
+    "input_tokens": ("input_tokens", "input_tokens_range"),
+    "output_tokens": ("output_tokens", "output_tokens_range"),
+    "memory_utilization": ("memory_utilization", "memory_free"),
+    "min_tokens_per_second": ("min_tokens_per_second", "throughput_per_gpu", "tokens_per_second_per_gpu"),
+    "objective": ("objective", "fewest"),
+    "gpus_open": ("gpus_open", "fewest"),
+    "weights": ("weights", "model"),
 }
 
 
-def _words(facts: Facts, name: str) -> str:
+def _words(facts: Facts, names: Names, name: str) -> str:
     """The words of the statements that a field came from."""
-    found = facts.of(_SOURCES.get(name, name)) or facts.of(f"{name}_keyed")
-    if name in ("objective", "gpus_open") and not found:
-        found = facts.of("fewest")
+    found: list[Fact] = []
+    for source in (*_SOURCES.get(name, (name,)), f"{name}_keyed"):
+        found += facts.of(source)
+    if name.startswith("accelerator"):
+        found = [*names.cards, *(fact for fact in facts.items if fact.field.startswith("card."))]
+    if not found and name == "gpus_per_node":  # the size of a node that was named as a whole ("DGX H100")
+        found = names.cards
     return "; ".join(dict.fromkeys(fact.words for fact in found))[:400]

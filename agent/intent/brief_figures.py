@@ -9,9 +9,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...tools.plan.document import Statistic
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
-from .brief_qualifiers import bound_of, is_word, key_unit, shared_statistic, statistic_of
+from .brief_qualifiers import bound_of, is_word, key_unit, shared_statistic, statistic_of, statistics_in
 from .brief_statements import PER_NODE, Statement, key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
@@ -215,8 +216,9 @@ def read_figures(
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
     before: FieldRule | None = None
-    for_all = shared_statistic(statement.text)
-    for figure in figures_of(statement, page, start):
+    figures = figures_of(statement, page, start)
+    statistics = _statistics(statement, figures)
+    for figure, statistic in zip(figures, statistics, strict=True):
         rule = before = match_figure(statement, figure, before)
         if rule is None or rule.field in skip:
             continue
@@ -233,9 +235,21 @@ def read_figures(
                 context=figure.context,
                 near=figure.levels[0],
                 quantity=quantity,
-                statistic=statistic_of(figure.levels[0], own, for_all, figure.context),
+                statistic=statistic,
                 bound=bound_of(figure.levels[0], own),
             )
         )
         page.take(quantity.start, quantity.end)
     return tuple(facts)
+
+
+def _statistics(statement: Statement, figures: Sequence[Figure]) -> tuple[Statistic | None, ...]:
+    """The statistic of each figure: that beside it, of its key, of all ("both p99"), or of a heading."""
+    key = plain_words(statement.path[-1]) if statement.keyed and statement.path else ""
+    in_order = statistics_in(key)
+    if len(in_order) < 2 or len(in_order) > len(figures):  # else it is "TTFT (P50/P99): 500 ms / 2 s"
+        in_order = ()
+    for_all = shared_statistic(statement.text)
+    whole = plain_words(statement.text) if len(figures) == 1 else ""
+    rest = figures[len(in_order) :]
+    return (*in_order, *(statistic_of(f.levels[0], key, for_all, whole, f.context) for f in rest))

@@ -16,7 +16,7 @@ from .brief_figures import read_figures
 from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_qualifiers import is_word
-from .brief_reading import WORD, Reader, Reading, lay_out, run_readers
+from .brief_reading import Reader, Reading, lay_out, run_readers
 from .brief_statements import Statement
 from .brief_wishes import OPEN, read_wishes
 from .claims import Claims
@@ -155,7 +155,7 @@ def _read_unknown_names(reading: Reading, names: Names) -> None:
     """A short name under a key that asks for a model or a card, which no catalogue knows."""
     name = reading.body.split("(")[0].strip(" .,")
     left = reading.page.text[reading.start :]
-    is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and WORD.search(name) is not None
+    is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and any(c.isalpha() for c in name)
     if not is_name or MODEL in left or TAKEN in left or _NAMED_CARD.search(left) or OPEN.search(name):
         return
     if reading.is_yes or reading.is_no or any(q.unit != "count" for q in find_quantities(left)):

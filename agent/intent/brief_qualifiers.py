@@ -57,6 +57,7 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"percent|pct|%|percentage", "%"),
     (r"(?<!per )tokens?", "tokens"),
     (r"usd|\$", "USD"),
+    (r"rpm|qpm|req(?:uest)?s? ?(?:/|per) ?min(?:ute)?", "rpm"),
     (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
@@ -74,6 +75,12 @@ def key_unit(key: str) -> str | None:
             if pattern.search(candidate):
                 return unit
     return None
+
+
+def statistics_in(text: str) -> tuple[Statistic, ...]:
+    """Every statistic that a text names, in the order of the text ("P50/P99")."""
+    found = {match.start(): name for pattern, name in _STATISTICS for match in pattern.finditer(text)}
+    return tuple(found[start] for start in sorted(found))
 
 
 def is_word(quantity: Quantity) -> bool:

@@ -41,7 +41,8 @@ LOAD_ROWS: tuple[Row, ...] = (
         r"|\busers?\b|\bsessions?\b|\bstreams?\b|\bsequences?\b|\brequests?\b|并发(?:数|量|用户数?|"
         r"请求数?)?|批(?:次|"
         r"量)?大?小?|同时|在线用户",
-        r"batched tokens|tokens? per batch|per s\b|/s\b|per day|\brate\b|prefill batch|chunk|microbatch|"
+        r"batched tokens|tokens? per batch|per s\b|/s\b|per (?:s|sec|min|minute|hour|day)\b|per day|"
+        r"\brate\b|prefill batch|chunk|microbatch|"
         r"length|tokens? (?:per|each)",
     ),
     ("request_rate", "requests/s", r"#"),

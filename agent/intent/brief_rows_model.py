@@ -17,7 +17,7 @@ MODEL_ROWS: tuple[Row, ...] = (
         "model.num_hidden_layers",
         "count",
         r"\blayers?\b|层数?|\b(?:decoder |transformer )?blocks\b|n layers?|depth",
-        r"first|leading|dense layers?|stage|per layer|offload|每层|head|前 ?#|moe layers",
+        r"隐藏层|隐层|中间层|first|leading|dense layers?|stage|per layer|offload|每层|head|前 ?#|moe layers",
     ),
     (
         "model.head_dim",
@@ -105,7 +105,7 @@ MODEL_ROWS: tuple[Row, ...] = (
         "model.hidden_size",
         "count",
         r"\bhidden\b|d model|model (?:dim\w*|width)|embedding (?:dim\w*|size|width)|residual (?:dim\w*|"
-        r"width)|\bwidth\b|隐藏|隐层|模型维度|隐含",
+        r"width)|\bwidth\b|隐藏层?(?:维度?|大小)?|隐层|模型维度|隐含",
         r"expert|ffn|feed|intermediate|mlp|layers?\b|专家|中间|head",
     ),
     (

@@ -54,7 +54,8 @@ _RANGE_KEYS = {
     "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
-_DIRECTION = re.compile(r"direction(?:ality)?|duplex|方向")
+# What stands beside a figure in its object and qualifies it.
+_QUALIFIER = re.compile(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
 _FIGURE_KEYS = ("value", "target", "limit", "max", "threshold", "min", "amount", "值", "取值", "目标")
 _UNIT_KEYS = ("unit", "units", "单位")
@@ -152,13 +153,13 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
-        direction = next(
-            (v for k, v in value.items() if _DIRECTION.fullmatch(key_words(k)) and isinstance(v, str)), None
-        )
+        qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str)]
+        unit = next((f" {v}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
+        beside = ", ".join(str(value[k]) for k in qualifiers)
         for key, item in value.items():
-            if direction is not None and isinstance(item, int | float) and not isinstance(item, bool):
-                self._add((*keys, key), f"{item} ({direction})", (*at, key))
-            elif item is not direction:
+            if isinstance(item, int | float) and not isinstance(item, bool) and (unit or beside):
+                self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
+            elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
                 self._walk((*keys, key), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:

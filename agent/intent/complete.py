@@ -184,10 +184,13 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
         said.output_tokens, said.output_tokens_range, ("output_tokens", DEFAULT_OUTPUT_TOKENS), notes
     )
     objective = said.objective if said.objective is not None else _objective(said, notes)
-    concurrency_open = said.concurrency is None and objective != "latency"
+    wants_rate = said.request_rate is not None or said.min_tokens_per_second is not None
+    concurrency_open = said.concurrency is None and (objective != "latency" or wants_rate)
     if said.concurrency is None:
         reason = (
-            f"no concurrency was named and the objective is {objective}: the most that fits"
+            "no concurrency was named: as many requests in flight as the stated rate takes"
+            if concurrency_open and objective == "latency"
+            else f"no concurrency was named and the objective is {objective}: the most that fits"
             if concurrency_open
             else "no concurrency was named and the objective is latency: one request in flight"
         )

@@ -139,15 +139,26 @@ class _Evaluator:
         return self._fill(strategy, one, copies)
 
     def _fill(self, strategy: Strategy, one: Strategy, copies: int) -> Candidate:
-        """The candidate at the highest concurrency that fits memory and meets the limits (halved until it does)."""
+        """The candidate at the concurrency that the objective wants, out of what fits into memory.
+
+        For throughput and cost the highest that meets the limits (halved until it does); for latency the lowest
+        (doubled until it does), since more requests in flight only slow each of them.
+        """
         placement = self.placement(one)
         assert placement is not None
-        requests = max(1, max_concurrency(make_layout(self.setting(1), one, placement)))
-        while True:
-            candidate = self._candidate(strategy, self.figures(one, requests), copies, requests * copies)
-            if candidate.feasible or requests == 1:
+        most = max(1, max_concurrency(make_layout(self.setting(1), one, placement)))
+        powers = [1 << power for power in range(most.bit_length()) if 1 << power < most]
+        tries = [*powers, most] if self.request.workload.objective == "latency" else [most, *reversed(powers)]
+        candidates = (
+            self._candidate(strategy, self.figures(one, requests), copies, requests * copies) for requests in tries
+        )
+        missing: list[Candidate] = []
+        for candidate in candidates:
+            if candidate.feasible:
                 return candidate
-            requests = max(1, _power_below(requests))
+            missing.append(candidate)
+        # Where none does, the one that misses the fewest limits is shown.
+        return min(missing, key=lambda candidate: len(candidate.why_not))
 
     def figures(self, one: Strategy, requests: int) -> _Figures:
         """Memory of `one` with `requests` in flight and, where it fits, its times."""
@@ -201,11 +212,6 @@ class _Evaluator:
 def _one_replica(strategy: Strategy) -> Strategy:
     one = strategy.model_copy(update={"dp": 1})
     return one.model_copy(update={"gpu_count": gpu_count(one)})
-
-
-def _power_below(value: int) -> int:
-    """The largest power of two below `value`."""
-    return 1 << ((value - 1).bit_length() - 1)
 
 
 def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tuple[str, ...]:

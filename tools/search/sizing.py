@@ -34,12 +34,12 @@ class Sized:
     unknown: str | None = None
 
 
-def cluster_sizes(gpus_per_node: int, *, more_than: int = 0) -> Iterator[tuple[int, int]]:
+def cluster_sizes(gpus_per_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS) -> Iterator[tuple[int, int]]:
     """(nodes, GPUs per node) in ascending number of GPUs: every part of a node, then whole nodes."""
     for part in range(max(1, more_than + 1), gpus_per_node + 1):
         yield 1, part
     for nodes in _NODE_COUNTS[1:]:
-        if more_than < nodes * gpus_per_node <= MAX_GPUS:
+        if more_than < nodes * gpus_per_node <= at_most:
             yield nodes, gpus_per_node
 
 
@@ -86,11 +86,13 @@ def weights_bytes(request: SearchRequest) -> float:
     return total
 
 
-def fewest_gpus(request: SearchRequest, usual_node: int, *, more_than: int = 0) -> Sized | None:
-    """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `MAX_GPUS`."""
+def fewest_gpus(
+    request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
+) -> Sized | None:
+    """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`."""
     need = weights_bytes(request)
     usable = request.facts.memory_bytes * request.policy.memory_utilization
-    for nodes, gpus_per_node in cluster_sizes(usual_node, more_than=more_than):
+    for nodes, gpus_per_node in cluster_sizes(usual_node, more_than=more_than, at_most=at_most):
         if nodes * gpus_per_node * usable < need:
             continue
         sized = resized(request, nodes, gpus_per_node)

@@ -1,0 +1,125 @@
+"""From words to a plan: every feasible request gives a plan without a violation, every other one says why not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.intent.errors import RequestError
+from shardwright.agent.pipeline import plan
+from shardwright.agent.results import PlanResult
+from shardwright.tools.plan.placement import gpu_count
+from shardwright.tools.validate import validate
+
+CASES = Path(__file__).parent.parent / "cases"
+REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
+READ = [case for case in REQUESTS if "said" in case]
+BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir())
+# The requests that no plan can meet, with the rule that binds.
+INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001"}
+
+
+def planned(*, brief: Path | None = None, text: str | None = None) -> PlanResult:
+    if brief is not None:
+        return plan(brief=sorted(path for path in brief.iterdir() if path.name != "expected.json"))
+    return plan(text)
+
+
+@pytest.mark.parametrize("case", READ, ids=lambda case: case["id"])
+def test_a_feasible_request_gives_a_plan_with_no_violation(case: dict[str, Any]) -> None:
+    result = planned(text=case["text"])
+    if case["id"] in INFEASIBLE:
+        assert result.plan is None
+        assert result.infeasible is not None
+        assert result.infeasible.rule == INFEASIBLE[case["id"]]
+        return
+    assert result.plan is not None
+    assert result.valid
+    assert validate(result.plan.model_dump(mode="json")).violations == ()
+    assert result.estimate is not None
+    assert result.report is not None
+
+
+@pytest.mark.parametrize("brief", BRIEFS, ids=lambda brief: brief.name)
+def test_a_brief_gives_a_plan_with_no_violation_and_a_verdict_on_the_stated_strategy(brief: Path) -> None:
+    result = planned(brief=brief)
+    assert result.plan is not None, result.infeasible
+    assert validate(result.plan).violations == ()
+    assert result.report is not None
+    assert result.intent is not None
+    assert (result.report.stated is not None) == (result.intent.strategy is not None)
+
+
+def test_a_stated_gpu_count_that_is_a_product_is_named() -> None:
+    result = planned(brief=CASES / "briefs" / "given_strategy")
+    assert result.report is not None
+    assert result.report.stated is not None
+    assert "GP002" in {finding.rule for finding in result.report.stated.findings}
+
+
+def test_degrees_that_a_request_asks_for_are_kept_where_they_are_legal() -> None:
+    result = plan("Serve Llama-3.1-70B on 8 H100 with TP4 PP2, 2k in / 256 out")
+    assert result.plan is not None
+    assert (result.plan.strategy.decode.tp, result.plan.strategy.decode.pp) == (4, 2)
+
+
+def test_degrees_that_no_plan_can_have_are_said_and_replaced() -> None:
+    result = plan("Serve Llama-3.1-70B on 6 H100 with TP3, 2k in / 256 out")
+    assert result.plan is not None
+    assert result.valid
+    assert result.report is not None
+    assert result.report.stated is not None
+    assert "TP005" in {finding.rule for finding in result.report.stated.findings}
+    assert "cannot be kept" in result.report.explanation
+
+
+def test_an_impossible_model_says_the_shortfall_and_the_least_hardware() -> None:
+    result = plan("Serve Llama-3.1-405B in bf16 on one RTX 4090")
+    assert result.plan is None
+    assert not result.valid
+    assert result.infeasible is not None
+    assert result.infeasible.rule == "ME001"
+    assert result.infeasible.shortfall_bytes is not None
+    assert result.infeasible.shortfall_bytes > 780e9
+    assert result.infeasible.needs.gpus is not None
+    # 811.7 GB of weights on cards with 23.2 GB usable: 35 at the very least.
+    assert 35 <= result.infeasible.needs.gpus <= 64
+
+
+def test_limits_that_nothing_can_meet_are_named_with_the_closest_plan() -> None:
+    result = plan("Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, TPOT under 1 ms")
+    assert result.plan is None
+    assert result.infeasible is not None
+    assert result.infeasible.rule == "PE010"
+    assert "TPOT" in result.infeasible.reason
+    assert result.infeasible.closest is not None
+
+
+def test_a_limit_that_is_met_is_met_by_the_estimate_of_the_plan() -> None:
+    result = plan("Serve DeepSeek-R1 on two 8×H200 nodes, 4k in, 1k out, TPOT under 50 ms, best throughput")
+    assert result.plan is not None
+    assert result.estimate is not None
+    assert result.estimate.latency.tpot_ms <= 50
+    assert result.plan.workload.concurrency > 1
+
+
+def test_the_json_of_a_result_has_a_plan_even_where_there_is_none() -> None:
+    data = plan("Serve Llama-3.1-405B in bf16 on one RTX 4090").model_dump(mode="json")
+    assert data["plan"] is None
+    assert data["valid"] is False
+    assert "infeasible" in data
+
+
+def test_the_gpu_count_of_a_plan_is_the_devices_of_its_graph() -> None:
+    result = plan("Serve DeepSeek-V3 on 2x8 H200, 4k/1k, lowest latency")
+    assert result.plan is not None
+    used = {device for node in result.plan.nodes for device in getattr(node, "devices", ())}
+    assert result.plan.strategy.gpu_count == len(used) == gpu_count(result.plan.strategy)
+
+
+def test_nothing_asked_is_refused() -> None:
+    with pytest.raises(RequestError):
+        plan()
