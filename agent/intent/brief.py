@@ -117,6 +117,8 @@ def _said(facts: Facts, names: Names, source: Source) -> Said:
     per_node = values.get("gpus_per_node")
     if per_node is None and names.sizes.box is not None:
         values["gpus_per_node"] = per_node = names.sizes.box
+    if per_node is None and "gpus" in values and "nodes" in values:
+        per_node = values["gpus"] // values["nodes"]
     values |= read_links(facts, card.base, per_node) | read_load(facts) | read_limits(facts) | _wishes(facts, names)
     strategy = read_stated_strategy(facts)
     if strategy is not None:

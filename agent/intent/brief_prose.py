@@ -46,6 +46,7 @@ _MODEL_KEY = re.compile(
 _CARD_KEY = re.compile(
     rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
 )
+_ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _COMPUTE = re.compile(r"flops|算力|\btops\b|\bpeak\b", re.IGNORECASE)
 _FORMAT_BODY = re.compile(r"(?:fp|bf|int|w)\d|awq|gptq|bit", re.IGNORECASE)
 
@@ -56,7 +57,7 @@ _DEMAND = re.compile(
     re.IGNORECASE,
 )
 _NOISE_KEY = re.compile(
-    r"(?:.* )?(?:name|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
+    r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|"
     r"zone|currency|"
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
@@ -153,8 +154,10 @@ def _read_plain(reading: Reading, facts: Facts, names: Names) -> None:
 
 def _read_unknown_names(reading: Reading, names: Names) -> None:
     """A short name under a key that asks for a model or a card, which no catalogue knows."""
-    name = reading.body.split("(")[0].strip(" .,")
-    left = reading.page.text[reading.start :]
+    left = reading.page.text[reading.start :].split("(")[0]
+    if _ASKS_NAME.search(reading.asked):  # "card type: X200, 8 per server": the first of several things is the name
+        left = re.split(r"[,;]", left)[0]
+    name = left.strip(" .,")
     is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and any(c.isalpha() for c in name)
     if not is_name or MODEL in left or TAKEN in left or _NAMED_CARD.search(left) or OPEN.search(name):
         return

@@ -21,6 +21,10 @@ _VERSION = re.compile(
     r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
     re.IGNORECASE,
 )
+_PAIR = re.compile(
+    r"(?<![A-Za-z])([A-Za-z]{2,12}|输入|输出)\s?/\s?([A-Za-z]{2,12}|输入|输出)(?:\s(?:tokens?|lengths?))?\s?[:=]?\s?"
+    r"(\d[\d.,]{0,9}k?(?:\s?[A-Za-z]{1,6})?)\s?/\s?(\d[\d.,]{0,9}k?(?![\d/])(?:\s?[A-Za-z]{1,6})?)"
+)
 _FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
 _JOINED = re.compile(
     r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|"
@@ -124,12 +128,13 @@ def _phase(path: Iterable[str]) -> str | None:
 def plain_text(text: str) -> str:
     """The normalised text, with what would be misread spelled out.
 
-    Versions ("NVLink 4.0", "PCIe 5") go;
+    "ISL/OSL = 3000/800" is two figures with a name each; versions ("NVLink 4.0", "PCIe 5") go;
     单卡 and 单机 ("of one card", "of one server") count nothing; "weights, activations: BF16" joins the two; a product
     of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
     text = _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
     text = _VERSION.sub(lambda match: match[1], text)
+    text = _PAIR.sub(lambda m: f"{m[1]} {m[3]}, {m[2]} {m[4]}", text)
     text = _FORM.sub(lambda match: f" {match[1]}", text)
     text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
     return _PRODUCT.sub(_spelled_product, text)

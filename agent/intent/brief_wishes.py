@@ -32,9 +32,9 @@ _COUNT_KEY = re.compile(
     r"limit|budget|total|数量?|数))?|world size|.*卡数.*|.*数量)"
 )
 _FEWEST = re.compile(
-    r"(?:fewest|least|minimum number of|minimi[sz]e(?: the)?(?: number of)?|smallest number of|as "
-    rf"few)\s?(?:possible )?{GPU}|(?:卡数?|gpu) ?(?:越少越好|最少|尽(?:量|可能)少)|(?:最少|尽(?:量|"
-    r"可能)少)的?(?:卡|gpu)",
+    r"(?:fewest|least|minimum number of|minimi[sz]e(?: the)?(?: number of)?|smallest number of|as few)"
+    rf"\s?(?:possible )?{GPU}"
+    r"|(?:卡数?|gpu) ?(?:越少越好|最少|尽(?:量|可能)少)|(?:最少|尽(?:量|可能)少)的?用?(?:卡|gpu)",
     re.IGNORECASE,
 )
 _APART = re.compile(

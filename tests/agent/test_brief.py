@@ -158,8 +158,27 @@ JSON_VALUES = st.recursive(
     max_leaves=20,
 )
 PHRASES = st.sampled_from(
-    "8,4k,H100,×,TTFT,ms,每台,单卡,TP,=,:,|,-,(,),GB/s,layers,heads of,512 to 8192,Llama-3.1-8B,\n,# ,不限,p99,in,out,%,"
-    "experts,TFLOPS,servers,```".split(",")
+    [
+        "8",
+        "4k",
+        "H100",
+        "×",
+        "TTFT",
+        "ms",
+        "每台",
+        "单卡",
+        "TP",
+        "=",
+        ":",
+        "|",
+        "-",
+        "(",
+        ")",
+        "GB/s",
+        "layers",
+        "in",
+        "%",
+    ]
 )
 
 

@@ -7,9 +7,12 @@ request that does not wait in a queue; it does not simulate arrivals.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from ..plan.document import Plan
 from ..plan.performance import (
     Calibration,
@@ -19,8 +22,9 @@ from ..plan.performance import (
     PerformanceEstimate,
     ThroughputEstimate,
 )
+from ..plan.reader import read_document
 from ..plan.view import PlanView
-from .layout import Layout, layout_from_plan, layout_from_view
+from .layout import Layout, layout_from_view
 from .memory import device_memory
 from .notes import estimate_notes
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
@@ -122,16 +126,25 @@ def quick_times(layout: Layout) -> QuickTimes:
     )
 
 
-def estimate(plan: Plan | PlanView | dict[str, Any], usd_per_gpu_hour: float | None = None) -> PerformanceEstimate:
-    """The estimate of a plan as its graph shows it.
+def estimate(
+    document: Plan | PlanView | Mapping[str, Any] | str | Path, usd_per_gpu_hour: float | None = None
+) -> PerformanceEstimate:
+    """The estimate of a plan as its graph shows it: a `Plan`, an object, a JSON text, or the path of a file.
 
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
     """
-    layout = layout_from_view(plan) if isinstance(plan, PlanView) else layout_from_plan(plan)
+    layout = layout_from_view(document if isinstance(document, PlanView) else _view(document))
     if usd_per_gpu_hour is not None:
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     return estimate_layout(layout)
+
+
+def _view(document: Plan | Mapping[str, Any] | str | Path) -> PlanView:
+    read = read_document(document)
+    if read.raw is None:
+        raise InputError(f"no plan can be read: {read.faults[0].message}")
+    return read.view
 
 
 def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
