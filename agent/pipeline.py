@@ -17,7 +17,8 @@ from ..tools.validate import validate
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
-from .proposer import Proposal, alternatives, figures, hardware_block, propose, search_request, with_concurrency
+from .proposer import hardware_block, propose, search_request, with_concurrency
+from .reasons import Proposal, alternatives, figures
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated import judge
 

@@ -7,7 +7,7 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
@@ -15,30 +15,20 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
-from ..tools.search.describe import describe, number
-from ..tools.search.search import TIE_SHARE, Candidate, SearchRequest, SearchResult, search
+from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.describe import describe
+from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, resized, weights_bytes
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
-from .results import Alternative, Infeasible, Needs
+from .reasons import Proposal, figures
+from .results import Infeasible, Needs
 
-MAX_ALTERNATIVES = 5
 # An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
 _DEFAULT_VENDORS = ("NVIDIA", "AMD")
 # The search for unnamed hardware looks no further than this many accelerators.
 _MAX_UNNAMED_GPUS = 64
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """What was chosen: the request as it was searched, the candidate, everything else that was looked at."""
-
-    request: SearchRequest
-    chosen: Candidate
-    result: SearchResult
-    assumptions: tuple[Assumption, ...] = ()
-    note: str | None = None
 
 
 def accelerator_of(choice: HardwareChoice) -> Accelerator:
@@ -198,16 +188,6 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Proposal | I
     return _infeasible(first[0], first[1], first[0].hardware.gpus_per_node)
 
 
-def figures(candidate: Candidate) -> str:
-    """The figures of a candidate in one phrase."""
-    if candidate.ttft_ms is None:
-        return candidate.why_not[0] if candidate.why_not else "not evaluated"
-    return (
-        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
-        f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
-    )
-
-
 def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
     """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
     closest = next(iter(result.candidates), None)
@@ -250,63 +230,6 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
         if best is None
         else f"{describe(best.strategy)}: {figures(best)}",
     )
-
-
-def _family(strategy: Strategy) -> tuple[int, ...]:
-    return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
-
-
-def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
-    """The best candidate of each other family, and what decided against it."""
-    chosen = proposal.chosen
-    objective = proposal.request.workload.objective
-    seen = {_family(chosen.strategy)}
-    found: list[Alternative] = []
-    for candidate in proposal.result.candidates:
-        if _family(candidate.strategy) in seen:
-            continue
-        seen.add(_family(candidate.strategy))
-        found.append(
-            Alternative(
-                strategy=candidate.strategy,
-                summary=describe(candidate.strategy),
-                reason="; ".join(candidate.why_not) or _against(candidate, chosen, objective),
-                gpus=candidate.gpus,
-                ttft_ms=candidate.ttft_ms,
-                tpot_ms=candidate.tpot_ms,
-                output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
-                memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
-                concurrency=candidate.concurrency,
-            )
-        )
-        if len(found) == MAX_ALTERNATIVES:
-            break
-    return tuple(found)
-
-
-def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
-    """The number that decided between two feasible candidates."""
-    if objective == "latency":
-        pair = (candidate.end_to_end_ms, chosen.end_to_end_ms, "ms from end to end")
-    elif objective == "throughput":
-        pair = (candidate.output_tokens_per_s, chosen.output_tokens_per_s, "output tokens/s")
-    else:
-        pair = (
-            candidate.output_tokens_per_s_per_gpu, chosen.output_tokens_per_s_per_gpu, "output tokens/s per GPU"
-        )  # fmt: skip
-    other, best, unit = pair
-    if not other or not best:
-        return "no figure"
-    share = (other / best - 1) * 100
-    versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
-    if candidate.warnings and not chosen.warnings:
-        return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
-    if abs(share) < TIE_SHARE * 100:
-        lead = (
-            f"{candidate.gpus} GPUs instead of {chosen.gpus}" if candidate.gpus != chosen.gpus else "it is less simple"
-        )
-        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), but {lead}"
-    return versus
 
 
 def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:

@@ -12,8 +12,8 @@ from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Strategy
 from ..tools.plan.placement import gpu_count, phase_width, place
+from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
-from ..tools.search.search import SearchRequest
 from ..tools.search.space import divisible
 from ..tools.validate import validate
 from .intent.intent import StatedDegrees, StatedStrategy

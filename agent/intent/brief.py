@@ -61,8 +61,10 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
+    names.folder = Path(sources[0][0]).parent
     for statement in source.statements:
         read_statement(statement, facts, names)
+    names.settle()
     try:
         return _said(facts, names, source)
     except ValidationError as error:
@@ -111,7 +113,7 @@ def _looks_like_yaml(text: str) -> bool:
 
 def _said(facts: Facts, names: Names, source: Source) -> Said:
     words: dict[str, str] = {}
-    model = read_model(facts, names.models, list(source.objects))
+    model = read_model(facts, names.models, list(source.objects), names.folder)
     card = _card(facts, names, source.objects)
     values = read_counts(facts)
     per_node = values.get("gpus_per_node")

@@ -10,11 +10,15 @@ import re
 from typing import Any, Literal
 
 from .brief_card import share
-from .brief_facts import Fact, Facts, only, show
+from .brief_facts import Fact, Facts, only, same, show
 from .errors import BriefError
 
 Limit = Literal["ttft", "tpot"]
 
+_PROPER: dict[Limit, re.Pattern[str]] = {
+    "ttft": re.compile(r"ttft|first|首"),
+    "tpot": re.compile(r"tpot|itl|tbt|token|词元|字"),
+}
 # What a number of requests in flight was called, the most telling first.
 _KINDS = (
     ("stated", re.compile(
@@ -38,7 +42,7 @@ def read_load(facts: Facts) -> dict[str, Any]:
     if (concurrency := _concurrency(facts)) is not None:
         said["concurrency"] = concurrency
     for name in ("request_rate", "min_tokens_per_second", "usd_per_gpu_hour"):
-        if (fact := _one_figure(facts, name)) is not None:
+        if (fact := _busiest(facts, name, facts.of(name))) is not None:
             said[name] = _positive(fact, _decimal(fact))
     for name in ("prefix_cache_hit_rate", "memory_utilization"):
         if (fact := facts.one(name)) is not None:
@@ -70,7 +74,7 @@ def read_limits(facts: Facts) -> dict[str, Any]:
         )
     limits: tuple[Limit, ...] = ("ttft", "tpot")
     for limit in limits:
-        stated = [_limit_ms(facts, fact, limit) for fact in facts.of(f"{limit}_ms_max")]
+        stated = [_limit_ms(facts, fact, limit) for fact in _named(facts, limit)]
         if stated:
             kept = _strictest(facts, limit, stated)
             said[f"{limit}_ms_max"] = _positive(kept, kept.value)
@@ -78,6 +82,16 @@ def read_limits(facts: Facts) -> dict[str, Any]:
             if isinstance(statistic, str):
                 said[f"{limit}_statistic"] = statistic
     return said
+
+
+def _named(facts: Facts, limit: Limit) -> list[Fact]:
+    """The facts about a limit; what only calls it the latency of a phase gives way to its proper name."""
+    stated = facts.of(f"{limit}_ms_max")
+    proper = [fact for fact in stated if _PROPER[limit].search(fact.context) or fact.quantity is None]
+    for fact in stated:
+        if proper and fact not in proper and not any(same(fact.value, other.value) for other in proper):
+            facts.reading(f"{fact.words}: stands beside a {limit.upper()} limit, which is kept")
+    return proper or stated
 
 
 def _strictest(facts: Facts, limit: Limit, stated: list[Fact]) -> Fact:
@@ -192,8 +206,12 @@ def _concurrency(facts: Facts) -> int | None:
         kind = next((name for name, pattern in _KINDS if pattern.search(text)), "stated")
         if _KINDS[2][1].search(fact.context):
             kind = "engine"
-        by_kind.setdefault(kind, []).append(Fact(fact.field, value, fact.words, fact.where))
-    kept = [fact for name, _ in _KINDS if name in by_kind and (fact := only("concurrency", by_kind[name])) is not None]
+        by_kind.setdefault(kind, []).append(Fact(fact.field, value, fact.words, fact.where, bound=fact.bound))
+    kept = [
+        fact
+        for name, _ in _KINDS
+        if name in by_kind and (fact := _busiest(facts, "concurrency", by_kind[name])) is not None
+    ]
     if not kept:
         return None
     for other in kept[1:]:
@@ -206,9 +224,17 @@ def _concurrency(facts: Facts) -> int | None:
     return int(kept[0].value)
 
 
-def _one_figure(facts: Facts, name: str) -> Fact | None:
-    """The figure of a field; of a range its lower end, which is what has to be held at least."""
-    return facts.one(name)
+def _busiest(facts: Facts, name: str, stated: list[Fact]) -> Fact | None:
+    """The figure of a field; of an average and a peak the peak, which is what has to be held."""
+    peaks = [fact for fact in stated if fact.bound == "high"]
+    usual = [fact for fact in stated if fact.bound != "high"]
+    peak, other = only(name, peaks), only(name, usual)
+    if peak is not None and other is not None and peak.value > other.value:
+        facts.reading(
+            f"{name} of {show(other.value)} and of {show(peak.value)} at its peak ({peak.where}): the peak counts"
+        )
+        return peak
+    return only(name, [fact for fact in (other, peak) if fact is not None])
 
 
 def _decimal(fact: Fact) -> float:

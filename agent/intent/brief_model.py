@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from ...tools.catalog.models import ModelEntry, find_model
@@ -78,14 +79,19 @@ def read_traits(statement: Statement) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
-def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject]) -> StatedModel:
-    """The one model that names, config objects and dimensions describe.
+def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], folder: Path) -> StatedModel:
+    """The one model that names, config objects and dimensions describe; a path is relative to `folder`.
 
     Raises:
         BriefError: two models, or a name or config that the stated dimensions contradict.
     """
     entry_fact, label = _one_name(names)
     config = _one_config(objects)
+    if label is not None and str(label.value).endswith(".json"):
+        if config is None:
+            path = folder / str(label.value)
+            return StatedModel(name=str(path if path.is_file() else label.value), words=label.words)
+        label = None
     dimensions = _dimensions(facts, config)
     if config is not None:
         _check(dimensions, config.value, f"the config at {config.where}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ...tools.catalog import hardware, models
 from ...tools.catalog.dtypes import DType
@@ -70,8 +71,15 @@ class Names:
 
     models: list[Fact] = field(default_factory=list[Fact])
     cards: list[Fact] = field(default_factory=list[Fact])
+    in_headings: list[Fact] = field(default_factory=list[Fact])
+    folder: Path = Path()  # what a path in the brief is relative to
     sizes: NodeSizes = field(default_factory=NodeSizes)
     weights: DType | None = None  # a suffix of the model's name ("-FP8")
+
+    def settle(self) -> None:
+        """Where nothing but a heading names the model or the card, that name counts."""
+        self.models = self.models or [fact for fact in self.in_headings if fact.field == "model"]
+        self.cards = self.cards or [fact for fact in self.in_headings if fact.field == "accelerator"]
 
 
 def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
@@ -81,15 +89,18 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
         BriefError: it contradicts itself, states the impossible or asks for a non-goal; the message names the place.
     """
     reading = lay_out(statement)
-    count, named = len(facts.items), len(names.models) + len(names.cards)
+    count, before = len(facts.items), (len(names.models), len(names.cards))
     try:
         _read_names(statement, reading.page, names)
         if not statement.heading:
             _read_body(reading, facts, names)
     except RequestError as error:
         raise BriefError(f"{statement.where}: {error.reason}") from error
-    if not statement.heading:
-        understood = len(facts.items) > count or len(names.models) + len(names.cards) > named
+    if statement.heading:
+        names.in_headings += [*names.models[before[0] :], *names.cards[before[1] :]]
+        del names.models[before[0] :], names.cards[before[1] :]
+    else:
+        understood = len(facts.items) > count or (len(names.models), len(names.cards)) != before
         _list_unread(reading, facts, understood)
 
 

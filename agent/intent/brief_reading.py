@@ -15,6 +15,10 @@ from .claims import Claims
 from .page import Page
 from .quantities import find_quantities, normalise
 
+# "1,6 TB/s": a comma before one or two digits and a unit is a decimal point.
+_DECIMAL_COMMA = re.compile(
+    r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))"
+)
 _OF_ONE = re.compile(r"单张?(卡|机|台|节点)")
 _VERSION = re.compile(
     r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
@@ -132,7 +136,8 @@ def plain_text(text: str) -> str:
     单卡 and 单机 ("of one card", "of one server") count nothing; "weights, activations: BF16" joins the two; a product
     of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
-    text = _OF_ONE.sub(lambda match: f"每{match[1]}", normalise(text))
+    text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
+    text = _OF_ONE.sub(lambda match: f"每{match[1]}", text)
     text = _VERSION.sub(lambda match: match[1], text)
     text = _PAIR.sub(lambda m: f"{m[1]} {m[3]}, {m[2]} {m[4]}", text)
     text = _FORM.sub(lambda match: f" {match[1]}", text)

@@ -6,7 +6,8 @@ instruct, chat, hf, it, fp8, awq, date stamps such as 2507, the organisation. Th
 1. the entry with all written tokens and no other, ignored ones included, in its name or an alias;
 2. the entries whose tokens, ignored ones apart, are the same;
 3. the entries that have all written tokens and beyond them only a size, active parameters, a number of experts, a
-   context length or, where the name states a size, a version.
+   context length or, where the name states a size, a version;
+4. the one entry whose own count of parameters is the written size, where its name states no total ("DeepSeek-V3 671B").
 
 Of several, those that share the most ignored suffixes with the name stay, then the newest version ("llama 70b" leaves
 the version out and means the newest), then the first of the catalogue. A size or a variant is never guessed: where the
@@ -29,12 +30,15 @@ from .architecture import Architecture
 from .config import read_architecture
 from .config_file import read_config_file
 from .dtypes import DType
-from .names import NameSpan, ParsedName, TokenKind, named_format, parse_name, spans_in, version_key
+from .name_spans import NameSpan, spans_in
+from .names import ParsedName, TokenKind, named_format, parameters_of, parse_name, respelled, version_key
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
 # What an entry's name may have beyond the written one (rule 3).
 _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
 _MAX_NAME = 200
+# How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
+_SAME_SIZE = 0.03
 _MAX_TEXT = 1_000_000
 
 
@@ -125,6 +129,10 @@ def find_model(name: str) -> ModelEntry:
         return _best(exact or same, written)
     longer = [known for known in _known_names() if names_a_family and written.core < known.name.core]
     if not longer:
+        if (entry := _by_total(written)) is not None:
+            return entry
+        if (other := respelled(name)) != name and parse_name(other).core != written.core:
+            return _find_respelled(name, other)
         raise UnknownNameError("model", name.strip(), nearest_models(name))
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
@@ -132,6 +140,39 @@ def find_model(name: str) -> ModelEntry:
             f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}"
         )
     return _best(fitting, written)
+
+
+def _find_respelled(name: str, other: str) -> ModelEntry:
+    try:
+        return find_model(other)
+    except UnknownNameError:
+        raise UnknownNameError("model", name.strip(), nearest_models(name)) from None
+
+
+def _by_total(written: ParsedName) -> ModelEntry | None:
+    """The one entry whose own count of parameters is the written size ("DeepSeek-V3 671B"), if its name states none."""
+    sizes = written.of_kind("size")
+    rest = written.core - sizes
+    if len(sizes) != 1 or not written.of_kind("family", "word"):
+        return None
+    parameters = parameters_of(*sizes)
+    fitting = [
+        known
+        for known in _known_names()
+        if rest <= known.name.core
+        and not (known.name.of_kind("size") and not _is_mixture(known.name))
+        and abs((known.entry.total_params or 0) - parameters) <= _SAME_SIZE * parameters
+    ]
+    exact = [known for known in fitting if known.name.core == rest]
+    if exact:
+        return _best(exact, written)
+    entries = {known.entry.name: known.entry for known in fitting}
+    return next(iter(entries.values())) if len(entries) == 1 else None
+
+
+def _is_mixture(name: ParsedName) -> bool:
+    """Whether the size in a name is not its total ("8x7B", "17B-16E")."""
+    return bool(name.of_kind("experts")) or any("x" in size for size in name.of_kind("size"))
 
 
 def _left_open(written: ParsedName, known: ParsedName) -> frozenset[str]:

@@ -38,7 +38,10 @@ class Violation(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer."""
+    """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
+
+    `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names).
+    """
 
     message: str
     where: NodeView | EdgeView | str = ""
@@ -47,6 +50,7 @@ class Finding:
     value: Any = None
     expected: Any = None
     remedy: str = ""
+    severity: Severity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ class Rule:
             edges.insert(0, (where.source_id, where.target_id))
         return Violation(
             rule=self.id,
-            severity=self.severity,
+            severity=finding.severity or self.severity,
             message=printable(finding.message),
             nodes=tuple(printable(node) for node in nodes),
             edges=tuple((printable(source), printable(target)) for source, target in edges),

@@ -39,6 +39,14 @@ _DENSE: dict[str, Any] = {
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
 }
+# Shapes that three devices divide, the vocabulary padded to 64 included.
+_DENSE_BY_3: dict[str, Any] = {
+    **_DENSE,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 3,
+    "intermediate_size": 1536,
+    "vocab_size": 1152,
+}
 _MOE: dict[str, Any] = {
     **_DENSE,
     "model_type": "qwen3_moe",
@@ -87,6 +95,7 @@ class _Base:
     decode: Mapping[str, Any] = field(default_factory=dict[str, Any])
     dp: int = 1
     relaxations: tuple[str, ...] = ()
+    redundant_experts: int = 0
 
 
 _TP2 = {"tp": 2, "tp_ffn": 2}
@@ -95,7 +104,10 @@ _BASES: dict[str, _Base] = {
     "dense-tp2": _Base(_DENSE, _TP2),
     "dense-tp4": _Base(_DENSE, {"tp": 4, "tp_ffn": 4}),
     "dense-pp2-tp2": _Base(_DENSE, {**_TP2, "pp": 2}),
+    "dense-tp3": _Base(_DENSE_BY_3, {"tp": 3, "tp_ffn": 3}),
+    "dense-pp3": _Base(_DENSE, {"pp": 3}),
     "dense-pp4": _Base(_DENSE, {"pp": 4}),
+    "dense-pp2-decode-tp2": _Base(_DENSE, {"pp": 2}, {**_TP2, "pp": 1}),
     "dense-dp2-tp2": _Base(_DENSE, _TP2, dp=2),
     "dense-dp2-pp2": _Base(_DENSE, {"pp": 2}, dp=2),
     "dense-sp2-tp2": _Base(_DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 4}),
@@ -120,6 +132,9 @@ _BASES: dict[str, _Base] = {
         _DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
     "relaxed-vocab-parallel": _Base(_DENSE, _TP2, relaxations=("vocab_parallel",)),
+    "relaxed-redundant-experts": _Base(
+        _MOE, {"tp": 4, "ep": 4}, relaxations=("redundant_experts",), redundant_experts=4
+    ),
 }  # fmt: skip
 
 
@@ -141,6 +156,7 @@ def _built(name: str) -> dict[str, Any]:
         precision=PrecisionBlock(weights="bf16", kv_cache="bf16", activations="bf16"),
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
         policy=PolicyBlock.model_validate({"relaxations": base.relaxations}),
+        redundant_experts=base.redundant_experts,
     )
     return build_plan(request).model_dump(mode="json")
 

@@ -8,81 +8,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from ..catalog.architecture import Architecture
-from ..catalog.hardware import HardwareFacts
 from ..performance.estimate import QuickTimes, quick_times
-from ..performance.layout import Layout, make_layout
+from ..performance.layout import make_layout
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.setting import Setting, make_setting
-from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
-from ..plan.performance import Sparse
+from ..plan.document import Strategy
 from ..plan.placement import Placement, gpu_count, is_disaggregated, place
-from .describe import number
-from .space import SpaceRequest, strategies
-
-# Two candidates within this share of each other are a tie, which the simpler one wins.
-TIE_SHARE = 0.005
-
-
-@dataclass(frozen=True, slots=True)
-class SearchRequest:
-    """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits."""
-
-    architecture: Architecture
-    hardware: HardwareBlock
-    facts: HardwareFacts
-    workload: WorkloadBlock
-    precision: PrecisionBlock
-    policy: PolicyBlock = field(default_factory=PolicyBlock)
-    serving: ServingBlock | None = None
-    concurrency_open: bool = False
-    disaggregated: bool | None = None
-
-    @property
-    def space(self) -> SpaceRequest:
-        """The bounds of the space of strategies."""
-        return SpaceRequest(
-            architecture=self.architecture,
-            nodes=self.hardware.nodes,
-            gpus_per_node=self.hardware.gpus_per_node,
-            input_tokens=self.workload.input_tokens,
-            relaxations=frozenset(self.policy.relaxations),
-            disaggregated=self.disaggregated,
-        )
-
-
-class Candidate(Sparse):
-    """One strategy with its figures. `why_not` names each rule that it breaks, with the number."""
-
-    strategy: Strategy
-    feasible: bool
-    why_not: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    gpus: int
-    concurrency: int
-    ttft_ms: float | None = None
-    tpot_ms: float | None = None
-    end_to_end_ms: float | None = None
-    output_tokens_per_s: float | None = None
-    output_tokens_per_s_per_gpu: float | None = None
-    memory_per_gpu_bytes: int | None = None
-    shortfall_bytes: int | None = None
-
-
-class SearchResult(Sparse):
-    """All candidates, best first: the feasible ones by the objective, then those that miss a limit, then the rest."""
-
-    candidates: tuple[Candidate, ...]
-    evaluated: int
-    rejected: dict[str, int]
-
-    @property
-    def best(self) -> Candidate | None:
-        """The best feasible candidate, if there is one."""
-        return self.candidates[0] if self.candidates and self.candidates[0].feasible else None
+from .candidate import Candidate, SearchRequest, SearchResult
+from .ranking import limits_missed, ranked, warnings_of
+from .space import strategies
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,82 +150,6 @@ def _one_replica(strategy: Strategy) -> Strategy:
     return one.model_copy(update={"gpu_count": gpu_count(one)})
 
 
-def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tuple[str, ...]:
-    """Each limit of the workload that the figures do not hold, by how much (rule PE010). `rate`: output tokens/s."""
-    missed: list[str] = []
-    for name, value, limit in (
-        ("TTFT", times.ttft_ms, workload.ttft_ms_max),
-        ("TPOT", times.tpot_ms, workload.tpot_ms_max),
-    ):
-        if limit is not None and value > limit:
-            missed.append(f"PE010: {name} {number(value)} ms exceeds {number(limit)} ms")
-    floors = {
-        "output tokens/s": workload.min_tokens_per_second,
-        "output tokens/s for the request rate": (
-            None if workload.request_rate is None else workload.request_rate * workload.output_tokens
-        ),
-    }
-    missed.extend(
-        f"PE010: {number(rate)} {name}, {number(floor)} wanted"
-        for name, floor in floors.items()
-        if floor is not None and rate < floor
-    )
-    return tuple(missed)
-
-
-def warnings_of(layout: Layout) -> tuple[str, ...]:
-    """Rules that warn of what `layout` does: TP across domains (TP007), operators that leave devices idle (GP005)."""
-    found: set[str] = set()
-    facts = layout.setting.hardware
-    for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:
-        for phase in replica.phases:
-            degrees = phase.degrees
-            for stage in phase.stages:
-                for devices, width in ((stage.attention_devices, degrees.tp), (stage.ffn_devices, degrees.tp_ffn)):
-                    groups = (devices[start : start + width] for start in range(0, len(devices), width))
-                    if width > 1 and not all(facts.group_is_inside_domain(group) for group in groups):
-                        found.add("TP007")
-                used = [stage.attention_devices]
-                if layout.setting.architecture.has_split_ffn:
-                    used.append(stage.ffn_devices)
-                if any(len(devices) < stage.width for devices in used):
-                    found.add("GP005")
-    return tuple(sorted(found))
-
-
-def complexity(strategy: Strategy) -> int:
-    """How much machinery a strategy has: the sum over phases of the degrees' logarithms, PP and SP counted double."""
-    total = strategy.dp.bit_length() - 1
-    for phase in (strategy.prefill, strategy.decode):
-        total += sum(degree.bit_length() - 1 for degree in (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp or 1))
-        total += 2 * (phase.pp.bit_length() - 1 + phase.sp.bit_length() - 1)
-    return total + 4 * (strategy.prefill != strategy.decode)
-
-
-def _worth(candidate: Candidate, objective: str) -> float:
-    """What is to be made small, for a candidate with figures."""
-    if objective == "latency":
-        return candidate.end_to_end_ms or 0.0
-    if objective == "throughput":
-        return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
-    return 1.0 / max(candidate.output_tokens_per_s_per_gpu or 0.0, 1e-12)
-
-
-def _ranked(candidates: Iterable[Candidate], objective: str) -> list[Candidate]:
-    """Best first, those that no rule warns of before the others.
-
-    Among those within `TIE_SHARE` of the best, the fewest GPUs, then the simplest, lead.
-    """
-    rest = sorted(candidates, key=lambda candidate: (bool(candidate.warnings), _worth(candidate, objective)))
-    if not rest:
-        return []
-    bound = _worth(rest[0], objective) * (1 + TIE_SHARE)
-    clean = bool(rest[0].warnings)
-    ties = [c for c in rest if bool(c.warnings) == clean and _worth(c, objective) <= bound]
-    ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), _worth(c, objective)))
-    return [*ties, *rest[len(ties) :]]
-
-
 def fits_somehow(request: SearchRequest) -> bool:
     """Whether any legal strategy fits into memory (at concurrency 1 where that is open); no times are computed."""
     evaluator = _Evaluator(request)
@@ -325,8 +185,8 @@ def search(request: SearchRequest) -> SearchResult:
             rejected["PE010"] += 1
     objective = request.workload.objective
     ordered = [
-        *_ranked(feasible, objective),
-        *_ranked(missing, objective),
+        *ranked(feasible, objective),
+        *ranked(missing, objective),
         *sorted(too_large, key=lambda c: (c.shortfall_bytes or 0, c.gpus)),
     ]
     return SearchResult(candidates=tuple(ordered), evaluated=evaluated, rejected=dict(rejected))

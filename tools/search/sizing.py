@@ -14,7 +14,8 @@ from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..errors import MissingFieldError
 from ..performance.setting import make_setting
 from ..plan.document import HardwareBlock
-from .search import SearchRequest, SearchResult, fits_somehow, search
+from .candidate import SearchRequest, SearchResult
+from .search import fits_somehow, search
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 512

@@ -1,0 +1,92 @@
+"""Why this strategy and not another: the figures of candidates in words, and the runner-ups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..tools.plan.document import Strategy
+from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.describe import describe, number
+from ..tools.search.ranking import TIE_SHARE
+from .intent.intent import Assumption
+from .results import Alternative
+
+MAX_ALTERNATIVES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What was chosen: the request as it was searched, the candidate, everything else that was looked at."""
+
+    request: SearchRequest
+    chosen: Candidate
+    result: SearchResult
+    assumptions: tuple[Assumption, ...] = ()
+    note: str | None = None
+
+
+def figures(candidate: Candidate) -> str:
+    """The figures of a candidate in one phrase."""
+    if candidate.ttft_ms is None:
+        return candidate.why_not[0] if candidate.why_not else "not evaluated"
+    return (
+        f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
+        f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
+    )
+
+
+def _family(strategy: Strategy) -> tuple[int, ...]:
+    return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
+
+
+def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
+    """The best candidate of each other family, and what decided against it."""
+    chosen = proposal.chosen
+    objective = proposal.request.workload.objective
+    seen = {_family(chosen.strategy)}
+    found: list[Alternative] = []
+    for candidate in proposal.result.candidates:
+        if _family(candidate.strategy) in seen:
+            continue
+        seen.add(_family(candidate.strategy))
+        found.append(
+            Alternative(
+                strategy=candidate.strategy,
+                summary=describe(candidate.strategy),
+                reason="; ".join(candidate.why_not) or _against(candidate, chosen, objective),
+                gpus=candidate.gpus,
+                ttft_ms=candidate.ttft_ms,
+                tpot_ms=candidate.tpot_ms,
+                output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
+                memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
+                concurrency=candidate.concurrency,
+            )
+        )
+        if len(found) == MAX_ALTERNATIVES:
+            break
+    return tuple(found)
+
+
+def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
+    """The number that decided between two feasible candidates."""
+    if objective == "latency":
+        pair = (candidate.end_to_end_ms, chosen.end_to_end_ms, "ms from end to end")
+    elif objective == "throughput":
+        pair = (candidate.output_tokens_per_s, chosen.output_tokens_per_s, "output tokens/s")
+    else:
+        pair = (
+            candidate.output_tokens_per_s_per_gpu, chosen.output_tokens_per_s_per_gpu, "output tokens/s per GPU"
+        )  # fmt: skip
+    other, best, unit = pair
+    if not other or not best:
+        return "no figure"
+    share = (other / best - 1) * 100
+    versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
+    if candidate.warnings and not chosen.warnings:
+        return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
+    if abs(share) < TIE_SHARE * 100:
+        lead = (
+            f"{candidate.gpus} GPUs instead of {chosen.gpus}" if candidate.gpus != chosen.gpus else "it is less simple"
+        )
+        return f"the same within {abs(share):.1f}% ({number(other)} {unit}), but {lead}"
+    return versus

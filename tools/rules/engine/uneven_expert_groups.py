@@ -1,0 +1,98 @@
+"""EN003 (warning, an error for the engine that refuses it): the expert groups of an operator host equally many experts.
+
+vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts. Experts that
+are missing, listed twice without leave, or in empty groups are EP004's, EP005's and EP008's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...catalog.architecture import MoESpec
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..engines import gravity
+from ..expert_groups import beyond, gaps, group_width, listed
+from ..layer_specs import operator_specs
+from ..reading import compute_devices
+
+_MAX_NAMED = 64
+
+
+def _group_sizes(view: PlanView, operator: NodeView, moe: MoESpec) -> list[int]:
+    """Experts of each group where the operator is whole otherwise; else nothing."""
+    groups = operator.children_of_type("ExpertNode")
+    runs = listed(operator)
+    twice = any(run.times > 1 for run in runs) and "redundant_experts" not in view.relaxations
+    if twice or gaps(runs, moe.experts) or beyond(runs, moe.experts):
+        return []
+    if len(groups) * group_width(view, groups) != len(compute_devices(operator)):
+        return []
+    sizes = [sum(last - first + 1 for first, last in group.expert_ranges or ()) for group in groups]
+    return sizes if all(sizes) else []
+
+
+def _operators(view: PlanView) -> Iterator[tuple[str, NodeView, MoESpec]]:
+    for phase in view.phases:
+        for operator, specs in operator_specs(view, phase):
+            moe = specs[0][1].moe
+            if operator.type == "MoENode" and moe is not None:
+                yield phase.phase or "", operator, moe
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield, for each phase, the distribution of experts that is not even, with the operators that have it."""
+    found: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
+    for phase_name, operator, moe in _operators(view):
+        sizes = _group_sizes(view, operator, moe)
+        if len(set(sizes)) > 1:
+            found.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
+    for (phase_name, experts, sizes), operators in found.items():
+        dealt_out = sum(sizes) == experts and sizes[-1] - sizes[0] == 1
+        severity = gravity(view, "vllm", "sglang", "trtllm", accepting=("vllm",) if dealt_out else ())
+        if severity is None:
+            continue
+        slots, ep = sum(sizes), len(sizes)
+        even = slots % ep == 0
+        yield Finding(
+            f"{phase_name}: the {ep} expert groups host {sizes[0]} to {sizes[-1]} of {slots} experts; engines place "
+            + (f"{slots // ep} on each" if even else "equally many on each, and SGLang and TensorRT-LLM nothing else"),
+            where=operators[0],
+            nodes=operators[:_MAX_NAMED],
+            value=list(sizes),
+            expected=[slots // ep] * ep if even else f"an ep that divides {slots}",
+            severity=severity,
+        )
+
+
+_BASE = "moe-ep4"
+
+RULE = Rule(
+    id="EN003",
+    name="uneven expert groups",
+    severity="warning",
+    requirement=(
+        "The expert groups of a MoE operator host equally many experts: ep divides the routed (and redundant) experts. "
+        "vLLM takes a remainder of one where nothing is redundant."
+    ),
+    rationale=(
+        "Engines compute which rank owns which expert as experts / ep. SGLang asserts that it divides, TensorRT-LLM "
+        "handles no remainder, vLLM wants (experts + redundant) % ep = 0 once it balances load (EPLB). The largest "
+        "group also sets the time of every step."
+    ),
+    source=(
+        "vLLM 0.33.0 fused_moe/layer.py, expert_map_manager.py; SGLang 0.5.23 fused_moe_triton/layer.py; TensorRT-LLM "
+        "mapping.py"
+    ),
+    fix="re-plan",
+    remedy="spread the experts evenly, choose an ep that divides them, or allow redundant_experts to fill up",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(
+        _BASE,
+        (
+            Edit("set", "r0.prefill.s0.b0.moe.e0", "experts", [[0, 4]]),
+            Edit("set", "r0.prefill.s0.b0.moe.e1", "experts", [[5, 7]]),
+        ),
+    ),
+)

@@ -1,0 +1,69 @@
+"""What a search is asked and what it answers: the request, one candidate, all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..catalog.architecture import Architecture
+from ..catalog.hardware import HardwareFacts
+from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
+from ..plan.performance import Sparse
+from .space import SpaceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits."""
+
+    architecture: Architecture
+    hardware: HardwareBlock
+    facts: HardwareFacts
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    policy: PolicyBlock = field(default_factory=PolicyBlock)
+    serving: ServingBlock | None = None
+    concurrency_open: bool = False
+    disaggregated: bool | None = None
+
+    @property
+    def space(self) -> SpaceRequest:
+        """The bounds of the space of strategies."""
+        return SpaceRequest(
+            architecture=self.architecture,
+            nodes=self.hardware.nodes,
+            gpus_per_node=self.hardware.gpus_per_node,
+            input_tokens=self.workload.input_tokens,
+            relaxations=frozenset(self.policy.relaxations),
+            disaggregated=self.disaggregated,
+        )
+
+
+class Candidate(Sparse):
+    """One strategy with its figures. `why_not` names each rule that it breaks, with the number."""
+
+    strategy: Strategy
+    feasible: bool
+    why_not: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    gpus: int
+    concurrency: int
+    ttft_ms: float | None = None
+    tpot_ms: float | None = None
+    end_to_end_ms: float | None = None
+    output_tokens_per_s: float | None = None
+    output_tokens_per_s_per_gpu: float | None = None
+    memory_per_gpu_bytes: int | None = None
+    shortfall_bytes: int | None = None
+
+
+class SearchResult(Sparse):
+    """All candidates, best first: the feasible ones by the objective, then those that miss a limit, then the rest."""
+
+    candidates: tuple[Candidate, ...]
+    evaluated: int
+    rejected: dict[str, int]
+
+    @property
+    def best(self) -> Candidate | None:
+        """The best feasible candidate, if there is one."""
+        return self.candidates[0] if self.candidates and self.candidates[0].feasible else None

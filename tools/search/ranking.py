@@ -1,0 +1,90 @@
+"""Judges and orders candidates: limits, warnings, and which of two is better for an objective."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..performance.estimate import QuickTimes
+from ..performance.layout import Layout
+from ..plan.document import Strategy, WorkloadBlock
+from .candidate import Candidate
+from .describe import number
+
+# Two candidates within this share of each other are a tie, which the simpler one wins.
+TIE_SHARE = 0.005
+
+
+def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tuple[str, ...]:
+    """Each limit of the workload that the figures do not hold, by how much (rule PE010). `rate`: output tokens/s."""
+    missed: list[str] = []
+    for name, value, limit in (
+        ("TTFT", times.ttft_ms, workload.ttft_ms_max),
+        ("TPOT", times.tpot_ms, workload.tpot_ms_max),
+    ):
+        if limit is not None and value > limit:
+            missed.append(f"PE010: {name} {number(value)} ms exceeds {number(limit)} ms")
+    floors = {
+        "output tokens/s": workload.min_tokens_per_second,
+        "output tokens/s for the request rate": (
+            None if workload.request_rate is None else workload.request_rate * workload.output_tokens
+        ),
+    }
+    missed.extend(
+        f"PE010: {number(rate)} {name}, {number(floor)} wanted"
+        for name, floor in floors.items()
+        if floor is not None and rate < floor
+    )
+    return tuple(missed)
+
+
+def warnings_of(layout: Layout) -> tuple[str, ...]:
+    """Rules that warn of what `layout` does: TP across domains (TP007), operators that leave devices idle (GP005)."""
+    found: set[str] = set()
+    facts = layout.setting.hardware
+    for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:
+        for phase in replica.phases:
+            degrees = phase.degrees
+            for stage in phase.stages:
+                for devices, width in ((stage.attention_devices, degrees.tp), (stage.ffn_devices, degrees.tp_ffn)):
+                    groups = (devices[start : start + width] for start in range(0, len(devices), width))
+                    if width > 1 and not all(facts.group_is_inside_domain(group) for group in groups):
+                        found.add("TP007")
+                used = [stage.attention_devices]
+                if layout.setting.architecture.has_split_ffn:
+                    used.append(stage.ffn_devices)
+                if any(len(devices) < stage.width for devices in used):
+                    found.add("GP005")
+    return tuple(sorted(found))
+
+
+def complexity(strategy: Strategy) -> int:
+    """How much machinery a strategy has: the sum over phases of the degrees' logarithms, PP and SP counted double."""
+    total = strategy.dp.bit_length() - 1
+    for phase in (strategy.prefill, strategy.decode):
+        total += sum(degree.bit_length() - 1 for degree in (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp or 1))
+        total += 2 * (phase.pp.bit_length() - 1 + phase.sp.bit_length() - 1)
+    return total + 4 * (strategy.prefill != strategy.decode)
+
+
+def _worth(candidate: Candidate, objective: str) -> float:
+    """What is to be made small, for a candidate with figures."""
+    if objective == "latency":
+        return candidate.end_to_end_ms or 0.0
+    if objective == "throughput":
+        return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
+    return 1.0 / max(candidate.output_tokens_per_s_per_gpu or 0.0, 1e-12)
+
+
+def ranked(candidates: Iterable[Candidate], objective: str) -> list[Candidate]:
+    """Best first, those that no rule warns of before the others.
+
+    Among those within `TIE_SHARE` of the best, the fewest GPUs, then the simplest, lead.
+    """
+    rest = sorted(candidates, key=lambda candidate: (bool(candidate.warnings), _worth(candidate, objective)))
+    if not rest:
+        return []
+    bound = _worth(rest[0], objective) * (1 + TIE_SHARE)
+    clean = bool(rest[0].warnings)
+    ties = [c for c in rest if bool(c.warnings) == clean and _worth(c, objective) <= bound]
+    ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), _worth(c, objective)))
+    return [*ties, *rest[len(ties) :]]
