@@ -7,7 +7,7 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
@@ -15,7 +15,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
-from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, resized, weights_bytes
@@ -188,31 +188,71 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Proposal | I
     return _infeasible(first[0], first[1], first[0].hardware.gpus_per_node)
 
 
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """The hard rule that binds, why, by how much memory, and the plan that comes closest."""
+
+    rule: str
+    reason: str
+    shortfall_bytes: int | None
+    closest: Candidate | None
+
+
+def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
+    missed = "; ".join(best.why_not).replace("PE010: ", "")
+    return _Binding("PE010", f"no strategy on {_kind(request)} holds the limits; the best: {missed}", None, best)
+
+
+def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
+    need = weights_bytes(request)
+    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
+    lacking = closest.shortfall_bytes if closest is not None else None
+    shortfall = lacking if lacking is not None else max(0, round(need - usable))
+    fewer = None if request.concurrency_open else _most_requests(request)
+    if fewer is None:
+        twice = " in each of the two kinds of replica" if request.disaggregated else ""
+        reason = (
+            f"the weights alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
+        )
+    else:
+        workload = request.workload
+        tokens = workload.input_tokens + workload.output_tokens
+        reason = (
+            f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
+            f" {_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
+        )
+    if lacking is not None:
+        reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
+    return _Binding("ME001", reason, shortfall, fewer or closest)
+
+
+def _most_requests(request: SearchRequest) -> Candidate | None:
+    """The plan with the most requests in flight that fits, or `None` where not even one does."""
+    workload = request.workload.model_copy(update={"objective": "throughput"})
+    result = search(replace(request, workload=workload, concurrency_open=True))
+    fitting = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
+    return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
+
+
+def _kind(request: SearchRequest) -> str:
+    return f"{request.facts.gpus} × {request.facts.accelerator.id}"
+
+
 def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
     """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
-    closest = next(iter(result.candidates), None)
-    hardware = request.hardware
-    have = hardware.nodes * hardware.gpus_per_node
-    kind = f"{have} × {request.facts.accelerator.id}"
-    shortfall: int | None = None
-    if closest is not None and closest.ttft_ms is not None:
-        rule = "PE010"
-        missed = "; ".join(closest.why_not).replace("PE010: ", "")
-        reason = f"no strategy on {kind} holds the limits; the best: {missed}"
-    else:
-        rule = "ME001"
-        need = weights_bytes(request)
-        usable = have * request.facts.memory_bytes * request.policy.memory_utilization
-        reason = f"the weights alone take {need / 1e9:.1f} GB, {kind} have {usable / 1e9:.1f} GB usable"
-        shortfall = closest.shortfall_bytes if closest is not None else max(0, round(need - usable))
-        if closest is not None and shortfall is not None:
-            reason += f"; the closest layout lacks {shortfall / 1e9:.1f} GB on its fullest GPU"
+    best = next(iter(result.candidates), None)
+    timed = best is not None and best.ttft_ms is not None
+    binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
+    have = request.facts.gpus
     # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
-    at_most = MAX_GPUS if rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
+    at_most = MAX_GPUS if binding.rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
-    closest_data = None if closest is None else closest.model_dump(mode="json")
     return Infeasible(
-        reason=reason, rule=rule, shortfall_bytes=shortfall, needs=_needs(request, sized, at_most), closest=closest_data
+        reason=binding.reason,
+        rule=binding.rule,
+        shortfall_bytes=binding.shortfall_bytes,
+        needs=_needs(request, sized, at_most),
+        closest=None if binding.closest is None else binding.closest.model_dump(mode="json"),
     )
 
 

@@ -18,7 +18,7 @@ from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 
 _CLAUSE_BREAK = re.compile(
-    r"[;.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且"
+    r"[;|·•.!?。\n]|,(?!\d{3}(?!\d))|\s(?:and|plus|while|but)\s|[，、；]|(?<=[^\d\s])\s?/\s?(?=\d)|和|以及|并且"
 )
 _BRACKET = re.compile(r"[(\[][^()\[\]]{1,300}[)\]]")
 _MARK = re.compile("[\ue000-\ue00f]+")

@@ -57,7 +57,9 @@ def read_markdown(name: str, text: str) -> Source:
 def split_key(line: str) -> tuple[str, str]:
     """A line as (key, value); the key is empty where the line is a sentence."""
     match = _KEY_VALUE.match(line)
-    if match is None or len(match.group(1).split()) > 9:
+    key = match.group(1) if match else ""
+    # "4 per host, hosts: 6" is two things; a key does not hold the first of them.
+    if match is None or len(key.split()) > 9 or re.search(r"\d[^,，]*[,，]", key):
         return "", line.strip()
     return match.group(1).strip(" *_`"), match.group(2).strip()
 

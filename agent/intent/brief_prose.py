@@ -28,7 +28,7 @@ from .load_words import read_load
 from .names import NamedModel, NodeSizes, read_accelerator
 from .page import BOX, CARD, MODEL, RACK, TAKEN, Page
 from .precision_words import read_precision
-from .quantities import find_quantities
+from .quantities import Quantity, find_quantities
 from .refusals import refuse_non_goals, set_aside_instructions
 from .serving_words import read_price
 from .strategy_words import read_strategy
@@ -95,6 +95,8 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
         if not statement.heading:
             _read_body(reading, facts, names)
     except RequestError as error:
+        if statement.heading:  # "from A100 to H100": what the brief is about is said under the title
+            return
         raise BriefError(f"{statement.where}: {error.reason}") from error
     if statement.heading:
         names.in_headings += [*names.models[before[0] :], *names.cards[before[1] :]]
@@ -133,6 +135,7 @@ def _read_body(reading: Reading, facts: Facts, names: Names) -> None:
         run_readers(reading, facts, (read_load,))
     elif _TWO_LIMITS.search(reading.key):
         run_readers(reading, facts, (read_limits,))
+    _read_unknown_names(reading, names)
     if not reading.in_words:
         _read_plain(reading, facts, names)
         return
@@ -146,7 +149,6 @@ def _read_body(reading: Reading, facts: Facts, names: Names) -> None:
     facts.add(read_figures(statement, page, reading.start))
     readers: tuple[Reader, ...] = (read_price,) if statement.keyed else (read_price, read_limits, read_load)
     run_readers(reading, facts, readers)
-    _read_unknown_names(reading, names)
 
 
 def _read_plain(reading: Reading, facts: Facts, names: Names) -> None:
@@ -160,7 +162,6 @@ def _read_plain(reading: Reading, facts: Facts, names: Names) -> None:
     facts.add(read_figures(reading.statement, page, reading.start))
     if _FORMAT_BODY.search(reading.body):
         run_readers(reading, facts, (lambda p, c: read_precision(p, c, NamedModel()),))
-    _read_unknown_names(reading, names)
 
 
 def _read_unknown_names(reading: Reading, names: Names) -> None:
@@ -168,17 +169,25 @@ def _read_unknown_names(reading: Reading, names: Names) -> None:
     left = reading.page.text[reading.start :].split("(")[0]
     if _ASKS_NAME.search(reading.asked):  # "card type: X200, 8 per server": the first of several things is the name
         left = re.split(r"[,;]", left)[0]
-    name = left.strip(" .,")
+    name = left.strip(" ,").rstrip(".")
     is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and any(c.isalpha() for c in name)
     if not is_name or MODEL in left or TAKEN in left or _NAMED_CARD.search(left) or OPEN.search(name):
         return
-    if reading.is_yes or reading.is_no or any(q.unit != "count" for q in find_quantities(left)):
+    if reading.is_yes or reading.is_no or any(not _is_in_word(left, q) for q in find_quantities(left)):
         return
     fact = Fact("name", name, statement_words(reading.statement), reading.statement.where, name)
     if _MODEL_KEY.fullmatch(reading.asked):
         names.models.append(fact)
     elif _CARD_KEY.fullmatch(reading.asked):
         names.cards.append(fact)
+    else:
+        return
+    reading.page.take(reading.start, reading.start + len(left))
+
+
+def _is_in_word(text: str, quantity: Quantity) -> bool:
+    """Whether a number is part of a name ("TPX-3"), not a figure of its own."""
+    return quantity.unit == "count" and quantity.start > 0 and not text[quantity.start - 1].isspace()
 
 
 def _list_unread(reading: Reading, facts: Facts, understood: bool) -> None:

@@ -30,7 +30,8 @@ _BOUNDS: tuple[tuple[re.Pattern[str], Bound], ...] = (
     ),
     (
         re.compile(
-            r"\bmax(?:imum)?\b|\bpeak\b|\bburst\b|峰值|高峰|\bup to\b|at most|longest|no more than|\bp "
+            r"\bmax(?:imum)?\b|\bpeak\b|\bburst\b|峰值"
+            r"|高峰|\bup to\b|at most|longest|no more than|\bp "
             r"?9[059]\b|upper|最大|最长|最多|不超过|上限"
         ),
         "high",

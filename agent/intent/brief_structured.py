@@ -48,6 +48,7 @@ _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|�
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
+_GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
     "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
@@ -153,6 +154,7 @@ class _Walker:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
+        names_card = any(_GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         qualifiers = [k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str)]
         unit = next((f" {v}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
         beside = ", ".join(str(value[k]) for k in qualifiers)
@@ -160,7 +162,9 @@ class _Walker:
             if isinstance(item, int | float) and not isinstance(item, bool) and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
-                self._walk((*keys, key), item, (*at, key))
+                # {"gpu": "H100", "count": 16}: the count is that of the cards
+                own = f"gpu {key}" if names_card and _COUNT.fullmatch(key_words(key)) else key
+                self._walk((*keys, own), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""

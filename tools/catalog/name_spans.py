@@ -36,7 +36,8 @@ _BRIDGED_TOKENS = 4
 # A size or release in front of the family: "R1 from DeepSeek", "the 405B version of Llama 3.1".
 _BEFORE = re.compile(
     r"(?<![A-Za-z0-9./-])(?P<token>\d{1,4}(?:\.\d)?b|[rvk]\d(?:\.\d)?)[ \t]"
-    r"(?:(?:parameters?|params?|version|variant|edition|sized?|model)[ \t]){0,2}(?:(?:of|from|by)[ \t](?:the[ \t])?|\()$",
+    r"(?:(?:parameters?|params?|version|variant|edition|sized?|model)[ \t]){0,2}(?:(?:of|from|by)[ \t](?:the[ \t])?|"
+    r"\()$",
     re.IGNORECASE,
 )
 _ACTIVE_FOLLOWS = re.compile(r"[ \t-]{0,2}activ", re.IGNORECASE)
@@ -131,9 +132,9 @@ def _start(text: str, found: list[NameToken], first: int, last: int) -> int:
     """Where the name begins: a size may stand in front ("70B Llama 3.1"), a release too ("R1 from DeepSeek")."""
     kinds = {token.kind for token in found[first : last + 1]}
     has_size = "size" in kinds
-    if before := _BEFORE.search(text, max(0, found[first].start - 50), found[first].start):
-        if ("size" if before["token"][-1] in "bB" else "version") not in kinds:
-            return before.start()
+    before = _BEFORE.search(text, max(0, found[first].start - 50), found[first].start)
+    if before is not None and ("size" if before["token"][-1] in "bB" else "version") not in kinds:
+        return before.start()
     if first > 0 and not has_size and found[first - 1].kind == "size":
         gap = text[found[first - 1].end : found[first].start]
         if _GAP.fullmatch(gap) and "-" not in gap:

@@ -20,7 +20,8 @@ TokenKind = Literal["family", "size", "active", "experts", "version", "context",
 _FAMILY_WORDS = (
     "deep[-_ ]?seek|ds(?=[-_ ]?[vr][1-9])|minimax|mixtral|ministral|mistral|magistral|codestral|devstral|nemotron|"
     "gpt[-_ ]?oss|chatglm|code[-_ ]?llama|tiny[-_ ]?llama|l{1,3}ama|qwen|qwq|gemma|gemini|claude|olmoe?|mimo|ernie|"
-    "hunyuan|internlm|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|通义千问|千问|混元|文心一言|文心|深度求索"
+    "hunyuan|internlm|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|"
+    "通义千问|千问|混元|文心一言|文心|深度求索"
 )
 _LATIN = {
     "通义千问": "qwen", "千问": "qwen", "混元": "hunyuan", "文心一言": "ernie", "文心": "ernie", "深度求索": "deepseek",
@@ -30,7 +31,8 @@ _LATIN = {
 # What a name may carry without naming another architecture: tuning, format, host, organisation.
 _FORMATS: dict[str, DType] = {
     "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "w8a8": "int8", "int8": "int8", "int4": "int4", "w4a16": "int4",
-    "awq": "int4", "gptq": "int4", "4bit": "int4", "8bit": "int8", "q4": "int4", "q8": "int8", "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
+    "awq": "int4", "gptq": "int4", "4bit": "int4", "8bit": "int8", "q4": "int4", "q8": "int8",
+    "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
 }  # fmt: skip
 TUNINGS = frozenset(["instruct", "chat", "hf", "thinking", "preview"])
 _GLUE = frozenset(

@@ -1,0 +1,96 @@
+"""Spellings that the lexicons do not have to know: traditional characters, decimal commas, slips of the keyboard.
+
+`simplified` and `plain_figures` change how a thing is written, never what it says. `corrected` mends a word only where
+it is nearly one of a short list of key words and begins with the same letter; each mending is reported. It refuses to
+touch names, numbers and short words.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from functools import lru_cache
+
+_TRADITIONAL = (
+    "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处理理請请權权專专家家顯显卡卡內内延延遲迟時时間间響响"
+    "應应併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅"
+    "動动複复製制詞词網网路路頻频寬宽帶带對对於于將将們们還还進进來来問问題题覆复約约產产據据庫库檔档術术軟软體体"
+    "實实際际現现規规劃划負负載载擁拥較较輕轻穩稳減减儘尽盡尽幾几選选擇择條条級级類类稱称項项務务業业員员戶户話话聊聊"
+    "語语譯译讀读寫写說说認认證证記记憶忆緩缓衝冲碼码參参層层構构組组態态換换轉转傳传遞递佈布區区塊块質质結结構构"
+    "組组給给統统計计訓训練练調调試试驗验壓压縮缩佔占滿满錢钱貴贵買买賣卖團团隊队學学校校師师謝谢麻麻煩烦幫帮看看"
+    "樣样麼么嗎吗啟启閉闭強强擴扩導导執执腳脚環环境境維维護护齊齐廳厅場场邊边遠远離离讚赞歡欢迎迎爾尔爲为隻只"
+    "裡里裏里麵面值值該该歲岁號号冊册寧宁異异種种類类歸归檢检測测"
+)
+_SIMPLIFIED = {ord(_TRADITIONAL[i]): _TRADITIONAL[i + 1] for i in range(0, len(_TRADITIONAL), 2)}
+# Words that Taiwan and Hong Kong say in another way.
+_TERMS = {"伺服器": "服务器", "使用者": "用户", "丛集": "集群", "叢集": "集群", "显示卡": "显卡", "吞吐率": "吞吐量",
+          "并行数": "并发数", "字元": "词元", "代币": "token", "权杖": "token"}  # fmt: skip
+_TERM = re.compile("|".join(_TERMS))
+
+_DECIMAL_COMMA = re.compile(r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE)
+_THOUSANDS_POINT = re.compile(
+    r"(?<![\d.,A-Za-z])(\d{1,3})\.(\d{3})(?=\s?(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/]))", re.IGNORECASE
+)
+
+_KEY_WORDS = (
+    "latency", "throughput", "concurrent", "concurrency", "concurrently", "simultaneous", "simultaneously", "requests",
+    "output", "outputs", "prompt", "prompts", "tokens", "optimize", "optimise", "optimized", "maximize", "maximise",
+    "minimize", "minimise", "maximum", "minimum", "cheapest", "lowest", "highest", "fastest", "length", "interactive",
+    "decode", "prefill", "weights", "objective", "priority", "context", "second", "seconds", "milliseconds", "parallel",
+    "inputs", "answers", "replies", "response", "responses", "users", "deepseek", "mixtral", "mistral", "activations",
+    "quantized", "precision", "machines", "servers", "disaggregated", "utilization", "completion", "generation",
+)  # fmt: skip
+_LEAST_LETTERS = 5
+_MOST_LETTERS = 16
+# Alike enough for a letter that is lost, doubled, swapped with its neighbour or wrong in a word of six or more.
+_ALIKE = 0.83
+# Real words that are nearly a key word.
+_REAL = frozenset(
+    """tokenise tokenize promote prompted contest content contents reasons reason reposes replicas weighs weighted width
+    length lengthy minimal maximal maximums requires request requested required optimal optimizes optimiser optimizer
+    optimizing answered answering responded response seconded quantize quantise quantised precise precisely lower slowest
+    context contexts continue concur concurs priorities prior users uses user used utilize latencies outputs outputting
+    machine server service serves services parallels parallelism parallelize parallelise inputs decoded decoder decodes
+    decoding generations generating generated generate general completions complete completed completing completely
+    prefilled prefilling activation active activate mistral mixtral latent prefix prefixes high higher fast faster low
+    lowers cheaper cheap users' usually second's minutes minute minimized maximized minimised maximised minimizing
+    maximizing minimising maximising optimised optimising interaction interact interactively objectives object
+    simultaneity concurrence throughputs latter lately latest contact conducts produce longest largest millions""".split()
+)
+_WORD = re.compile(rf"(?<![\w./\-]){{1}}[A-Za-z]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}(?![\w/]|[.\-]\w)")
+
+
+def simplified(text: str) -> str:
+    """Traditional characters and the terms of Taiwan and Hong Kong as those of the mainland, which the lexicons have."""
+    return _TERM.sub(lambda match: _TERMS[match.group()], text.translate(_SIMPLIFIED))
+
+
+def plain_figures(text: str) -> str:
+    """Figures as English writes them: "1,5 s" with a point, "2.000 tokens" without."""
+    return _THOUSANDS_POINT.sub(r"\1\2", _DECIMAL_COMMA.sub(r"\1.\2", text))
+
+
+def corrected(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The text with slips in key words mended, and the (written, read) pairs, each once."""
+    mended: dict[str, str] = {}
+
+    def mend(match: re.Match[str]) -> str:
+        meant = _meant(match.group().lower())
+        if meant is None:
+            return match.group()
+        mended[match.group()] = meant
+        return meant
+
+    return _WORD.sub(mend, text), tuple(mended.items())
+
+
+@lru_cache(maxsize=4096)
+def _meant(word: str) -> str | None:
+    """The key word that a word is nearly, or `None`."""
+    if word in _KEY_WORDS or word in _REAL:
+        return None
+    alike = [key for key in _KEY_WORDS if key[0] == word[0] and abs(len(key) - len(word)) <= 2]
+    if any(word.startswith(key) for key in alike):  # "prompting", "weightsum": a derivative, no slip
+        return None
+    close = get_close_matches(word, alike, n=1, cutoff=_ALIKE)
+    return close[0] if close else None

@@ -1,0 +1,77 @@
+"""EN004 (warning): stages that are cut otherwise than the named engine cuts by itself need its override.
+
+The three engines put the remainder of layers / stages in three different places. The plan stays legal: the finding
+says which setting makes the engine run it as it is. A plan without an engine has no default to differ from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import phase_degrees
+from ..engines import TITLES, Engine, named_engine
+
+_MAX_NAMED = 64
+_SETTINGS: dict[Engine, str] = {
+    "vllm": 'VLLM_PP_LAYER_PARTITION="{}"',
+    "sglang": 'SGLANG_PP_LAYER_PARTITION="{}"',
+    "trtllm": "pp_partition: [{}]",
+}
+
+
+def default_cut(engine: Engine, layers: int, stages: int) -> tuple[int, ...]:
+    """Layers of each stage as `engine` cuts them without being told (61 layers in 4 stages: three different cuts).
+
+    vLLM gives the remainder to the stages from the last but one backwards, SGLang to the last ones, TensorRT-LLM to
+    the first ones.
+    """
+    base, extra = divmod(layers, stages)
+    first = {"vllm": stages - 1 - extra, "sglang": stages - extra, "trtllm": 0}[engine]
+    return tuple(base + (first <= index < first + extra) for index in range(stages))
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each phase, once for like replicas, whose stages are not the engine's own."""
+    engine = named_engine(view)
+    if engine is None:
+        return
+    found: dict[tuple[str, tuple[int, ...]], list[NodeView]] = {}
+    for phase in view.phases:
+        cut = phase_degrees(view, phase).cut
+        if cut is not None and len(cut) > 1 and cut != default_cut(engine, sum(cut), len(cut)):
+            found.setdefault((phase.phase or "", cut), []).append(phase.node)
+    for (phase_name, cut), nodes in found.items():
+        default = default_cut(engine, sum(cut), len(cut))
+        setting = _SETTINGS[engine].format(",".join(map(str, cut)))
+        yield Finding(
+            f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {TITLES[engine]} would cut into "
+            f"{', '.join(map(str, default))} by itself",
+            where=nodes[0],
+            nodes=nodes[:_MAX_NAMED],
+            value=list(cut),
+            expected=list(default),
+            remedy=f"start the engine with {setting}, or cut as it does",
+        )
+
+
+_BASE = "dense-pp3"
+
+RULE = Rule(
+    id="EN004",
+    name="unusual stage cut",
+    severity="warning",
+    requirement="Stages are cut as the named engine cuts them by itself, or its override is set.",
+    rationale=(
+        "Where the layers do not divide by the stages, vLLM gives one more to the stages from the last but one "
+        "backwards, SGLang to the last, TensorRT-LLM to the first: without an override the engine runs, and fills "
+        "memory by, another plan than this one."
+    ),
+    source="vLLM 0.33.0 distributed/utils.py; SGLang 0.5.23 distributed/utils.py; TensorRT-LLM mapping.py",
+    fix="none",
+    remedy="set the engine's override, or cut as it does",
+    check=check,
+    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
+    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+)
