@@ -219,9 +219,9 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
         tokens = workload.input_tokens + workload.output_tokens
         reason = (
             f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
-            f" {_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
+            f"{_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
         )
-    if lacking is not None:
+    if lacking is not None and fewer is None:
         reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
     return _Binding("ME001", reason, shortfall, fewer or closest)
 

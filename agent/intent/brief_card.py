@@ -73,6 +73,9 @@ def read_card(facts: Facts, names: list[Fact]) -> Card:
             "name a card "
             "that the catalogue has (`shardwright hardware`)"
         )
+    if "memory_gb_marketing" in stated:
+        words = facts.of("card.memory_bytes")[0].words
+        facts.reading(f"{words}: memory in GB read as the card's marketing figure, GiB less 0.5% (rule ME001)")
     name = unknown[0].value if unknown else "custom"
     return Card(accelerator_object=_build({"id": str(name)[:200], **stated, "source": ("stated in the brief",)}))
 
@@ -198,7 +201,6 @@ def _memory(facts: Facts) -> tuple[str, float | int] | None:
     if spelled.startswith("gib"):
         return "memory_gib_reported", fact.value / 2**30
     if spelled.startswith(("g", "t")):
-        facts.reading(f"{fact.words}: memory in GB read as the card's marketing figure, GiB less 0.5% (rule ME001)")
         return "memory_gb_marketing", round(fact.value / 1e9, 6)
     return "memory_bytes_reported", round(fact.value * (2**20 / 1e6 if spelled.startswith("mb") else 1))
 

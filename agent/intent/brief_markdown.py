@@ -33,6 +33,7 @@ _KEY_VALUE = re.compile(
     re.DOTALL,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
+_WRAP_BYTES = 60  # what is shorter was not broken because the line was full
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
 
@@ -114,10 +115,7 @@ class _Reader:
 
     def _lines(self, text: str, line: int) -> None:
         under = ""  # a line of its own that ends with a colon is a heading for what follows it
-        for i, words in enumerate(text.split("\n")):
-            words = _TASK_BOX.sub("", words.strip())
-            if not words:
-                continue
+        for i, words in _unwrapped(text):
             key, value = split_key(words)
             if key and not value:
                 under = key
@@ -205,6 +203,21 @@ class _Reader:
                 self._say(keys, f"{cells[i]} {unit}".strip(), line)
         if joined:
             self._say(own_path, ", ".join(joined), line)
+
+
+def _unwrapped(text: str) -> list[tuple[int, str]]:
+    """The lines of a paragraph with their numbers; a long line that ends inside a sentence goes on in the next."""
+    lines: list[tuple[int, str]] = []
+    last = ""
+    for i, raw in enumerate(text.split("\n")):
+        words = _TASK_BOX.sub("", raw.strip())
+        is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
+        if words and lines and is_long and not split_key(words)[0]:
+            lines[-1] = (lines[-1][0], f"{lines[-1][1]} {words}")
+        elif words:
+            lines.append((i, words))
+        last = words
+    return lines
 
 
 def _plain(inline) -> str:

@@ -47,6 +47,7 @@ _MODEL_KEY = re.compile(
 _CARD_KEY = re.compile(
     rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
 )
+_WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _COMPUTE = re.compile(r"flops|算力|\btops\b|\bpeak\b", re.IGNORECASE)
 _FORMAT_BODY = re.compile(r"(?:fp|bf|int|w)\d|awq|gptq|bit", re.IGNORECASE)
@@ -178,7 +179,7 @@ def _read_unknown_names(reading: Reading, names: Names) -> None:
     fact = Fact("name", name, statement_words(reading.statement), reading.statement.where, name)
     if _MODEL_KEY.fullmatch(reading.asked):
         names.models.append(fact)
-    elif _CARD_KEY.fullmatch(reading.asked):
+    elif _CARD_KEY.fullmatch(reading.asked) and (reading.key not in _WIDE_KEYS or any(c.isdigit() for c in name)):
         names.cards.append(fact)
     else:
         return

@@ -46,7 +46,7 @@ CARD_ROWS: tuple[Row, ...] = (
         "card.compute_efficiency",
         "share count",
         rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{UTIL}|<tf>[^<#]{{0,24}}#"
-        r"|# of (?:the )?(?:peak|dense|flops|compute)",
+        r"|# (?:% )?of (?:the )?(?:peak|dense|flops|compute)",
         r"memory|bandwidth|显存|带宽|\bmbu\b",
     ),
     (
@@ -54,7 +54,7 @@ CARD_ROWS: tuple[Row, ...] = (
         "share count",
         rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{UTIL}|model bandwidth util|(?:memory|\bmem|\bhbm\w*|"
         rf"显存)[^#<]{{0,12}}(?:efficien\w+|效率)|<gbs>[^<#]{{0,24}}#|{UTIL} of (?:the )?(?:memory "
-        r")?bandwidth|# of (?:the |its )?(?:peak |hbm |memory )*bandwidth",
+        r")?bandwidth|# (?:% )?of (?:the |its )?(?:peak |hbm |memory )*bandwidth",
         r"\bmfu\b|flops",
     ),
     (

@@ -42,9 +42,7 @@ def _written_compactly() -> tuple[dict[str, Any], dict[str, Any]]:
         if not numbered:
             compact["edges"].append(edge)
         elif all(name.endswith("0") for name in numbered.values()):
-            compact["edges"].append(
-                {**edge, **{end: name[:-1] + "{i}" for end, name in numbered.items()}, "repeat": 4}
-            )
+            compact["edges"].append({**edge, **{end: name[:-1] + "{i}" for end, name in numbered.items()}, "repeat": 4})
     return full, compact
 
 

@@ -38,7 +38,7 @@ def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tu
 
 
 def warnings_of(layout: Layout) -> tuple[str, ...]:
-    """Rules that warn of what `layout` does: TP across domains (TP007), operators that leave devices idle (GP005)."""
+    """Rules that warn of what `layout` does: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
     found: set[str] = set()
     facts = layout.setting.hardware
     for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:
@@ -54,6 +54,8 @@ def warnings_of(layout: Layout) -> tuple[str, ...]:
                     used.append(stage.ffn_devices)
                 if any(len(devices) < stage.width for devices in used):
                     found.add("GP005")
+                if len({len(group) for group in stage.experts}) > 1:
+                    found.add("EN003")
     return tuple(sorted(found))
 
 
