@@ -62,11 +62,15 @@ class AcceleratorList(Frozen):
 
 
 class ExampleFacts(Frozen):
-    """An example of a rule: a valid base plan, the edits that make it, and what validation finds in it."""
+    """An example of a rule: a valid base plan, the edits that make it, and what validation finds in it.
+
+    `drawing` is the part of its DAG that the rule is about, as lines of a tree.
+    """
 
     base: str
     edits: tuple[dict[str, Any], ...]
     found: tuple[Violation, ...]
+    drawing: tuple[str, ...] = ()
 
 
 class RuleFacts(Sparse):
@@ -143,7 +147,7 @@ def _attention_facts(spec: AttentionSpec) -> AttentionFacts:
 
 def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
     """What `rule` says of itself, with its examples as validation sees them where asked for."""
-    return RuleFacts(
+    facts = RuleFacts(
         id=rule.id,
         name=rule.name,
         severity=rule.severity,
@@ -152,17 +156,25 @@ def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
         source=rule.source,
         fix=rule.fix,
         remedy=rule.remedy,
-        good=_example_facts(rule.good) if with_examples else None,
-        bad=_example_facts(rule.bad) if with_examples else None,
     )
+    return facts.model_copy(update=_examples(rule)) if with_examples else facts
 
 
-def _example_facts(example: Example) -> ExampleFacts:
-    from dataclasses import asdict
-
-    from ..tools.rules.base import plain
+def _examples(rule: Rule) -> dict[str, ExampleFacts]:
+    """Both examples, drawn at the same nodes: what the bad one is about."""
     from ..tools.rules.examples import apply
     from ..tools.validate import validate
+    from .report.drawing import Focus, draw, focus_of
+    from .report.edits import edit_facts
 
-    edits = tuple({key: plain(value) for key, value in asdict(edit).items() if value != ""} for edit in example.edits)
-    return ExampleFacts(base=example.base, edits=edits, found=validate(apply(example)).violations)
+    found = validate(apply(rule.bad)).violations
+    bad = focus_of(rule.bad, found, rule.id)
+    good = Focus(tuple(dict.fromkeys((*focus_of(rule.good, (), rule.id).nodes, *bad.nodes))), bad.places)
+
+    def facts(example: Example, focus: Focus) -> ExampleFacts:
+        document = apply(example)
+        edits = tuple(edit_facts(edit) for edit in example.edits)
+        violations = validate(document).violations
+        return ExampleFacts(base=example.base, edits=edits, found=violations, drawing=draw(document, focus))
+
+    return {"good": facts(rule.good, good), "bad": facts(rule.bad, bad)}

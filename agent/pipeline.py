@@ -36,9 +36,11 @@ def plan(request: str | None = None, *, brief: Sequence[str | Path] = (), flags:
 
         said.append(read_brief_files([Path(path) for path in brief]))
     if request is not None:
-        from .intent.request import read_request
+        from .intent.request import read_request, read_words
 
-        said.append(read_request(request))
+        # The model may come from a brief or a flag: words alone must name it.
+        named = bool(brief) or (flags is not None and (flags.model or flags.model_config_object) is not None)
+        said.append(read_words(request) if named else read_request(request))
     if flags is not None:
         said.append(flags)
     if not said:
@@ -59,7 +61,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:
     build = _build_request(intent, outcome)
     document = build_plan(build)
     report = validate(document)
-    figures_ = estimate(document)
+    figures_ = estimate(document, intent.usd_per_gpu_hour)
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
@@ -117,7 +119,7 @@ def _report(
     if intent.concurrency_open:
         reason = (
             "no concurrency was stated: as few requests in flight as hold the stated rate"
-            if intent.workload.objective == "latency"
+            if proposal.request.fills_upwards
             else "no concurrency was stated: the most requests that fit memory and hold every limit"
         )
         assumptions = [a for a in assumptions if a.field != "concurrency"]

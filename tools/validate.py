@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from .plan.collector import collector_paused
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, read_document
 from .plan.view import PlanView
@@ -42,10 +43,15 @@ _OF_THE_WHOLE_PLAN = frozenset({"GP001"})
 
 
 class ValidationReport(BaseModel):
-    """What `validate` found. `relaxations` are the named relaxations that were in force."""
+    """What `validate` found: one versioned object for commands, programs, language models and SARIF.
+
+    `relaxations` are the named relaxations that were in force.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    format: Literal["shardwright/validation"] = "shardwright/validation"
+    version: Literal["1"] = "1"
     valid: bool
     errors: int
     warnings: int
@@ -59,7 +65,8 @@ def validate(document: Mapping[str, Any] | str | Path | Plan) -> ValidationRepor
     Raises:
         InputError: the file cannot be opened or is too large. Whatever a document holds is reported, never raised.
     """
-    return validate_read(read_document(document))
+    with collector_paused():
+        return validate_read(read_document(document))
 
 
 def validate_read(read: ReadDocument) -> ValidationReport:
@@ -77,8 +84,9 @@ def validate_view(view: PlanView) -> ValidationReport:
 
 def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
     """Findings of `rules` in the order of a report, less those that a more telling rule names better."""
-    found = [violation for rule in rules for violation in _run(rule, view)]
-    return sorted(_without_weaker(found), key=_place)
+    with collector_paused():
+        found = [violation for rule in rules for violation in _run(rule, view)]
+        return sorted(_without_weaker(found), key=_place)
 
 
 def _run(rule: Rule, view: PlanView) -> list[Violation]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from ...tools.errors import InputError
-from .flags import LIMIT, output_format
+from .flags import LIMIT, output_format, output_format_of
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -48,17 +49,37 @@ def title_of(path: Path) -> str:
     return "standard input" if str(path) == STANDARD else click.format_filename(path)
 
 
+def uri_of(path: Path) -> str | None:
+    """The document as a URI: relative where its path is; `None` for standard input."""
+    if str(path) == STANDARD:
+        return None
+    if path.is_absolute():
+        return path.as_uri()
+    from urllib.parse import quote
+
+    return quote(os.fsencode(path.as_posix()))
+
+
 @click.command("validate", short_help="Check a plan document against every rule.")
 @DOCUMENT
-@output_format
+@output_format_of("text", "json", "sarif")
 def validate_command(document: Path, output_format: str) -> int:
-    """Check the plan document FILE against every rule; exit 1 where it breaks one."""
+    """Check the plan document FILE against every rule; exit 1 where it breaks one.
+
+    --format sarif is what code scanners and editors read (SARIF 2.1.0).
+    """
     read = read_plan(document)
     from ...tools.validate import validate_read
 
     report = validate_read(read)
     if output_format == "json":
         write_json(report)
+    elif output_format == "sarif":
+        from importlib.metadata import version
+
+        from ..report.sarif import sarif_log
+
+        write_stdout(sarif_log(report, uri=uri_of(document), version=version("shardwright")).to_json())
     else:
         from ..report.validation import render_validation
 

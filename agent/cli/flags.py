@@ -24,16 +24,19 @@ MAX_LIMIT = 1e12
 _HARDWARE = re.compile(r"\s*([0-9]{1,6})\s*[xX×*]\s*([0-9]{1,6})\s*:\s*(\S.{0,199})")
 
 
-def output_format(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`--format text|json`, the option of every command that prints a result."""
+def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--format`, the option of every command that prints a result; the first of `formats` is the default."""
     return click.option(
         "--format",
         "output_format",
-        type=click.Choice(["text", "json"]),
-        default="text",
+        type=click.Choice(formats),
+        default=formats[0],
         show_default=True,
         help="Text for people or JSON for programs.",
-    )(command)
+    )
+
+
+output_format = output_format_of("text", "json")
 
 
 def inline_config(text: str, what: str) -> dict[str, Any] | None:

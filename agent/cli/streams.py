@@ -94,7 +94,12 @@ def text_width() -> int:
 
 def may_style() -> bool:
     """Whether headings may be bold: a terminal that did not ask for plain text (https://no-color.org)."""
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+    return (
+        sys.stdout is not None
+        and sys.stdout.isatty()
+        and "NO_COLOR" not in os.environ
+        and os.environ.get("TERM") != "dumb"
+    )
 
 
 def write_file(path: Path, text: str) -> None:

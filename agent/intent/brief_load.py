@@ -78,16 +78,15 @@ def read_limits(facts: Facts) -> dict[str, Any]:
         if stated:
             kept = _strictest(facts, limit, stated)
             said[f"{limit}_ms_max"] = _positive(kept, kept.value)
-            statistic = kept.statistic or (only(limit, facts.of(f"{limit}_statistic")) or kept).value
-            if isinstance(statistic, str):
-                said[f"{limit}_statistic"] = statistic
+            if kept.statistic is not None:
+                said[f"{limit}_statistic"] = kept.statistic
     return said
 
 
 def _named(facts: Facts, limit: Limit) -> list[Fact]:
     """The facts about a limit; what only calls it the latency of a phase gives way to its proper name."""
     stated = facts.of(f"{limit}_ms_max")
-    proper = [fact for fact in stated if _PROPER[limit].search(fact.context) or fact.quantity is None]
+    proper = [fact for fact in stated if _PROPER[limit].search(f"{fact.context} {fact.words}".lower())]
     for fact in stated:
         if proper and fact not in proper and not any(same(fact.value, other.value) for other in proper):
             facts.reading(f"{fact.words}: stands beside a {limit.upper()} limit, which is kept")

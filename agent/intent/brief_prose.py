@@ -16,7 +16,7 @@ from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
 from .brief_lexicon import GPU
 from .brief_model import read_traits
-from .brief_qualifiers import is_word
+from .brief_qualifiers import is_word, statistics_in
 from .brief_reading import Reader, Reading, lay_out, run_readers
 from .brief_statements import Statement
 from .brief_wishes import OPEN, read_wishes
@@ -47,6 +47,8 @@ _MODEL_KEY = re.compile(
 _CARD_KEY = re.compile(
     rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号"
 )
+# A throughput of one card, which requests do not have; two statistics of a limit, of which the smallest is kept.
+_PER_GPU = re.compile(rf"(?:(?:per|/|each) ?{GPU}|每卡)", re.IGNORECASE)
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _COMPUTE = re.compile(r"flops|算力|\btops\b|\bpeak\b", re.IGNORECASE)
@@ -142,13 +144,15 @@ def _read_body(reading: Reading, facts: Facts, names: Names) -> None:
         return
     run_readers(reading, facts, (set_aside_instructions, refuse_non_goals))
     read_wishes(reading, facts)
+    if not statement.keyed and not _PER_GPU.search(reading.body) and len(set(statistics_in(reading.body.lower()))) < 2:
+        run_readers(reading, facts, (read_limits,))  # a sentence, as requests are made of
     facts.add(read_figures(statement, page, reading.start, skip=_COUNTS))
     if not _COMPUTE.search(" ".join((*statement.path[-2:], statement.text))):
         run_readers(reading, facts, (lambda p, c: read_precision(p, c, NamedModel()),))
     if _NAMED_CARD.search(page.text) or any(q.unit in ("gpus", "nodes") for q in find_quantities(page.text)):
         run_readers(reading, facts, (lambda p, c: read_hardware(p, c, names.sizes),))
     facts.add(read_figures(statement, page, reading.start))
-    readers: tuple[Reader, ...] = (read_price,) if statement.keyed else (read_price, read_limits, read_load)
+    readers: tuple[Reader, ...] = (read_price,) if statement.keyed else (read_price, read_load)
     run_readers(reading, facts, readers)
 
 

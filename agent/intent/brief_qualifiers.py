@@ -81,7 +81,9 @@ def key_unit(key: str) -> str | None:
 
 def statistics_in(text: str) -> tuple[Statistic, ...]:
     """Every statistic that a text names, in the order of the text ("P50/P99")."""
-    found: dict[int, Statistic] = {match.start(): name for pattern, name in _STATISTICS for match in pattern.finditer(text)}
+    found: dict[int, Statistic] = {
+        match.start(): name for pattern, name in _STATISTICS for match in pattern.finditer(text)
+    }
     return tuple(found[start] for start in sorted(found))
 
 

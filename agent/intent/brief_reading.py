@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .brief_facts import Fact, Facts, statement_words
 from .brief_statements import Statement, key_words
@@ -165,7 +165,8 @@ def run_readers(reading: Reading, facts: Facts, readers: Iterable[Reader]) -> No
         claims = Claims()
         reader(reading.page, claims)
         for name, value in claims.values.items():
-            facts.add([reading.fact(name, value)])
+            statistic = claims.values.get(name.replace("_ms_max", "_statistic")) if name.endswith("_ms_max") else None
+            facts.add([replace(reading.fact(name, value), statistic=statistic)])
         for note in claims.readings:
             facts.reading(f"{note} ({reading.statement.where})")
         for note in claims.unread:

@@ -39,6 +39,9 @@ _BOUNDS: dict[str, _Bounds] = {
     "inter_node_bw_gb_s": _Bounds("inter-node bandwidth in GB/s", 0, 1e12, low_is_allowed=False),
     "degree": _Bounds("parallel degree", 1, 1_000_000, whole=True),
 }
+# Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
+_ROUNDED = frozenset({"ttft_ms_max", "tpot_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"})
+_ROUNDING = 0.05
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
 
 
@@ -58,6 +61,10 @@ class Claims:
             RequestError: the figure is impossible, or other words stated another value.
         """
         value = self._checked(name, value, words)
+        if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:
+            if self.values[name] != value:
+                self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
+            return
         if name in self.values and self.values[name] != value:
             raise self.refusal(
                 f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "

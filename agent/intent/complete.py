@@ -224,8 +224,10 @@ def _length(stated: int | None, span: tuple[int, int] | None, default: tuple[str
 
 
 def _objective(said: Said, notes: _Notes) -> Objective:
-    if said.min_tokens_per_second is not None or said.request_rate is not None:
-        return notes.assume("objective", "throughput", "a rate to reach was named and no objective")
+    if said.min_tokens_per_second is not None:
+        return notes.assume("objective", "throughput", "a rate of tokens to reach was named and no objective")
+    if said.request_rate is not None:
+        return notes.assume("objective", "latency", "no objective was named: the stated rate, served as fast as can be")
     return notes.assume("objective", "latency", "no objective was named")
 
 

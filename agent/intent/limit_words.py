@@ -11,71 +11,23 @@ from dataclasses import dataclass
 
 from .claims import Claims
 from .intent import Statistic
+from .limit_lexicon import (
+    FIELDS,
+    FOR_ALL,
+    LENGTH_FOLLOWS,
+    ONE_USER,
+    PLURAL_AFTER,
+    ROLE,
+    STATISTIC_WORDS,
+    STATISTICS,
+    STRICTER,
+    WHOLE,
+)
 from .matching import Pairing, Role, gap_cost, pair
 from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities
 
-_OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
-_ROLES: tuple[tuple[str, str], ...] = (
-    (
-        "ttft",
-        r"(?<![a-z])(?:(?:time|latency|delay)[\s\-](?:to|until|till|of|for|before)[\s\-](?:the[\s\-])?(?:very[\s\-])?first[\s\-](?:output[\s\-])?(?:token|word|byte)|"
-        r"ttft(?:[\s_\-]?ms)?(?:_max)?|(?:the\s)?first[\s\-](?:output[\s\-])?(?:token|word)s?(?:'s)?(?:[\s\-](?:latency|time|delay))?|"
-        r"(?:prefill|prompt\sprocessing)[\s\-](?:latency|time)|(?:initial|first)\sresponse(?:[\s\-](?:time|latency))?|"
-        r"(?:answers?|responses?|repl(?:y|ies)|output|text|streaming|generation)\s(?:should\s|must\s|to\s|has\sto\s|have\sto\s)?(?:start|begin|appear)s?|(?:start(?:s|ing)?|begin(?:s|ning)?)\s(?:streaming|responding|answering|replying|talking|typing|generating))(?![a-z])"
-        r"|首\s?(?:个\s?)?(?:token|字|词元?|包|响)\s?(?:的)?(?:生成|响应|返回)?(?:延迟|时延|时间|耗时)?|第一个\s?(?:token|字|词)|预填充(?:延迟|时间|时延|耗时)",
-    ),
-    (
-        "tpot",
-        r"(?<![a-z])(?:time[\s\-]per[\s\-](?:output[\s\-]|generated[\s\-])?token|tpot(?:[\s_\-]?ms)?(?:_max)?|itl|tbt|"
-        r"inter[\s\-]?token(?:[\s\-](?:latency|delay|time|gap|interval))?|(?:time|gap|delay|latency|interval)[\s\-](?:between|per|for\s(?:each|every)|of\seach)[\s\-](?:two\s|successive\s|consecutive\s)?"
-        rf"{_OUT}tokens?|token[\s\-]to[\s\-]token(?:\slatency)?|"
-        rf"(?:per|each|every|one|a|subsequent|next|following|later|further|additional|remaining)[\s\-](?:subsequent\s|next\s|following\s|later\s|further\s|additional\s)?{_OUT}tokens?(?:[\s\-](?:latency|time|after\sthat|thereafter|afterwards))?|"
-        rf"per[\s\-]tok|between\s(?:two\s|successive\s|consecutive\s)?{_OUT}tokens|(?:decode|decoding|generation)[\s\-](?:latency|time|step)|token\s(?:latency|interval)|"
-        r"tokens?\s(?:after\sthat|thereafter|afterwards))(?![a-z])"
-        r"|(?:每一?个?|单个?|逐个?|后续(?:每个?)?|之后每个?|后面每个?)\s?(?:输出|生成)?\s?(?:token|词元|字)\s?(?:间|的|生成|输出)?(?:延迟|时延|时间|间隔|耗时)?"
-        r"|(?:token|字|词元)\s?(?:之)?间(?:隔|的)?(?:延迟|时延|时间)?|解码(?:延迟|时延|时间|耗时)|出字(?:间隔|速度)",
-    ),
-    (
-        "end_to_end",
-        r"(?<![a-z])(?:end[\s\-]to[\s\-]end(?:[\s\-](?:latency|time))?|e2el?(?:[\s\-]latency)?|total[\s\-](?:latency|time|response\stime)|"
-        r"(?:full|whole|complete|entire)\s(?:response|answer|reply|request)|response[\s\-]time)(?![a-z])|端到端(?:延迟|时延)?|总(?:延迟|时延|耗时)|整体(?:延迟|时延)|响应时间",
-    ),
-    ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
-)  # fmt: skip
-_ROLE = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES), re.IGNORECASE)
-_FIELDS = {"ttft": "ttft_ms_max", "tpot": "tpot_ms_max"}
-
-_STATISTIC = re.compile(
-    r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
-    r"(?P<nth>50|90|95|99)\s?(?:th|%)?[\s\-](?:percentile|pctl)|(?P<cn>50|90|95|99)\s?(?:百?分位(?:数|值)?|线)|"
-    r"(?P<share>50|90|95|99)\s?%\s?(?:的?(?:请求|情况)|of\s(?:the\s)?(?:requests|time|users|cases)|(?=(?:ttft|tpot|itl|tbt)(?![a-z])))|"
-    r"(?P<median>median)(?![a-z])|(?P<mean>averages?|avg|mean)(?![a-z]))|(?P<median2>中位(?:数|值)?)|(?P<mean2>平均|均值)",
-    re.IGNORECASE,
-)
-_LENGTH_FOLLOWS = re.compile(
-    r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
-    re.IGNORECASE,
-)
-_STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
-_STRICTER = ("mean", "p50", "p90", "p99")
-_FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
-_PLURAL_AFTER = re.compile(
-    r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE
-)
-
-_ONE_USER = re.compile(
-    r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:concurrent\s|active\s|single\s|of\sthe\s\d*\s?)?"
-    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|(?<![a-z])each(?![a-z])|"
-    r"(?<![a-z])apiece(?![a-z])|per[\s\-]user|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
-    r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?)\sat|interactivity|"
-    r"单个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
-    re.IGNORECASE,
-)
-_WHOLE = re.compile(
-    r"(?<![a-z])(?:total|aggregate[d]?|overall|throughput|cluster|system|altogether|combined|fleet|in\sall|across)(?![a-z])|整体|总|吞吐|集群|系统",
-    re.IGNORECASE,
-)
+_BARE = 0.4  # "latency budget: 600 ms to first token": a word that says which latency is nearer than one that does not
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +50,15 @@ def read_limits(page: Page, claims: Claims) -> None:
 
 def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, int]]:
     found: list[tuple[Statistic, int, int]] = []
-    for match in page.search(_STATISTIC):
+    for match in page.search(STATISTIC_WORDS):
         figure = match["p"] or match["nth"] or match["cn"] or match["share"]
         is_average = match["mean"] or match["mean2"]
         if is_average and not _near_limit(page, match.start(), match.end()):
             continue
         statistic: Statistic = "mean" if is_average else "p50"
         if figure is not None:
-            statistic = _STATISTICS.get(figure, "p99")
-            if figure not in _STATISTICS:
+            statistic = STATISTICS.get(figure, "p99")
+            if figure not in STATISTICS:
                 claims.reading(f"{match.group().strip()!r} read as p99, the strictest statistic that a plan can hold")
         found.append((statistic, *match.span()))
         page.take(*match.span(), mark=STATISTIC)
@@ -116,19 +68,19 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
     left, right = page.clause(start, end)
-    following = _ROLE.search(page.text, end, right)
+    following = ROLE.search(page.text, end, right)
     if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:
         return True
-    if _LENGTH_FOLLOWS.match(page.text, end):
+    if LENGTH_FOLLOWS.match(page.text, end):
         return False
-    return any(match.lastgroup in _FIELDS for match in _ROLE.finditer(page.text, left, start))
+    return any(match.lastgroup in FIELDS for match in ROLE.finditer(page.text, left, start))
 
 
 def _roles(page: Page) -> list[Role]:
     """The latency words of the page; a bare "latency" beside "TTFT" is part of it."""
     roles: list[Role] = []
-    for match in page.search(_ROLE):
-        role = Role(str(match.lastgroup), *match.span())
+    for match in page.search(ROLE):
+        role = Role(str(match.lastgroup), *match.span(), cost=_BARE if match.lastgroup == "latency" else 0.0)
         if role.name == "latency" and roles and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
             continue
         if roles and roles[-1].name == "latency" and gap_cost(page.text[roles[-1].end : role.start]) < 0.6:
@@ -149,7 +101,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
         page.take(role.start, role.end)
     pairings: dict[Quantity, Pairing[Quantity]] = {}
     for pairing in found:
-        if pairing.value in pairings and pairing.role.name in _FIELDS:  # one figure for two limits
+        if pairing.value in pairings and pairing.role.name in FIELDS:  # one figure for two limits
             limits.append(_limit(page, claims, pairing.role.name, pairing.value, *pairing.span))
         pairings.setdefault(pairing.value, pairing)
     for quantity in times:
@@ -162,7 +114,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
             continue
         name = "tpot" if quantity.unit == "ms/token" else pairing.role.name
         start, end = pairing.span if pairings.get(quantity) is pairing else (quantity.start, quantity.end)
-        if name in _FIELDS:
+        if name in FIELDS:
             limits.append(_limit(page, claims, name, quantity, start, end))
         else:
             words = page.original[start:end].strip()
@@ -175,7 +127,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
 def _limit(page: Page, claims: Claims, name: str, quantity: Quantity, start: int, end: int) -> _Limit:
     value = _value_ms(claims, quantity)
     page.take(quantity.start, quantity.end)
-    return _Limit(_FIELDS[name], value, start, end)
+    return _Limit(FIELDS[name], value, start, end)
 
 
 def _value_ms(claims: Claims, quantity: Quantity) -> float:
@@ -228,9 +180,9 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
 
 def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
     left, right = page.clause(quantity.start, quantity.end)
-    before, after = page.original[left : quantity.start], page.original[quantity.end : right]
-    one = _distance(_ONE_USER, before, after)
-    whole = _distance(_WHOLE, before, after)
+    before, after = page.original[max(0, left - 12) : quantity.start], page.original[quantity.end : right]
+    one = _distance(ONE_USER, before, after)
+    whole = _distance(WHOLE, before, after)
     if one is None and whole is None:
         claims.reading(f"{quantity.words!r} read as the throughput of the whole deployment, not of one user")
     return one is not None and (whole is None or one <= whole)
@@ -248,7 +200,7 @@ def _claim_with_statistics(
 ) -> None:
     chosen: dict[int, Statistic] = {}
     for statistic, start, end in statistics:
-        shared = _FOR_ALL.search(page.original[max(0, start - 25) : start]) or _PLURAL_AFTER.match(page.original[end:])
+        shared = FOR_ALL.search(page.original[max(0, start - 25) : start]) or PLURAL_AFTER.match(page.original[end:])
         if shared:
             for i in range(len(limits)):
                 chosen.setdefault(i, statistic)
@@ -270,7 +222,7 @@ def _claim_with_statistics(
 
 def _strictest(page: Page, claims: Claims, stated: list[_Stated]) -> list[_Stated]:
     """A plan holds one statistic of a limit: the outermost. A limit said twice, once without, is a restatement."""
-    outer = max(stated, key=lambda item: _STRICTER.index(item[0] or "mean"))
+    outer = max(stated, key=lambda item: STRICTER.index(item[0] or "mean"))
     for statistic, limit in stated:
         if limit.value_ms != outer[1].value_ms:
             words = page.original[limit.start : limit.end].strip()

@@ -48,9 +48,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "concurrency": (
         r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
-        r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|concurrenc(?:y|ies)|conc|"
+        r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|concurrenc(?:y|ies)|conc|"
         r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:a|the\ssame)\stime|at\sonce|in\sparallel|"
-        r"parallel\srequests|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
         r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?",
     ),
     "context": (
@@ -65,16 +65,16 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         rf"{_AFTER_NUMBER}in(?![a-z]){_IN_FOLLOWED}",
         rf"{_AFTER_NUMBER}[进入](?![行程口])",
-        r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参长度|文档(?:长度)?",
+        r"输入的?(?:序列|文本|prompt)?的?(?:长度|token数?)?|提示词?(?:长度)?|问题|提问|入参(?:长度)?|文档(?:长度)?",
     ),
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
-        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出",
+        r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
     ),
     "throughput": (
         r"(?<![a-z])(?:throughput|tps|(?:tokens?|toks?)\s?(?:/|per)\s?s(?:ec(?:ond)?)?)(?![a-z/])" + _RATE_FOLLOWS,
@@ -85,6 +85,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "tokens_of": (
         r"(?<![a-z])(?:requests?|sequences?|messages?|conversations?|chats?|contracts?|emails?|tickets?|pages)\s"
         r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",
+        r"(?<=token\s)(?:reports?|papers?|transcripts?|e-?mails?|contracts?|tickets?|pages?|files?|messages?|history|chunks?|"
+        r"conversations?|chats?|books?|essays?|letters?|posts?|turns?)(?![a-z])",
+        r"(?<=tokens\sof\s)(?:history|context|text|code|chat|conversation|background|retrieved|source)(?![a-z])",
     ),
     "ttft": (
         rf"(?<![a-z])(?:ttft(?:[\s_\-]?ms)?(?:_max)?|time[\s\-]to[\s\-]first[\s\-]token)(?![a-z]){_FIGURE_FOLLOWS}",
@@ -106,11 +109,20 @@ TYPICAL = re.compile(
     r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$",
     re.IGNORECASE,
 )
+PEAK = re.compile(
+    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
+    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限",
+    re.IGNORECASE,
+)
+USUAL = re.compile(
+    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
+    re.IGNORECASE,
+)
 NO_PREFIX_CACHE = re.compile(
     r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
 )
 ONE_AT_A_TIME = re.compile(
-    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)|one\s(?:request\s|user\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流",
+    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:request\s|user\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
     re.IGNORECASE,
 )
 CALENDAR = re.compile(r"24\s?/\s?7|(?<!\d)365(?!\d)")

@@ -11,15 +11,17 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_lexicon import CALENDAR, HEADROOM, LENGTHS, NO_PREFIX_CACHE, ONE_AT_A_TIME, ROLE, TYPICAL
+from .load_lexicon import CALENDAR, HEADROOM, LENGTHS, NO_PREFIX_CACHE, ONE_AT_A_TIME, PEAK, ROLE, TYPICAL, USUAL
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
 
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n]|\d")
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _LEAST_TOKENS_OF_PHASE = 128
+_LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 
@@ -60,6 +62,7 @@ def read_load(page: Page, claims: Claims) -> None:
     statements: list[_Statement] = []
     for quantity in load.quantities:
         statements.extend(_statements(page, load, quantity))
+    statements = _settled(page, claims, statements)
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
@@ -68,6 +71,38 @@ def read_load(page: Page, claims: Claims) -> None:
     for statement in statements:
         if statement.role == "context":
             _claim_context(claims, statement)
+
+
+def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_Statement]:
+    """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
+    kept = list(statements)
+    for role in ("concurrency", "rate", "input", "output"):
+        rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
+        if len({statement.quantity.value for statement in rivals}) < 2:
+            continue
+        peaks = [statement for statement in rivals if _is_marked(page, statement, PEAK)]
+        usual = [statement for statement in rivals if _is_marked(page, statement, USUAL)]
+        wanted = (
+            (peaks or [s for s in rivals if s not in usual])
+            if role in ("concurrency", "rate")
+            else (usual or [s for s in rivals if s not in peaks])
+        )
+        if len(wanted) != 1 or not (peaks or usual):
+            continue
+        for other in rivals:
+            if other is not wanted[0]:
+                kept.remove(other)
+                page.take(other.quantity.start, other.quantity.end)
+                claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
+    return kept
+
+
+def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> bool:
+    """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
+    start, end = statement.quantity.start, statement.quantity.end
+    before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
+    after = _FIGURE_OR_COMMA.split(page.original[end : end + 24])[0]
+    return marks.search(f"{before} {statement.quantity.words} {after}") is not None
 
 
 def _pair_up(page: Page) -> _Load:
@@ -108,6 +143,8 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit == "share" or (quantity.unit == "count" and 0 <= quantity.decimal_value <= 100)
     if role == "tokens_of":
         return quantity.unit == "tokens"
+    if role == "input" and quantity.unit == "count" and 0 < quantity.value < _LEAST_TOKENS_OF_PROMPT:
+        return False  # "the first 3 questions"
     if role in LENGTHS:
         return quantity.unit in ("count", "tokens")
     if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs

@@ -28,11 +28,12 @@ Value = TypeVar("Value", bound=Spanned)
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A word that says what a value is for."""
+    """A word that says what a value is for; `cost` makes a vague word further away than a telling one."""
 
     name: str
     start: int
     end: int
+    cost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ _FILLER = re.compile(
 )
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
 _SOFT_BREAK = re.compile(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及", re.IGNORECASE)
-_CONJUNCTION = re.compile(r"\s*(?:and|&|/|\+|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|", re.IGNORECASE)
 _JOINER = re.compile(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*", re.IGNORECASE)
 
 
@@ -113,7 +114,7 @@ def _pairs_of(
         return None
     turn = next(i for i in range(1, len(shape)) if shape[i] != shape[i - 1])
     cost = gap_cost(text[group[turn - 1].end : group[turn].start])
-    cost += (0.1 if shape[0] == "V" else 0.0) + (-0.2 if len(group) == 3 else 0.0)
+    cost += sum(role.cost for role in roles) + (0.1 if shape[0] == "V" else 0.0) + (-0.2 if len(group) == 3 else 0.0)
     return None if cost >= _LEFT_OUT else (cost, tuple(Pairing(role, value) for role, value in pairs))
 
 

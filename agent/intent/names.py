@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ...tools.catalog import hardware, models
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
+from ...tools.catalog.names import parse_name
 from ...tools.errors import InputError
 from .claims import Claims
 from .page import BOX, CARD, MODEL, RACK, Page
@@ -26,8 +27,40 @@ class NodeSizes:
     rack: int | None = None
 
 
-_MEMORY_AFTER = re.compile(r"\s?[(\[]\s?(\d{2,3})\s?gi?b?\s?(?:hbm\w{0,2}|vram|memory)?\s?[)\]]", re.IGNORECASE)
-_MEMORY_BEFORE = re.compile(r"(?<![A-Za-z0-9.])(\d{2,3})\s?-?gi?b\s$", re.IGNORECASE)
+_GB = r"(?:gi?b?|gigs?|gigabytes?)(?![a-z])"
+_MEMORY_AFTER = re.compile(
+    rf"\s?[(\[]\s?(?:the\s)?(?:(?P<times>\d{{1,2}})\s?x\s?)?(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?"
+    r"(?:hbm\w{0,2}|vram|memory|version|variant|model|ones?|each|版本?|显存)?\s?[)\]]|"
+    rf"(?:s(?![a-z]))?(?:\s(?:cards?|gpus?)(?![a-z]))?,?\s(?:with|at|of|having)\s(?P<size2>\d{{2,3}})[\s\-]?{_GB}"
+    r"(?:\s(?:of\s)?(?:hbm\w{0,2}|vram|memory|ram))?(?:\s(?:each|apiece|per\s(?:card|gpu)))?|"
+    rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
+    r"-(?P<size4>40|80|94|141)(?![\dA-Za-z.])",
+    re.IGNORECASE,
+)
+_MEMORY_BEFORE = re.compile(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$", re.IGNORECASE)
+# What people call a model by when nothing else is named: the release alone, or the one size that only it has.
+_NICKNAMES: dict[str, str] = {
+    "DeepSeek-R1": r"R1(?:\s(?:671b|0528))?",
+    "DeepSeek-V3": r"V3\s(?:671b|0324)|671b\sV3",
+    "Kimi-K2": r"K2",
+    "Llama-3.1-405B": r"(?:the\s)405b",
+    "Llama-4-Maverick": r"Maverick",
+    "gpt-oss-120b": r"oss[\s\-]?120b|120b\soss",
+    "gpt-oss-20b": r"oss[\s\-]?20b|20b\soss",
+}
+_NICKNAME = re.compile(
+    "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
+    re.IGNORECASE,
+)
+_FORMER = re.compile(
+    r"(?:(?:moving|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
+    r"previous(?:ly)?(?:\s(?:on|used|had|ran))?|formerly|(?:better|faster|cheaper|slower|quality)\sthan|compar(?:ed|able|ing)\s(?:to|with)|"
+    r"(?:close|similar|equal)\sto|unlike|(?:以前|之前|原来|原先)(?:都|一直)?(?:使?用|是)?(?:的是|的)?|相比|不如|"
+    r"(?<![a-z])not|rather\sthan|instead\sof|而?不是|而非)"
+    r"(?:\s(?:the|our|an?|using|on|with|to|old))?\s?(?:\d{1,5}\s?[x张块台]?\s?)?$",
+    re.IGNORECASE,
+)
+_COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 
 
@@ -47,28 +80,56 @@ class NamedModel:
 
 
 def read_model(page: Page, claims: Claims) -> NamedModel:
-    """Take the model's name off the page.
+    """Take the model's name off the page. A second, vaguer mention ("our llama") speaks of the same model.
 
     Raises:
         RequestError: several different models, or one that the catalogue does not know.
     """
-    named = NamedModel()
-    failed: str | None = None
+    mentions: list[models.Mention] = []
     for mention in models.mentions(page.text):
-        negated = page.is_negated(mention.start, mention.end)
-        words = page.take(mention.start, mention.end, mark=MODEL)
-        if negated:
+        is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
+        page.take(mention.start, mention.end, mark=MODEL)
+        if is_meant:
+            mentions.append(mention)
+    named = NamedModel()
+    chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
+    known = [mention for mention in chosen if mention.entry is not None]
+    for mention in known:
+        name = mention.entry.name if mention.entry is not None else ""
+        if claims.has("model") and claims.values["model"] != name:
+            raise claims.refusal(f"several models: {claims.words['model']!r} and {mention.words!r}; plan one at a time")
+        claims.claim("model", name, mention.words.strip())
+        named = NamedModel(mention.words.strip(), mention.weights or named.weights)
+    for mention in chosen:
+        if mention.error is None:
             continue
-        if mention.entry is None:
-            failed = failed or mention.error
-            continue
-        if claims.has("model") and claims.values["model"] != mention.entry.name:
-            raise claims.refusal(f"several models: {claims.words['model']!r} and {words!r}; plan one at a time")
-        claims.claim("model", mention.entry.name, words)
-        named = NamedModel(words, mention.weights or named.weights)
-    if failed is not None:
-        raise claims.refusal(failed)
-    return named
+        if not known or models.has_family(mention.words):
+            raise claims.refusal(mention.error)
+        claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
+    return named if claims.has("model") else _read_nickname(page, claims)
+
+
+def _is_vaguer(mention: models.Mention, other: models.Mention) -> bool:
+    """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
+    said, more = parse_name(mention.words).core, parse_name(other.words).core
+    is_whole = mention.entry is not None and said == parse_name(mention.entry.short_name).core
+    return other.entry is not None and said < more and not is_whole
+
+
+def _is_former(page: Page, start: int) -> bool:
+    """Whether a name is what was there before, or what something is compared with ("moving from 8 A100s to ...")."""
+    return _FORMER.search(page.original[max(0, start - 60) : start]) is not None
+
+
+def _read_nickname(page: Page, claims: Claims) -> NamedModel:
+    match = _NICKNAME.search(page.text)
+    if match is None:
+        return NamedModel()
+    name = list(_NICKNAMES)[int(str(match.lastgroup)[1:])]
+    words = page.take(*match.span(), mark=MODEL)
+    claims.claim("model", models.find_model(name).name, words)
+    claims.reading(f"{words!r} read as the model {name}")
+    return NamedModel(words)
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
@@ -93,15 +154,18 @@ def _with_memory(
 ) -> tuple[int, int, Accelerator]:
     """The mention with a memory size that stands apart from the name: "A100 (40GB)", "40 GB A100s"."""
     after = _MEMORY_AFTER.match(page.text, mention.end)
-    before = None if after else _MEMORY_BEFORE.search(page.text[max(0, mention.start - 10) : mention.start])
-    size = after or before
-    if size is None:
+    before = None if after else _MEMORY_BEFORE.search(page.text[max(0, mention.start - 14) : mention.start])
+    found = after or before
+    if found is None:
         return mention.start, mention.end, accelerator
+    size = next(value for key, value in found.groupdict().items() if value and key != "times")
     start = mention.start - (len(before.group()) if before else 0)
     end = after.end() if after else mention.end
+    if after and after["times"] and not mention.gpus_per_node:
+        end = mention.end  # "A100 (8x 40GB)": the count is still to be read
     name = re.sub(r"(?<=[0-9])s$", "", mention.words)
     try:
-        return start, end, hardware.find_accelerator(f"{name} {size[1]}GB")
+        return start, end, hardware.find_accelerator(f"{name} {size}GB")
     except InputError as error:
         raise claims.refusal(str(error)) from None
 
@@ -116,8 +180,9 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     for mention in hardware.mentions(page.text):
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
-        if page.is_negated(mention.start, mention.end):
-            page.take(mention.start, mention.end)
+        if page.is_negated(mention.start, mention.end) or _is_former(page, mention.start):
+            count = _COUNT_BEFORE.search(page.text[max(0, mention.start - 12) : mention.start])
+            page.take(mention.start - (len(count.group()) if count else 0), mention.end)
             continue
         rack = _RACK.search(mention.words)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD

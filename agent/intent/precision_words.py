@@ -19,15 +19,19 @@ _FORMATS: dict[DType, str] = {
     "mxfp4": r"mx[\s_\-]?fp4",
     "mxfp8": r"mx[\s_\-]?fp8",
     "bf16": r"bf[\s_\-]?16|bfloat[\s_\-]?16|brain\sfloat(?:\s?16)?",
-    "fp16": r"fp[\s_\-]?16|float[\s_\-]?16|half[\s\-]precision|半精度",
+    "fp16": r"fp[\s_\-]?16|float[\s_\-]?16|"
+    r"16[\s\-]?bits?\s(?:float(?:s|ing)?(?:[\s\-]points?)?|fp)|half[\s\-]precision|半精度",
     "fp32": r"fp[\s_\-]?32|float[\s_\-]?32|single[\s\-]precision|单精度",
     "fp8": (
         r"fp[\s_\-]?8(?:[\s_\-]?(?:e4m3(?:fn)?|e5m2|block(?:wise)?))?|"
-        r"float[\s_\-]?8(?:_e4m3(?:fn)?)?|e4m3(?:fn)?|e5m2|8[\s\-]?bit\sfloat"
+        r"float[\s_\-]?8(?:_e4m3(?:fn)?)?|e4m3(?:fn)?|e5m2|8[\s\-]?bits?\s(?:float(?:s|ing)?(?:[\s\-]points?)?|fp)|8\s?(?:位|比特)浮点数?"
     ),
-    "int8": r"int[\s_\-]?8|8[\s\-]?bits?\sint(?:eger)?s?",
-    "int4": r"int[\s_\-]?4|4[\s\-]?bits?\sint(?:eger)?s?|awq|gptq|四比特",
-    "fp4": r"fp[\s_\-]?4",
+    "int8": r"int[\s_\-]?8|q8(?:_0|_k)?|8[\s\-]?bits?\sint(?:eger)?s?|8\s?(?:位|比特)整(?:数|型)",
+    "int4": (
+        r"int[\s_\-]?4|i?q4(?:_[01k](?:_[sml])?|_xs|_nl)?|4[\s\-]?bits?\sint(?:eger)?s?|"
+        r"4\s?(?:位|比特)整(?:数|型)|awq|gptq|四比特"
+    ),
+    "fp4": r"fp[\s_\-]?4|4[\s\-]?bits?\s(?:float(?:s|ing)?(?:[\s\-]points?)?|fp)|4\s?(?:位|比特)浮点数?",
 }
 _FORMAT = re.compile(
     r"(?<![A-Za-z0-9])(?:"
@@ -123,7 +127,7 @@ def _find_formats(page: Page, claims: Claims) -> list[_Format]:
             page.take(*match.span())
             continue
         dtype = _BIT_FORMATS[match["bits"]]
-        if any(abs(item.start - match.end()) <= 2 or abs(match.start() - item.end) <= 2 for item in found):
+        if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in found):
             page.take(*match.span())
             continue
         claims.reading(f"{match.group().strip()!r} read as {dtype}")

@@ -11,30 +11,9 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
+from .number_words import ENGLISH_NUMBER, PHRASES, chinese_value, english_value
+from .spelling import plain_figures, simplified
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
-
-_ONES = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
-    "seventeen": 17, "eighteen": 18, "nineteen": 19,
-}  # fmt: skip
-_TENS = {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
-}  # fmt: skip
-_SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6}
-_PHRASES = {"a single": 1, "single": 1, "a pair of": 2, "a couple of": 2, "a dozen": 12, "half a dozen": 6}
-
-_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s\-](?:{'|'.join(list(_ONES)[1:10])}))?|{'|'.join(reversed(_ONES))})"
-_HUNDREDS = rf"(?:(?:a|{_SMALL})\shundred(?:\s(?:and\s)?{_SMALL})?|{_SMALL})"
-ENGLISH_NUMBER = (
-    rf"(?:(?:a|{_HUNDREDS})\s(?:thousand|million)(?:\s(?:and\s)?{_HUNDREDS})?|{_HUNDREDS}|"
-    rf"{'|'.join(sorted(_PHRASES, key=len, reverse=True))})"
-)
-"""A number in English words ("two", "thirty-two", "sixteen hundred", "a pair of"), without its surroundings."""
-
-_CHINESE_DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "双": 2, "单": 1}
-_CHINESE_TENS = {"十": 10, "百": 100, "千": 1000}
-_CHINESE_MYRIADS = {"万": 10_000, "亿": 100_000_000}
 
 _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix: (where things are counted, where they are measured)
     "k": (1024, 1000), "m": (1024**2, 1000**2), "千": (1000, 1000), "百": (100, 100), "万": (10_000, 10_000),
@@ -47,7 +26,8 @@ _SUFFIX = (
     r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|"
     r"\s?(?:thousand|million|billion|trillion)\b)"
 )
-_CHINESE = r"[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
+_CHINESE = r"(?!单一)(?<!单)[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
+_CHINESE_FIGURE = re.compile(r"[一二两三四五六七八九][十百千万]")  # "六十四"; no such figure: "十分", "千万", "万一"
 _OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
 _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
@@ -80,7 +60,7 @@ _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:输出|生成|处理|产出|到达|有)?\s?$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:总共|一共|合计|总计|共|总)?(?:输出|生成|处理|产出|到达|有)?\s?$"
 )
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -122,7 +102,7 @@ def normalise(text: str) -> str:
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
-    return re.sub(r"[^\S\n]+", " ", text)
+    return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", text)))
 
 
 def read_number(words: str) -> float | None:
@@ -178,7 +158,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
 def _may_stand_alone(number: str, following: str) -> bool:
     """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
     if not any(c.isdigit() for c in number):
-        return number.isascii() and number.lower() not in _PHRASES
+        return _CHINESE_FIGURE.match(number) is not None or (number.isascii() and number.lower() not in PHRASES)
     if number[-1] in "kK":
         return True
     return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")
@@ -232,7 +212,7 @@ def _fraction(match: re.Match[str]) -> Quantity:
 def _number_values(words: str) -> tuple[float, float] | None:
     """The value where things are counted and where they are measured."""
     lowered = words.lower()
-    english = _english_value(lowered)
+    english = english_value(lowered)
     if english is not None:
         return float(english), float(english)
     if parts := _PARTS.fullmatch(lowered):
@@ -243,7 +223,7 @@ def _number_values(words: str) -> tuple[float, float] | None:
         counted, measured = _SUFFIXES[suffix.strip()]
         whole = base * counted
         return (float(round(whole)) if abs(whole) < 1e15 else whole), base * measured  # 1.2k tokens are 1229
-    chinese = _chinese_value(words)
+    chinese = chinese_value(words)
     return None if chinese is None else (float(chinese), float(chinese))
 
 
@@ -256,36 +236,3 @@ def _digits_value(digits: str) -> float:
         except OverflowError:
             return float("inf")
     return float(digits)
-
-
-def _english_value(words: str) -> int | None:
-    """The value of English number words, or `None` where a word is none."""
-    if words in _PHRASES:
-        return _PHRASES[words]
-    total = section = 0
-    for word in words.replace("-", " ").split():
-        if word in _ONES or word in _TENS:
-            section += _ONES.get(word, 0) + _TENS.get(word, 0)
-        elif word == "hundred":
-            section = max(1, section) * _SCALES[word]
-        elif word in _SCALES:
-            total, section = total + max(1, section) * _SCALES[word], 0
-        elif word not in ("a", "and"):
-            return None
-    return total + section if words.strip() not in ("", "a", "and") else None
-
-
-def _chinese_value(words: str) -> int | None:
-    if not words or any(c not in "零〇一二两三四五六七八九十百千万亿双单" for c in words):
-        return None
-    total = section = digit = 0
-    for c in words:
-        if c in _CHINESE_DIGITS:
-            digit = _CHINESE_DIGITS[c]
-        elif c in _CHINESE_TENS:
-            section += (digit or 1) * _CHINESE_TENS[c]
-            digit = 0
-        else:
-            total += (section + digit or 1) * _CHINESE_MYRIADS[c]
-            section = digit = 0
-    return total + section + digit

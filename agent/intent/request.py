@@ -26,6 +26,7 @@ from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .refusals import refuse_non_goals, set_aside_instructions
 from .serving_words import read_engine, read_price
+from .spelling import corrected
 from .strategy_words import read_strategy
 
 MAX_REQUEST_CHARACTERS = 20_000
@@ -59,8 +60,11 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
-    page = Page(normalise(text))
+    mended, slips = corrected(normalise(text))
+    page = Page(mended)
     claims = Claims()
+    for written, meant in slips:
+        claims.reading(f"{written!r} read as {meant!r}")
     for match in page.search(_LIST_NUMBER):
         page.take(*match.span())
     model = read_model(page, claims)

@@ -11,29 +11,35 @@ import re
 from difflib import get_close_matches
 from functools import lru_cache
 
+# Each traditional character before its simplified one.
 _TRADITIONAL = (
-    "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处理理請请權权專专家家顯显卡卡內内延延遲迟時时間间響响"
-    "應应併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅"
-    "動动複复製制詞词網网路路頻频寬宽帶带對对於于將将們们還还進进來来問问題题覆复約约產产據据庫库檔档術术軟软體体"
-    "實实際际現现規规劃划負负載载擁拥較较輕轻穩稳減减儘尽盡尽幾几選选擇择條条級级類类稱称項项務务業业員员戶户話话聊聊"
-    "語语譯译讀读寫写說说認认證证記记憶忆緩缓衝冲碼码參参層层構构組组態态換换轉转傳传遞递佈布區区塊块質质結结構构"
-    "組组給给統统計计訓训練练調调試试驗验壓压縮缩佔占滿满錢钱貴贵買买賣卖團团隊队學学校校師师謝谢麻麻煩烦幫帮看看"
-    "樣样麼么嗎吗啟启閉闭強强擴扩導导執执腳脚環环境境維维護护齊齐廳厅場场邊边遠远離离讚赞歡欢迎迎爾尔爲为隻只"
-    "裡里裏里麵面值值該该歲岁號号冊册寧宁異异種种類类歸归檢检測测"
+    "輸输長长張张塊块機机臺台節节點点個个單单雙双兩两萬万億亿總总數数達达處处請请權权專专顯显內内遲迟時时間间響响應应"
+    "併并並并發发線线優优預预價价費费連连續续須须過过與与後后從从當当這这讓让運运開开關关無无為为設设標标準准僅仅動动"
+    "複复製制詞词網网頻频寬宽帶带對对於于將将們们還还進进來来問问題题覆复約约產产據据庫库檔档術术軟软體体實实際际現现"
+    "規规劃划負负載载擁拥較较輕轻穩稳減减儘尽盡尽幾几選选擇择條条級级類类稱称項项務务業业員员戶户話话語语譯译讀读寫写"
+    "說说認认證证記记憶忆緩缓衝冲碼码參参層层構构組组態态換换轉转傳传遞递佈布區区質质結结給给統统計计訓训練练調调試试"
+    "驗验壓压縮缩佔占滿满錢钱貴贵買买賣卖團团隊队學学師师謝谢煩烦幫帮樣样麼么嗎吗啟启閉闭強强擴扩導导執执腳脚環环維维"
+    "護护齊齐廳厅場场邊边遠远離离讚赞歡欢爾尔爲为隻只裡里裏里麵面該该歲岁號号冊册寧宁異异種种歸归檢检測测叢丛僱雇範范"
+    "佇伫"
 )
 _SIMPLIFIED = {ord(_TRADITIONAL[i]): _TRADITIONAL[i + 1] for i in range(0, len(_TRADITIONAL), 2)}
 # Words that Taiwan and Hong Kong say in another way.
-_TERMS = {"伺服器": "服务器", "使用者": "用户", "丛集": "集群", "叢集": "集群", "显示卡": "显卡", "吞吐率": "吞吐量",
-          "并行数": "并发数", "字元": "词元", "代币": "token", "权杖": "token"}  # fmt: skip
+_TERMS = {
+    "伺服器": "服务器", "使用者": "用户", "丛集": "集群", "显示卡": "显卡", "字元": "词元", "权杖": "token",
+    "快取": "缓存", "记忆体": "内存",
+}  # fmt: skip
 _TERM = re.compile("|".join(_TERMS))
 
 _DECIMAL_COMMA = re.compile(
     r"(?<![\d.,A-Za-z])(\d{1,3}),(\d{1,2})(?=\s?(?:s|secs?|seconds?|sekunden|ms|msec|秒|毫秒)(?![a-z]))", re.IGNORECASE
 )
 _THOUSANDS_POINT = re.compile(
-    r"(?<![\d.,A-Za-z])(\d{1,3})\.(\d{3})(?=\s?(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/]))",
+    r"(?<![\d.,A-Za-z])([1-9]\d{0,2})\.(\d{3})(?=\s?(?:(?:input|output|prompt)\s)?(?:tokens?|toks?|users?|requests?|words)(?![a-z/]))",
     re.IGNORECASE,
 )
+
+_QUOTED = re.compile(r'"([\w .\-/]{1,60})"')
+_ABOUT = re.compile(r"(?<=\d)[ \-]?ish(?![A-Za-z])", re.IGNORECASE)
 
 _KEY_WORDS = (
     "latency", "throughput", "concurrent", "concurrency", "concurrently", "simultaneous", "simultaneously", "request",
@@ -49,25 +55,29 @@ _MOST_LETTERS = 16
 # Alike enough for a letter that is lost, doubled, swapped with its neighbour or wrong in a word of six or more.
 _ALIKE = 0.83
 # Real words that are nearly a key word, as found in a million words of technical prose.
-_REAL = frozenset(
-    """activate activated activating answer compilation compilations competing competition complete completed
-    completing completions concur concurs content contents contest contests decide decided decides deciding decoded
-    decoder decodes highs latent latently lengthy lowers maxim maximal maximized maximised maximums minim minimal
-    minimized minimised mistral mixtral objectives optimal optimism optimised optimizer optimiser optimizes parallels
-    precise precisely priorities prior prefilled prefix prefixes prompted prompter promptly props reasons
-    relies replies replied requested requester requires responded responds responsive scones secondary seconded sends
-    slowest tokenise tokenize throughout weighed weighs weighted weighty""".split()
-)
+_REAL = frozenset((
+    "activate", "activated", "activating", "answer", "compilation", "compilations", "competing", "competition",
+    "complete", "completed", "completing", "completions", "concur", "concurs", "content", "contents", "contest",
+    "contests", "decide", "decided", "decides", "deciding", "decoded", "decoder", "decodes", "highs", "latent",
+    "interactivity", "latently", "lengthy", "lowers", "maxim", "maximal", "maximized", "maximised", "maximums", "minim",
+    "minimal",
+    "minimized", "minimised", "mistral", "mixtral", "objectives", "optimal", "optimism", "optimised", "optimizer",
+    "optimiser", "optimizes", "parallels", "precise", "precisely", "priorities", "prior", "prefilled", "prefix",
+    "prefixes", "prompted", "prompter", "promptly", "props", "reasons", "relies", "replies", "replied", "requested",
+    "requester", "requires", "responded", "responds", "responsive", "scones", "secondary", "seconded", "sends",
+    "slowest", "tokenise", "tokenize", "throughout", "weighed", "weighs", "weighted", "weighty",
+))  # fmt: skip
 _WORD = re.compile(rf"(?<![\w./\-])[A-Za-z]{{{_LEAST_LETTERS},{_MOST_LETTERS}}}(?![\w/]|[.\-]\w)")
 
 
 def simplified(text: str) -> str:
-    """Traditional characters and the terms of Taiwan and Hong Kong as those of the mainland, which the lexicons have."""
+    """Traditional characters, and the terms of Taiwan, as those of the mainland, which the lexicons have."""
     return _TERM.sub(lambda match: _TERMS[match.group()], text.translate(_SIMPLIFIED))
 
 
 def plain_figures(text: str) -> str:
-    """Figures as English writes them: "1,5 s" with a point, "2.000 tokens" without."""
+    """Plain figures and keys: "1,5 s" with a point, "2.000 tokens" without, "100ish" as 100, `"gpus": 4` unquoted."""
+    text = _QUOTED.sub(r"\1", _ABOUT.sub("", text))
     return _THOUSANDS_POINT.sub(r"\1\2", _DECIMAL_COMMA.sub(r"\1.\2", text))
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
-    "requests/s", "bytes", "GB/s", "TFLOPS", "share", "usd",
+    "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "usd",
 ]  # fmt: skip
 
 _END = r"(?![A-Za-z])"
@@ -27,12 +27,16 @@ _PER_USER = (
 _GPU = r"(?:gpus?|cards?|device|accelerator|chip|卡)"
 _PER_GPU = rf"\s?(?:/\s?{_GPU}(?![a-z])|(?:per|each|every|for\seach)[\s\-]{_GPU}(?![a-z])|每[张块]?卡)"
 _TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
-_REQUEST = r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|次?请求|次|条)"
+_REQUEST = (
+    r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|documents?|docs?|e-?mails?|messages?|records?|"
+    r"articles?|items?|tickets?|jobs?|次?请求|次|条)"
+)
 _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
 _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
     r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
-    r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|agents|analysts|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
+    r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|ppl|folks|"
+    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
 
@@ -50,7 +54,8 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
     (_TOKEN_RATE, "tokens/s", 1.0),
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_SECOND}|qps{_END}|rps{_END}", "requests/s", 1.0),
+    (rf"{_REQUEST}{_PER_USER}(?:{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY})", "requests/s/user", 1.0),
+    (rf"{_REQUEST}{_PER_SECOND}|(?:个|笔)\s?(?:/\s?(?:s(?![a-z])|秒)|每秒)|qps{_END}|rps{_END}", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END}", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
     (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
@@ -76,7 +81,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"gib{_END}", "bytes", 2.0**30),
     (rf"mib{_END}", "bytes", 2.0**20),
     (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
-    (rf"(?:gb|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
+    (rf"(?:gb|gigs?|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
     (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
@@ -85,7 +90,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_END}", "tokens", 1.0),
     (_WHO, "requests", 1.0),
     (
-        r"(?:gpus?|cards?|accelerators?|chips|devices)(?![a-z])|(?:张|块|颗|片|枚)\s?(?:显卡|卡|gpus?(?![a-z])|加速卡)?"
+        r"(?:gpus?|cards?|accelerators?|chips|devices)(?![a-z]|\s(?:memory|mem|util|vram|ram)(?![a-z]))|(?:张|块|颗|片|枚)\s?(?:显卡|卡|gpus?(?![a-z])|加速卡)?"
         r"|个\s?(?:gpus?(?![a-z])|卡|加速器)|卡",
         "gpus",
         1.0,
@@ -99,17 +104,22 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
 )  # fmt: skip
 
 UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
-    (re.compile(rf"[\s\-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _TABLE
+    (re.compile(rf"[ \-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _TABLE
 )
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
 
 
+_KEY = re.compile(r" ?[=:] ?\d")
+
+
 def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
     """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
     for pattern, unit, factor in UNIT_PATTERNS:
         if match := pattern.match(text, position):
+            if unit in COUNTED and _KEY.match(text, match.end()):
+                break  # "out=1k users=20": the word belongs to the next number
             spelled = match.group().strip(" -")
             return unit, factor, spelled, match.end() if spelled else position
     return "count", 1.0, "", position

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .edits import edit_text
 from .text import (
     NONE,
     Block,
@@ -170,29 +171,20 @@ def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
         section("Why", rule.rationale),
         section("How to mend it", rule.remedy, f"Kind of fix: {rule.fix}"),
         section("Source", rule.source),
-        _example_section("An example that breaks it", rule.bad),
-        _example_section("An example that passes", rule.good),
+        _example_section("An example that breaks it", rule.bad, width),
+        _example_section("An example that passes", rule.good, width),
     ]
     return render(sections, width=width, bold=bold)
 
 
-def _example_section(title: str, example: ExampleFacts | None) -> Section:
+def _example_section(title: str, example: ExampleFacts | None, width: int) -> Section:
     if example is None:
         return section(title)
-    edits: Block = Bullets(tuple(_edit_text(edit) for edit in example.edits))
+    edits: Block = Bullets(tuple(edit_text(edit) for edit in example.edits))
     made = f"The valid base plan “{example.base}”" + (", changed:" if example.edits else ", as it is.")
     found: list[Block] = violation_blocks(example.found)
-    return section(title, made, edits, "Validation finds:" if found else "Validation finds nothing.", *found)
-
-
-def _edit_text(edit: dict[str, Any]) -> str:
-    action, name, place = str(edit["action"]), value_text(edit.get("id", "")), value_text(edit.get("field", ""))
-    value = value_text(edit.get("value"), 200)
-    return {
-        "add_node": f"add the node {value}",
-        "remove_node": f"remove the node {name} and what hangs below it",
-        "set": f"set {place} of node {name} to {value}",
-        "add_edge": f"add the edge {value}",
-        "remove_edge": f"remove the edge {value}",
-        "set_top": f"set {place} to {value}",
-    }[action]
+    # A line of a drawing that is too long is cut: wrapped, it would leave its place in the tree.
+    lines = [line if len(line) <= width - 2 else line[: width - 3] + "…" for line in example.drawing]
+    verdict = "Validation finds:" if found else "Validation finds nothing."
+    drawn = "\n".join(["", *lines]) if lines else ""
+    return section(title, made, edits, drawn, f"\n{verdict}" if drawn else verdict, *found)

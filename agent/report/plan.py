@@ -138,7 +138,8 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
     if intent is not None:
         on = _wanted_hardware(intent)
         lines += [f"Asked for: {intent.model.name}{on}", workload_text(intent.workload)]
-    facts = [f"What binds: rule {infeasible.rule} (explained by: shardwright rules {infeasible.rule})"]
+    limit = "a stated limit" if infeasible.rule == "PE010" else f"explained by: shardwright rules {infeasible.rule}"
+    facts = [f"What binds: rule {infeasible.rule} ({limit})"]
     if infeasible.shortfall_bytes is not None:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
     facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")

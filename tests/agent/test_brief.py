@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.agent.intent.brief import MAX_FILE_BYTES, MAX_FILES, read_brief, read_brief_files
 from shardwright.agent.intent.errors import BriefError
 from shardwright.agent.intent.intent import Said

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.intent import Intent, Said

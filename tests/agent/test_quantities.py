@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from shardwright.agent.intent.quantities import find_quantities, normalise, read_number, read_quantity
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "quantities.json").read_text(encoding="utf-8"))

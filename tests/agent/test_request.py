@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.intent import Intent, Said

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.models import all_models, find_model

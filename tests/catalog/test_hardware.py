@@ -1,6 +1,7 @@
 """A cluster's facts: memory, bandwidths, domains, and the peak that each format computes at."""
 
 import pytest
+
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.dtypes import DTYPES, DType
 from shardwright.tools.catalog.hardware import all_accelerators, hardware_facts

@@ -1,6 +1,7 @@
 """Every catalogue entry has the parameters and the cache that were counted independently of this package."""
 
 import pytest
+
 from shardwright.tools.catalog.models import ModelEntry, all_models
 
 ENTRIES = {entry.name: entry for entry in all_models()}

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.catalog import hardware, models
 from shardwright.tools.errors import InputError, UnknownNameError
 

@@ -1,6 +1,7 @@
 """Which tensors a named precision covers, and the weight and cache bytes that published figures give."""
 
 import pytest
+
 from shardwright.tools.catalog.architecture import Architecture, WeightDTypes, WeightTensor
 from shardwright.tools.catalog.dtypes import DType, weight_bytes_per_element
 from shardwright.tools.catalog.models import find_model

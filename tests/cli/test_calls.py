@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from shardwright.agent.cli.app import cli, run
 from shardwright.agent.cli.completion import SHELLS
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from shardwright.agent.cli.app import run
 from shardwright.tools.catalog.hardware import all_accelerators
 from shardwright.tools.catalog.models import all_models

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from shardwright.agent.cli.app import run
 from shardwright.tools.plan.document import PhaseStrategy
 

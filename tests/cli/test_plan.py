@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from shardwright.agent.cli.app import run
 from shardwright.agent.cli.planning import said_of_options
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from shardwright.agent.cli.streams import read_stdin, well_formed, write_file
 from shardwright.agent.report.safe import one_line
 from shardwright.tools.errors import InputError

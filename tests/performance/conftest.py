@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts

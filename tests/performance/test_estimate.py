@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.estimate import estimate_layout, quick_times

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance import execution

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.estimate import estimate, estimate_layout

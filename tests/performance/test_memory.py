@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.performance.budget import communication_buffer_bytes
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
 from shardwright.tools.performance.layout import Layout

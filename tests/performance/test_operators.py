@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.operation import TokenLoad

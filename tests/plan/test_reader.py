@@ -19,6 +19,7 @@ from .test_canonical import JSON
 from .tiny import DENSE, tiny_plan
 
 PLAN = tiny_plan(DENSE, PhaseStrategy(pp=2, tp=2, tp_ffn=2)).model_dump(mode="json")
+NEXT = f"/nodes/{len(PLAN['nodes'])}"
 
 
 def _with(**changes: Any) -> dict[str, Any]:
@@ -58,8 +59,8 @@ def test_what_is_no_sound_json_object_is_one_fault(text: str, message: str) -> N
         (_with(version="2"), "/version"),
         (_with(hardware={"accelerator": "h100-sxm", "nodes": "1", "gpus_per_node": 8}), "/hardware/nodes"),
         (_with(workload={"input_tokens": True, "output_tokens": 1}), "/workload/input_tokens"),
-        (_with(nodes=[*PLAN["nodes"], {"id": "x", "type": "Shard", "parent": "request"}]), f"/nodes/{len(PLAN['nodes'])}/type"),
-        (_with(nodes=[*PLAN["nodes"], 7]), f"/nodes/{len(PLAN['nodes'])}"),
+        (_with(nodes=[*PLAN["nodes"], {"id": "x", "type": "Shard", "parent": "request"}]), f"{NEXT}/type"),
+        (_with(nodes=[*PLAN["nodes"], 7]), NEXT),
         (_with(edges=[{"source": "a", "target": "b", "type": "magic"}]), "/edges/0/type"),
         (_with(edges=[{"source": "a", "target": "b", "type": "data", "weight": 1}]), "/edges/0"),
         (_with(nodes="none"), "/nodes"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+
 from shardwright.agent.report.plan import render_plan
 
 from . import samples

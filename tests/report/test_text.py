@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+
 from shardwright.agent.report.devices import devices_text
 from shardwright.agent.report.text import (
     Bullets,

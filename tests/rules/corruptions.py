@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_names, base_plan

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.errors import InputError, UnknownNameError
 from shardwright.tools.plan.document import Plan
 from shardwright.tools.plan.view import PlanView

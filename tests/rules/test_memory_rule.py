@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan

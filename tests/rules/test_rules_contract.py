@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from shardwright.tools import rules as package
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Rule

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+
 from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import FAMILIES

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.validate import validate
 

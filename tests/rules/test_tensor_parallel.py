@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_plan

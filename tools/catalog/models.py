@@ -205,6 +205,12 @@ def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
     return max(candidates, key=rank).entry
 
 
+def has_family(name: str) -> bool:
+    """Whether the catalogue has any model of the family that a name begins with ("gpt-4": no)."""
+    families = parse_name(name[:_MAX_NAME]).of_kind("family")
+    return any(families & known.name.core for known in _known_names())
+
+
 def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
     """The short names nearest to `name`: most shared tokens first, then spelling."""
     written = parse_name(name[:_MAX_NAME])

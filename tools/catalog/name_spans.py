@@ -65,7 +65,7 @@ def spans_in(text: str) -> Iterator[NameSpan]:
     `ends` are the ends to try in order: trailing words and counts that stand apart may belong to the sentence instead.
     """
     found = list(tokens_of(text))
-    index = 0
+    index = taken = 0
     while index < len(found):
         token = found[index]
         if token.kind != "family" and token.text not in _WORD_FAMILIES:
@@ -76,6 +76,9 @@ def spans_in(text: str) -> Iterator[NameSpan]:
             index += 1
             continue
         start = _start(text, found, index, last)
+        if start < taken:
+            start = token.start
+        taken = found[last].end
         yield NameSpan(start, tuple(_ends(text, found, index, last)), token.kind == "family")
         index = last + 1
 

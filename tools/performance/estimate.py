@@ -60,10 +60,16 @@ class _Times:
     decode: PhaseTime
     transfer: float
     throughput: ThroughputEstimate
+    interference: float
 
     @property
     def ttft(self) -> float:
         return self.prefill.seconds + self.transfer
+
+    @property
+    def tpot(self) -> float:
+        """Mean time per output token: a decode step, and the share of other requests' prompts in it."""
+        return self.decode.seconds + self.interference
 
 
 def _times(layout: Layout) -> _Times:
@@ -82,7 +88,11 @@ def _times(layout: Layout) -> _Times:
     batch = batched_prefill_seconds(layout, prefill_timer, prefill_share)
     rates = ReplicaRates(requests, batch, decode.seconds)
     alone = SingleRequest(alone_prefill.seconds + transfer, alone_decode.seconds)
-    return _Times(prefill, decode, transfer, throughput(layout, rates, batch, alone))
+    # A replica that serves both phases stops decoding while it prefills: over a request's life the prompts of all the
+    # others pass once. So the time in the system agrees with requests over rate (Little's law).
+    waits = 0.0 if layout.is_disaggregated else max(0.0, batch - prefill.seconds)
+    interference = waits / max(1, setting.workload.output_tokens - 1)
+    return _Times(prefill, decode, transfer, throughput(layout, rates, batch, alone), interference)
 
 
 def estimate_layout(layout: Layout) -> PerformanceEstimate:
@@ -93,7 +103,7 @@ def estimate_layout(layout: Layout) -> PerformanceEstimate:
     """
     times = _times(layout)
     steps = layout.setting.workload.output_tokens - 1
-    ttft_ms, tpot_ms = times.ttft * 1e3, times.decode.seconds * 1e3
+    ttft_ms, tpot_ms = times.ttft * 1e3, times.tpot * 1e3
     return PerformanceEstimate(
         latency=LatencyEstimate(
             ttft_ms=ttft_ms,
@@ -109,7 +119,16 @@ def estimate_layout(layout: Layout) -> PerformanceEstimate:
         critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
         calibration=CALIBRATION,
         cost=_cost(layout, times.throughput),
-        notes=estimate_notes(layout, times.transfer),
+        notes=(*_interference_note(times), *estimate_notes(layout, times.transfer)),
+    )
+
+
+def _interference_note(times: _Times) -> tuple[str, ...]:
+    if times.interference <= 0.0:
+        return ()
+    return (
+        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and {times.interference * 1e3:.3g} ms for the "
+        "prompts of other requests that the same replica prefills meanwhile",
     )
 
 
@@ -119,8 +138,8 @@ def quick_times(layout: Layout) -> QuickTimes:
     steps = layout.setting.workload.output_tokens - 1
     return QuickTimes(
         ttft_ms=times.ttft * 1e3,
-        tpot_ms=times.decode.seconds * 1e3,
-        end_to_end_ms=(times.ttft + steps * times.decode.seconds) * 1e3,
+        tpot_ms=times.tpot * 1e3,
+        end_to_end_ms=(times.ttft + steps * times.tpot) * 1e3,
         output_tokens_per_s=times.throughput.dp_scaled_tokens_per_s,
         output_tokens_per_s_per_gpu=times.throughput.output_tokens_per_s_per_gpu,
     )

@@ -35,13 +35,21 @@ class Layout:
 
     @cached_property
     def representatives(self) -> tuple[ReplicaLayout, ...]:
-        """The replicas that memory has to be computed for: one of each kind where all of a kind are alike."""
-        if not self.replicas_alike:
-            return self.replicas
-        kinds: dict[tuple[bool, bool], ReplicaLayout] = {}
-        for replica in self.replicas:
-            kinds.setdefault(replica.kind, replica)
-        return tuple(kinds.values())
+        """The replicas that memory has to be computed for: the first of those that are alike but for device names."""
+        return tuple({id(replica): replica for replica in self._alike.values()}.values())
+
+    @cached_property
+    def _alike(self) -> dict[int, ReplicaLayout]:
+        """For each replica, by identity, the first that differs from it in nothing but the names of its devices."""
+        first: dict[tuple[object, ...], ReplicaLayout] = {}
+        return {
+            id(replica): first.setdefault(replica.kind if self.replicas_alike else replica.shape, replica)
+            for replica in self.replicas
+        }
+
+    def representative(self, replica: ReplicaLayout) -> ReplicaLayout:
+        """The first replica that differs from `replica` in nothing but the names of its devices."""
+        return self._alike[id(replica)]
 
     @cached_property
     def prefill_replicas(self) -> tuple[ReplicaLayout, ...]:

@@ -32,11 +32,11 @@ def device_memory(layout: Layout) -> MemoryEstimate:
     setting = layout.setting
     concurrency = setting.workload.concurrency
     usable = usable_bytes(layout)
-    kinds = {replica.kind: _all_terms(layout, replica) for replica in layout.representatives}
+    kinds = {id(replica): _all_terms(layout, replica) for replica in layout.representatives}
     per_device: list[DeviceMemory] = []
     for replica in layout.replicas:
         load = replica_load(layout, replica, concurrency)
-        terms = kinds[replica.kind] if layout.replicas_alike else _all_terms(layout, replica)
+        terms = kinds[id(layout.representative(replica))]
         sizes: dict[tuple[object, ...], DeviceMemory] = {}
         for device, term in zip(replica.devices, terms, strict=True):
             if term.key not in sizes:

@@ -5,6 +5,7 @@ Made either from a strategy and a placement (`layout.make_layout`) or from a pla
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..plan.document import Phase, PhaseStrategy
@@ -35,6 +36,14 @@ class StageLayout:
     def width(self) -> int:
         """|D|, the devices of the stage."""
         return len(self.devices)
+
+    def numbered(self, numbers: Mapping[str, int]) -> tuple[object, ...]:
+        """All that the stage says, with numbers for the names of its devices (a name without one stays)."""
+        named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
+        return (
+            *(tuple(numbers.get(device, device) for device in devices) for devices in named),
+            self.index, self.layers, self.experts, self.expert_ranks, self.vocab_shards,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +92,22 @@ class ReplicaLayout:
     def devices(self) -> tuple[str, ...]:
         """Every device of the replica, each once, in order of first use."""
         return tuple(dict.fromkeys(device for phase in self.phases for device in phase.devices))
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """The replica with its devices numbered in order of first use.
+
+        Equal for replicas that differ in nothing but the names of their devices.
+        """
+        numbers: dict[str, int] = {}
+        for phase in self.phases:
+            for device in phase.devices:
+                numbers.setdefault(device, len(numbers))
+        return tuple(
+            (
+                phase.phase,
+                tuple(phase.degrees.__dict__.values()),
+                tuple(stage.numbered(numbers) for stage in phase.stages),
+            )
+            for phase in self.phases
+        )

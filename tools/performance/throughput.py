@@ -73,6 +73,8 @@ def throughput(
     else:
         batched = _rate(rates.requests * output, rates.prefill_seconds + steps * rates.step_seconds)
         scaled = decode_count * batched
+    # Requests are shared out rounded up; replicas that have one less, or none, do that much less.
+    scaled *= layout.setting.workload.concurrency / (rates.requests * decode_count)
     return ThroughputEstimate(
         single_request_tokens_per_s=single,
         batched_tokens_per_s=batched,

@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ..errors import InputError
+from .collector import collector_paused
 from .compact import SchemaFault, expand
 from .document import Plan
 from .schema import explain_refusal, shown
@@ -41,6 +42,7 @@ class ReadDocument:
         return PlanView(self.raw if self.raw is not None else {})
 
 
+@collector_paused()
 def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument:
     """Read `source`: a document, a JSON text (it starts with `{` or `[`), or the path of a file.
 

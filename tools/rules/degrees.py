@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping
-from .reading import stage_devices
+from .reading import once_per_phase, stage_devices
 
 # Names of a rank, and the degree of an attention operator that it counts.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
@@ -51,10 +51,10 @@ def grid_sizes(shards: Sequence[NodeView]) -> dict[str, int] | None:
     if not shards:
         return None
     ranks = [shard.rank for shard in shards]
-    if any(place < 0 for rank in ranks for place in rank.values()):
+    if any(min(rank.values(), default=0) < 0 for rank in ranks):
         return None
-    sizes = {name: 1 + max(rank.get(name, 0) for rank in ranks) for name in ATTENTION_DEGREES}
-    places = {tuple(rank.get(name, 0) for name in ATTENTION_DEGREES) for rank in ranks}
+    sizes = {name: 1 + max([rank.get(name, 0) for rank in ranks]) for name in ATTENTION_DEGREES}
+    places = {tuple([rank.get(name, 0) for name in ATTENTION_DEGREES]) for rank in ranks}
     return sizes if len(places) == len(shards) == prod(sizes.values()) else None
 
 
@@ -96,6 +96,7 @@ def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] |
     return tuple(sizes) if sizes and total in (None, sum(sizes)) else None
 
 
+@once_per_phase
 def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
     """The degrees that `phase` shows."""
     readings: dict[str, list[Reading]] = {}

@@ -18,23 +18,27 @@ _SPELLINGS: dict[str, Engine] = {"vllm": "vllm", "sglang": "sglang", "trtllm": "
 _MAX_READ = 200
 
 
-def named_engine(view: PlanView) -> Engine | None:
-    """The engine of `serving.engine` however it is spelled; `None` where it names none, an unknown one, or several."""
-    text = (as_str(view.serving.get("engine")) or "")[:_MAX_READ].lower()
-    letters = "".join(letter for letter in text if letter.isalnum())
-    found = {engine for spelling, engine in _SPELLINGS.items() if spelling in letters}
+def engine_of(text: str | None) -> Engine | None:
+    """The engine that `text` names however it is spelled; `None` where it names none, an unknown one, or several."""
+    letters = "".join(letter for letter in (text or "")[:_MAX_READ].lower() if letter.isalnum())
+    found: set[Engine] = {engine for spelling, engine in _SPELLINGS.items() if spelling in letters}
     return found.pop() if len(found) == 1 else None
 
 
+def named_engine(view: PlanView) -> Engine | None:
+    """The engine that the plan is for: `serving.engine`."""
+    return engine_of(as_str(view.serving.get("engine")))
+
+
 def gravity(view: PlanView, *enforcing: Engine, accepting: tuple[Engine, ...] = ()) -> Severity | None:
-    """An error where the plan names an engine that enforces the rule, `None` where it names one that does not.
+    """`None` where the plan names an engine that accepts what was found, an error where it names one that refuses it.
 
     A warning where no engine is named, or one of which neither is known.
     """
     engine = named_engine(view)
-    if engine in enforcing:
-        return "error"
-    return None if engine in accepting else "warning"
+    if engine in accepting:
+        return None
+    return "error" if engine in enforcing else "warning"
 
 
 def title(view: PlanView) -> str:

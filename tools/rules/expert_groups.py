@@ -23,6 +23,9 @@ class Run:
 
 def runs_of(ranges: Iterable[tuple[int, int]]) -> list[Run]:
     """The ids that `ranges` name, in order, with how often each is named."""
+    ranges = tuple(ranges)
+    if len(ranges) == 1:
+        return [Run(*ranges[0])]
     changes: Counter[int] = Counter()
     for first, last in ranges:
         changes[first] += 1

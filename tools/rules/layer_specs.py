@@ -10,11 +10,16 @@ from collections.abc import Iterator
 
 from ..catalog.architecture import LayerSpec
 from ..plan.view import NodeView, PhaseView, PlanView
-from .reading import clipped
+from .reading import clipped, once_per_phase
 
 
-def placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, range]]:
+@once_per_phase
+def placed_blocks(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, range], ...]:
     """The blocks of `phase` with their layers of the model; nothing where the model cannot be read."""
+    return tuple(_placed_blocks(view, phase))
+
+
+def _placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, range]]:
     if view.architecture is None:
         return
     seen = bytearray(view.architecture.num_layers)
@@ -32,16 +37,22 @@ def placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, 
 def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int, list[tuple[int, LayerSpec]]]:
     """For each offset in the block's period: the layers that it stands for, one of each kind, with what they have."""
     start = block.layers[0] if block.layers is not None else 0
+    period = block.period
     found: dict[int, dict[int, tuple[int, LayerSpec]]] = {}
     for layer in layers:
         spec = view.layer_spec(layer)
         if spec is not None:
-            found.setdefault((layer - start) % block.period, {}).setdefault(id(spec), (layer, spec))
+            found.setdefault((layer - start) % period, {}).setdefault(id(spec), (layer, spec))
     return {offset: list(kinds.values()) for offset, kinds in found.items()}
 
 
-def operator_specs(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, list[tuple[int, LayerSpec]]]]:
+@once_per_phase
+def operator_specs(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, list[tuple[int, LayerSpec]]], ...]:
     """Every operator of the blocks of `phase` with the layers that it stands for, one of each kind."""
+    return tuple(_operator_specs(view, phase))
+
+
+def _operator_specs(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, list[tuple[int, LayerSpec]]]]:
     for block, layers in placed_blocks(view, phase):
         specs = specs_by_offset(view, block, layers)
         for operator in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):

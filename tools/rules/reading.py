@@ -5,17 +5,36 @@ Everything here is linear in the document and reads the prepared view only; noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from math import gcd
+from typing import ParamSpec, TypeVar, cast
 
 from ..plan.schema import shown
-from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_int, parse_device
+from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView
 
 COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
 # Layers beyond this are read as absent where the model does not say how many there are: no model has as many.
 MAX_LAYERS = 10_000
+
+
+P = ParamSpec("P")
+Read = TypeVar("Read")
+
+
+def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
+    """`read`, whose last argument is a phase, worked out once for each phase: several rules ask for it."""
+
+    @wraps(read)
+    def recalled(*args: P.args, **kwargs: P.kwargs) -> Read:
+        memo = cast("PhaseView", args[-1]).memo
+        if read not in memo:
+            memo[read] = read(*args, **kwargs)
+        return memo[read]
+
+    return recalled
 
 
 class Enclosing:
@@ -27,6 +46,8 @@ class Enclosing:
 
     def of(self, node: NodeView | None) -> NodeView | None:
         """`node` itself where it is of the type, else its nearest ancestor of it; `None` where there is none."""
+        if node is not None and node.position in self._known:
+            return self._known[node.position]
         walked: list[int] = []
         found: NodeView | None = None
         while node is not None:
@@ -69,22 +90,12 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
 
 def stage_devices(stage: StageView) -> frozenset[str]:
     """D as the stage's own nodes bear it out: devices that at least two of them name, or all where none is so named."""
-    seen: set[str] = set()
-    twice: set[str] = set()
-    for node in stage.node.descendants():
-        own = set(node.devices)
-        twice |= own & seen
-        seen |= own
-    return frozenset(twice or seen)
+    return stage.settled_devices
 
 
 def is_in_inventory(view: PlanView, device: str) -> bool:
-    """Whether the hardware has `device`; any well-formed name passes where the hardware's size is not readable."""
-    place = parse_device(device)
-    if place is None:
-        return False
-    nodes, gpus = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
-    return nodes is None or gpus is None or (place[0] < nodes and place[1] < gpus)
+    """Whether the hardware has `device` of the graph; any well-formed name passes where its size is not readable."""
+    return device not in view.absent_devices
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
     groups: dict[tuple[int | None, ...], list[NodeView]] = {}
     for shard in shards_of(operator):
         rank = shard.rank
-        groups.setdefault(tuple(rank.get(name) for name in DIMENSIONS[1:]), []).append(shard)
+        groups.setdefault(tuple([rank.get(name) for name in DIMENSIONS[1:]]), []).append(shard)
     return list(groups.values())
 
 
@@ -69,15 +69,15 @@ def misranked_dimension(operator: NodeView) -> str | None:
     sizes: dict[str, int] = {}
     faulty: list[str] = []
     for name in DIMENSIONS:
-        counts = Counter(rank.get(name) for rank in ranks)
-        if set(counts) == {None}:
+        if not any(name in rank for rank in ranks):
             continue
+        counts = Counter([rank.get(name) for rank in ranks])
         sizes[name] = len(counts)
         if set(counts) != set(range(len(counts))) or len(set(counts.values())) > 1:
             faulty.append(name)
     if faulty:
         return faulty[0]
-    places = {tuple(rank.get(name) for name in DIMENSIONS) for rank in ranks}
+    places = {tuple([rank.get(name) for name in DIMENSIONS]) for rank in ranks}
     if len(places) == len(ranks) == prod(sizes.values()):
         return None
     return next(iter(sizes), "tp")

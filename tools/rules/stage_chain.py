@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..plan.view import EdgeView, PhaseView, StageView
+from .reading import once_per_phase
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +81,7 @@ class StageChain:
         return frozenset(stage.node.position for gap in pairs for stage in (gap.before, gap.after))
 
 
+@once_per_phase
 def stage_chain(phase: PhaseView) -> StageChain:
     """The chain of `phase`."""
     positions = {stage.node.position for stage in phase.stages}

@@ -8,6 +8,7 @@ from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Sparse
+from ..rules.engines import engine_of
 from .space import SpaceRequest
 
 
@@ -26,6 +27,11 @@ class SearchRequest:
     disaggregated: bool | None = None
 
     @property
+    def fills_upwards(self) -> bool:
+        """Whether an open concurrency is to be as low as the limits allow, not as high as memory allows."""
+        return self.workload.objective == "latency" or self.workload.request_rate is not None
+
+    @property
     def space(self) -> SpaceRequest:
         """The bounds of the space of strategies."""
         return SpaceRequest(
@@ -35,6 +41,7 @@ class SearchRequest:
             input_tokens=self.workload.input_tokens,
             relaxations=frozenset(self.policy.relaxations),
             disaggregated=self.disaggregated,
+            engine=None if self.serving is None else engine_of(self.serving.engine),
         )
 
 

@@ -38,7 +38,7 @@ def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tu
 
 
 def warnings_of(layout: Layout) -> tuple[str, ...]:
-    """Rules that warn of what `layout` does: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
+    """Rules that warn of `layout`: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
     found: set[str] = set()
     facts = layout.setting.hardware
     for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:

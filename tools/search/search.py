@@ -32,6 +32,10 @@ class _Figures:
     times: QuickTimes | None = None
 
 
+# Figures by GPUs per node, strategy of one replica, and requests in flight: the same on any number of such nodes.
+KnownFigures = dict[tuple[int, Strategy, int], _Figures]
+
+
 class _Evaluator:
     """Evaluates strategies of one request.
 
@@ -39,13 +43,13 @@ class _Evaluator:
     requests multiply. What was timed once is remembered.
     """
 
-    def __init__(self, request: SearchRequest) -> None:
+    def __init__(self, request: SearchRequest, known: KnownFigures | None = None) -> None:
         self.request = request
         self.base = make_setting(
             request.architecture, request.facts, request.workload, request.precision, request.policy, request.serving
         )
         self.settings: dict[int, Setting] = {}
-        self.known: dict[tuple[Strategy, int], _Figures] = {}
+        self.known: KnownFigures = {} if known is None else known
 
     def setting(self, concurrency: int) -> Setting:
         if concurrency not in self.settings:
@@ -77,14 +81,14 @@ class _Evaluator:
     def _fill(self, strategy: Strategy, one: Strategy, copies: int) -> Candidate:
         """The candidate at the concurrency that the objective wants, out of what fits into memory.
 
-        For throughput and cost the highest that meets the limits (halved until it does); for latency the lowest
-        (doubled until it does), since more requests in flight only slow each of them.
+        For throughput and cost the highest that meets the limits (halved until it does); for latency, and where a
+        rate of requests is to be served, the lowest (doubled until it does): more in flight only slow each other.
         """
         placement = self.placement(one)
         assert placement is not None
         most = max(1, max_concurrency(make_layout(self.setting(1), one, placement)))
         powers = [1 << power for power in range(most.bit_length()) if 1 << power < most]
-        tries = [*powers, most] if self.request.workload.objective == "latency" else [most, *reversed(powers)]
+        tries = [*powers, most] if self.request.fills_upwards else [most, *reversed(powers)]
         candidates = (
             self._candidate(strategy, self.figures(one, requests), copies, requests * copies) for requests in tries
         )
@@ -98,7 +102,7 @@ class _Evaluator:
 
     def figures(self, one: Strategy, requests: int) -> _Figures:
         """Memory of `one` with `requests` in flight and, where it fits, its times."""
-        key = (one, requests)
+        key = (self.request.hardware.gpus_per_node, one, requests)
         if key not in self.known:
             placement = self.placement(one)
             assert placement is not None
@@ -127,7 +131,8 @@ class _Evaluator:
                 memory_per_gpu_bytes=figures.memory_bytes,
                 shortfall_bytes=figures.shortfall_bytes,
             )
-        rate = times.output_tokens_per_s * copies
+        # Requests are shared out rounded up: where there are fewer, replicas idle.
+        rate = times.output_tokens_per_s * concurrency / figures.requests
         missed = limits_missed(self.request.workload, times, rate)
         return Candidate(
             strategy=strategy,
@@ -161,9 +166,12 @@ def fits_somehow(request: SearchRequest) -> bool:
     return False
 
 
-def search(request: SearchRequest) -> SearchResult:
-    """Evaluate the whole space of `request` and rank it."""
-    evaluator = _Evaluator(request)
+def search(request: SearchRequest, known: KnownFigures | None = None) -> SearchResult:
+    """Evaluate the whole space of `request` and rank it.
+
+    `known` carries figures from one search to the next where only the number of nodes differs.
+    """
+    evaluator = _Evaluator(request, known)
     feasible: list[Candidate] = []
     missing: list[Candidate] = []
     too_large: list[Candidate] = []

@@ -15,7 +15,8 @@ from ..errors import MissingFieldError
 from ..performance.setting import make_setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
-from .search import fits_somehow, search
+from .ranking import TIE_SHARE
+from .search import KnownFigures, fits_somehow, search
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 512
@@ -90,19 +91,64 @@ def weights_bytes(request: SearchRequest) -> float:
 def fewest_gpus(
     request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
 ) -> Sized | None:
-    """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`."""
-    need = weights_bytes(request)
-    usable = request.facts.memory_bytes * request.policy.memory_utilization
+    """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
+
+    Where cost is the objective, the cheapest per token among the parts of a node that do; more nodes only repeat it.
+    """
+    tried = _Tried(request)
+    found: Sized | None = None
+    below = more_than // usual_node
     for nodes, gpus_per_node in cluster_sizes(usual_node, more_than=more_than, at_most=at_most):
-        if nodes * gpus_per_node * usable < need:
+        if found is not None and nodes > 1:
+            break
+        sized = tried.size(nodes, gpus_per_node)
+        if sized is None:
+            below = nodes
             continue
-        sized = resized(request, nodes, gpus_per_node)
+        if request.workload.objective != "cost" or nodes > 1:
+            found = sized
+            break
+        if found is None or _rate_per_gpu(sized) > _rate_per_gpu(found) * (1 + TIE_SHARE):
+            found = sized
+    return found if found is None or found.result is None else _fewer_nodes(tried, found, below)
+
+
+def _fewer_nodes(tried: _Tried, found: Sized, below: int) -> Sized:
+    """The fewest nodes between those that do not do (`below`) and those that do, by halving."""
+    low, high = below, found.request.hardware.nodes
+    while high - low > 1:
+        middle = (low + high) // 2
+        sized = tried.size(middle, found.request.hardware.gpus_per_node)
+        if sized is None:
+            low = middle
+        else:
+            found, high = sized, middle
+    return found
+
+
+class _Tried:
+    """Clusters of one request; what a replica does is computed once for all that have nodes alike."""
+
+    def __init__(self, request: SearchRequest) -> None:
+        self.request = request
+        self.need_bytes = weights_bytes(request)
+        self.usable_bytes = request.facts.memory_bytes * request.policy.memory_utilization
+        self.known: KnownFigures = {}
+
+    def size(self, nodes: int, gpus_per_node: int) -> Sized | None:
+        """A plan on that cluster, or `None` where there is none within the limits."""
+        if nodes * gpus_per_node * self.usable_bytes < self.need_bytes:
+            return None
+        sized = resized(self.request, nodes, gpus_per_node)
         if not fits_somehow(sized):
-            continue
+            return None
         try:
-            result = search(sized)
+            result = search(sized, self.known)
         except MissingFieldError as error:
             return Sized(sized, None, str(error))
-        if result.best is not None:
-            return Sized(sized, result)
-    return None
+        return Sized(sized, result) if result.best is not None else None
+
+
+def _rate_per_gpu(sized: Sized) -> float:
+    best = sized.result.best if sized.result is not None else None
+    return 0.0 if best is None else best.output_tokens_per_s_per_gpu or 0.0

@@ -14,6 +14,8 @@ from itertools import product
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, phase_width
+from ..rules.engines import Engine
+from .engines import engine_runs, ffn_degrees
 
 # Below this SP is not worth its communication (rule SP004).
 SP_MIN_INPUT_TOKENS = 8192
@@ -21,7 +23,7 @@ SP_MIN_INPUT_TOKENS = 8192
 
 @dataclass(frozen=True, slots=True)
 class SpaceRequest:
-    """What bounds the space: the model, the devices, the prompt length and the relaxations in force."""
+    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, a named engine."""
 
     architecture: Architecture
     nodes: int
@@ -29,6 +31,7 @@ class SpaceRequest:
     input_tokens: int
     relaxations: frozenset[str] = frozenset()
     disaggregated: bool | None = None
+    engine: Engine | None = None
 
 
 def divisors(number: int) -> tuple[int, ...]:
@@ -113,8 +116,10 @@ def _phase_options(
         if attention_dp > 1 and (sp > 1 or width < stage):
             continue
         relaxed = attention_dp if attention_dp > 1 else None
-        for tp_ffn in model.ffn_options(tp, stage, attention_dp):
-            yield PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
+        for tp_ffn in ffn_degrees(request.engine, model.ffn_options(tp, stage, attention_dp)):
+            phase = PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
+            if engine_runs(request.engine, phase, stage, architecture):
+                yield phase
 
 
 def phase_strategies(request: SpaceRequest, width: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
@@ -126,12 +131,22 @@ def phase_strategies(request: SpaceRequest, width: int, *, prefill: bool) -> Ite
         yield from _phase_options(request, pp, width // pp, model, prefill=prefill)
 
 
+# Nodes of one replica that are tried; beyond a few, only round numbers.
+_REPLICA_NODES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+
+
 def replica_widths(request: SpaceRequest) -> tuple[int, ...]:
-    """Devices that one replica may have: divisors of what a node or the whole cluster offers."""
-    total = request.nodes * request.gpus_per_node
-    inside = [width for width in divisors(request.gpus_per_node) if width <= total]
-    across = [nodes * request.gpus_per_node for nodes in range(1, request.nodes + 1)]
+    """Devices that one replica may have: any part of a node, or whole nodes. Devices may be left unused."""
+    inside = range(1, request.gpus_per_node + 1)
+    across = [nodes * request.gpus_per_node for nodes in _REPLICA_NODES if nodes <= request.nodes]
     return tuple(sorted({*inside, *across}))
+
+
+def _room(request: SpaceRequest, width: int) -> int:
+    """Replicas of `width` devices that there is room for, none across two nodes where it fits into one."""
+    if width <= request.gpus_per_node:
+        return request.nodes * (request.gpus_per_node // width)
+    return request.nodes // -(-width // request.gpus_per_node)
 
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:
@@ -140,13 +155,12 @@ def colocated(request: SpaceRequest) -> Iterator[Strategy]:
     An engine loads its weights once, so that both phases have the same degrees; prefill alone may trade tensor ranks
     for sequence ranks.
     """
-    total = request.nodes * request.gpus_per_node
     for width in replica_widths(request):
         decodes = set(phase_strategies(request, width, prefill=False))
         for prefill in phase_strategies(request, width, prefill=True):
             for decode in _decode_of(prefill):
                 if decode in decodes:
-                    for dp in replica_counts(total // width):
+                    for dp in replica_counts(_room(request, width)):
                         yield _colocated(prefill, decode, dp)
                     break
 

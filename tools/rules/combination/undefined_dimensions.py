@@ -84,19 +84,18 @@ def _words(view: PlanView) -> Iterator[Finding]:
 
 
 def _named_by(node: NodeView) -> Iterator[_Named]:
-    name = shown(node.id)
     dimension = read_dimension(node.type)
     if dimension is not None and not dimension.defined:
-        yield _Named(node.type, dimension, f"{node.path}/type", f"the type of {name}")
+        yield _Named(node.type, dimension, f"{node.path}/type", f"the type of {shown(node.id)}")
     for key in as_mapping(node.raw.get("rank")):
         # A rank is a place along each dimension: whatever else stands there is one.
         if key not in _RANK_FIELDS:
             dimension = read_dimension(key) or Dimension(None, defined=False)
-            yield _Named(key, dimension, _at(f"{node.path}/rank", key), f"the rank of {name}")
+            yield _Named(key, dimension, _at(f"{node.path}/rank", key), f"the rank of {shown(node.id)}")
     for key in node.raw:
         dimension = None if key in _NODE_FIELDS else read_dimension(key)
         if dimension is not None and not dimension.defined:
-            yield _Named(key, dimension, _at(node.path, key), f"node {name}")
+            yield _Named(key, dimension, _at(node.path, key), f"node {shown(node.id)}")
 
 
 def _nodes(view: PlanView) -> Iterator[Finding]:

@@ -46,12 +46,12 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
 class _Owners:
     """Which replica computes on each device, and the collectives that reach over to another replica's."""
 
-    def __init__(self, view: PlanView) -> None:
+    def __init__(self, view: PlanView, within: Enclosing) -> None:
         self.counted = {replica.position for replica in root_replicas(view)}
         self.of_device: dict[str, NodeView] = {}
         self.shared: dict[tuple[int, int], tuple[NodeView, NodeView, list[str]]] = {}
         self.reaching: list[tuple[NodeView, NodeView, NodeView, list[str]]] = []
-        self._within = Enclosing("ReplicaNode")
+        self._within = within
 
     def replica_of(self, node: NodeView) -> NodeView | None:
         """The replica at the root that `node` belongs to."""
@@ -87,8 +87,8 @@ class _Owners:
             self.reaching.append((node, replica, others[position], devices))
 
 
-def _devices(view: PlanView) -> Iterator[Finding]:
-    owners = _Owners(view)
+def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
+    owners = _Owners(view, within)
     owners.read(view)
     for owner, replica, devices in owners.shared.values():
         named = sorted(set(devices))
@@ -115,8 +115,9 @@ def _devices(view: PlanView) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between two replicas and every device that two of them use."""
     if len(view.replicas) > 1:
-        yield from _edges(view, Enclosing("ReplicaNode"))
-        yield from _devices(view)
+        within = Enclosing("ReplicaNode")
+        yield from _edges(view, within)
+        yield from _devices(view, within)
 
 
 _BASE = "dense-dp2-tp2"

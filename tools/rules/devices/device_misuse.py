@@ -20,7 +20,7 @@ _MAX_NAMED = 64
 
 def _outside(view: PlanView) -> Iterator[Finding]:
     users: dict[str, list[NodeView]] = {}
-    for node in view.nodes:
+    for node in view.nodes if view.absent_devices else ():
         for device in dict.fromkeys(node.devices):
             if not is_in_inventory(view, device):
                 users.setdefault(device, []).append(node)
@@ -39,8 +39,8 @@ def _outside(view: PlanView) -> Iterator[Finding]:
 
 def _repeated(view: PlanView) -> Iterator[Finding]:
     for node in view.nodes:
-        unique = list(dict.fromkeys(node.devices))
-        if len(unique) < len(node.devices):
+        if len(node.devices) > 1 and len(set(node.devices)) < len(node.devices):
+            unique = list(dict.fromkeys(node.devices))
             twice = Counter(node.devices).most_common(1)[0][0]
             yield Finding(
                 f"the devices of {label(node)} name {shown(twice)} more than once",
@@ -56,6 +56,8 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
     stages = Enclosing("PipelineStageNode")
     wide = "tp_in_expert" in view.relaxations
     for operator in view.nodes:
+        if not operator.children:
+            continue
         # A part on several devices is TP002's, EP003's or TP006's, where no relaxation allows it.
         parts = [
             part

@@ -42,7 +42,9 @@ def _apart(view: PlanView) -> int:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the declared count where the graph uses another number of devices."""
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared in (used, _settled(view)) or is_degree_product(view, declared):
+    if declared is None or not used or declared == used:
+        return
+    if declared == _settled(view) or is_degree_product(view, declared):
         return
     # Stages or replicas that share devices are one fault (PP006, DP002): the count is right once they do not.
     if used < declared == _apart(view):

@@ -32,9 +32,9 @@ def _nodes(view: PlanView) -> Iterator[Finding]:
 def _edges(view: PlanView) -> Iterator[Finding]:
     seen: set[tuple[str, str, str]] = set()
     for edge in view.edges:
-        lost = [end for end in (edge.source_id, edge.target_id) if end not in view.by_id]
         key = (edge.source_id, edge.target_id, edge.type)
-        if lost:
+        if edge.source is None or edge.target is None:
+            lost = [end for end in (edge.source_id, edge.target_id) if end not in view.by_id]
             yield Finding(
                 f"edge {shown(edge.source_id)} → {shown(edge.target_id)}: no node "
                 f"{' and no node '.join(shown(end) for end in lost)}",

@@ -83,6 +83,8 @@ def _roots(view: PlanView) -> Iterator[Finding]:
 
 def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
     allowed = _allowed(view, node)
+    if node.parent is not None and node.parent.type in allowed:
+        return None
     expected = sorted(allowed)
     if node.parent_id is None:
         if node.type == "RequestNode":

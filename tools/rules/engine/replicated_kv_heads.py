@@ -94,7 +94,7 @@ RULE = Rule(
     name="replicated KV heads",
     severity="warning",
     requirement=(
-        "Where tp exceeds the number of KV heads, the repeated heads take no more than half of a device's usable memory."
+        "Where tp exceeds the number of KV heads, the repeated heads take at most half of a device's usable memory."
     ),
     rationale=(
         "A rank keeps max(1, KV heads / tp) heads, so that beyond the number of heads more ranks make no rank's cache "

@@ -24,7 +24,8 @@ _Slice = tuple[str, str, int]
 
 
 def _is_fp8(dtypes: WeightDTypes, tensors: tuple[WeightTensor, ...]) -> bool:
-    return bool(tensors) and dtypes.of(tensors[0].tensor_class) == "fp8"
+    # The operator's norm, which stays in 16 bits, is one of its tensors.
+    return any(dtypes.of(tensor.tensor_class) == "fp8" for tensor in tensors)
 
 
 def _slices(operator: NodeView, layer: LayerSpec, dtypes: WeightDTypes) -> Iterator[tuple[NodeView, _Slice]]:

@@ -85,11 +85,14 @@ def _has_groups(operator: NodeView) -> bool:
 
 def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
     """A collective of `operator` that leaves out a device which computes, or takes in one where nothing runs."""
+    collectives = [child for child in operator.children if child.is_collective]
+    if not collectives:
+        return None
     computing = compute_devices(operator) - strange
     expected = (_misplaced(operator, here) if _has_groups(operator) else computing) - strange
-    for collective in operator.children:
+    for collective in collectives:
         spans = frozenset(collective.devices)
-        if not collective.is_collective or not spans or not computing or spans & strange:
+        if not spans or not computing or spans & strange:
             continue
         lacking = expected - spans
         idle = frozenset[str]() if computing - spans else spans - here - computing

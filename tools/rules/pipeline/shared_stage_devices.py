@@ -29,7 +29,7 @@ class _Home:
 def _home(stage: StageView, chain: StageChain) -> _Home:
     home = _Home()
     ends = {"EmbeddingNode": chain.stages[0], "LMHeadNode": chain.stages[-1]}
-    for node in stage.node.descendants():
+    for node in stage.nodes:
         # An embedding or LM head in another stage than its own is one fault, PP007's.
         if node.type not in _COMPUTES or ends.get(node.type, stage) is not stage:
             continue

@@ -25,7 +25,7 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
         for device in home:
             owners.setdefault(device, place)
     for place, (stage, home) in enumerate(zip(phase.stages, homes, strict=True)):
-        for operator in stage.node.descendants():
+        for operator in stage.nodes:
             if operator.type not in _HOLDERS or tensor_degree(operator) < 2:
                 continue
             parts = [*shards_of(operator), *operator.children_of_type(*_REDUCTIONS)]

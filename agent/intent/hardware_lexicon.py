@@ -1,0 +1,106 @@
+"""The words and shapes of counts of accelerators (used by `hardware_words.py` alone).
+
+`LEXICON` gives each word a one-letter symbol; the shapes below are patterns over the string of symbols.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .number_words import ENGLISH_NUMBER
+from .page import BOX, CARD, RACK
+
+_NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
+# Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
+LEXICON: tuple[tuple[str, str], ...] = (
+    ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
+    ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
+    ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
+    (
+        "",
+        r"\s+|(?:type|count|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+    ),
+    (
+        "n",
+        r"(?:(?<![^\s(=:,])-)?\d{1,15}(?:,\d{3}){0,4}(?:\.\d{1,6})?(?:k(?=\s?(?:gpus?|cards?|[张块卡])))?(?![a-wyz0-9])",
+    ),
+    (
+        "n",
+        rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])",
+    ),
+    (
+        "e",
+        r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"
+        rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
+        rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
+        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
+    ),
+    ("c", r"(?:quantity|qty)(?![a-z])|数量|总数|个数|张数|卡数"),
+    ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
+    ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
+    (
+        "S",
+        r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|dgx|hgx)(?![a-z])|"
+        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器)|机(?![架柜器])",
+    ),
+    (
+        "g",
+        r"(?:gpus?|cards?|accelerators?|chips?|(?<=\d-)way)(?![a-z]|\s(?:memory|mem|util|vram|ram|hours?|hrs?)(?![a-z]))|(?:张|块|颗|片)\s?(?:显卡|加速卡|卡|gpus?(?![a-z]))?|"
+        r"个\s?(?:gpus?(?![a-z])|卡)|显卡|卡",
+    ),
+    ("m", r"of\s(?:them|those|these)(?![a-z])"),
+    ("x", r"[x*](?![a-z])|times(?![a-z])"),
+    ("o", r"w/"),
+    (
+        "o",
+        r"(?:of|with|having|has|have|containing|holding|holds?|contains?|carrying|which|at|full\sof|equipped|using)(?![a-z])"
+        r"|的|配备|配有|配|带有|带|有|装|上|放|分别|是",
+    ),
+    ("a", r"an?(?![a-z])"),
+    ("d", r"(?:the|our|my|your|their|this|that|these|those)(?![a-z])"),
+    ("i", r"(?:for|in|on|to|and|or|is|are|can|please|by|from|over|across)(?![a-z])"),
+    ("(", r"[(\[]"),
+    (")", r"[)\]]"),
+    (",", r"[,;|]"),
+    ("-", r"-"),
+    (":", r"[:=]"),
+    (".", r"[A-Za-z]+(?:\d[A-Za-z0-9.]{0,20})?|.|\n"),
+)
+LEXER = re.compile(
+    "|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(LEXICON)), re.IGNORECASE | re.DOTALL
+)
+DGX_SIZE = 8  # a DGX or HGX system of any generation with eight-way baseboards
+HARDWARE_UNITS = frozenset({"count", "gpus", "nodes"})
+_GPU_WORDS = r"(?:gpus?|cards?|accelerators?|chips?|devices|hardware|[\ue001\ue004]+'?s?)"
+OPEN = re.compile(
+    rf"(?:no|without\s(?:a|any)|not\sany)\s(?:hard\s)?(?:limits?|caps?|constraints?|restrictions?)\s(?:on|to|for)\s(?:the\s)?"
+    rf"(?:number\sof\s|how\smany\s|count\sof\s|available\s)?{_GPU_WORDS}(?:\scount)?|unlimited\s(?:number\sof\s)?{_GPU_WORDS}|"
+    rf"as\smany\s(?:{_GPU_WORDS}\s)?as\s(?:needed|necessary|required|you\s(?:need|want|like)|it\stakes)|any\snumber\sof\s{_GPU_WORDS}|"
+    rf"how\smany\s{_GPU_WORDS}|{_GPU_WORDS}(?:\scount)?\s(?:is\s|are\s)?(?:unlimited|not\slimited|unconstrained|unbounded)|"
+    rf"(?:fewest|minimum|minimal|min|smallest|least|lowest)(?:\snumber\sof|\samount\sof|\scount\sof)?\s(?:possible\s)?{_GPU_WORDS}(?:\scount)?|"
+    rf"as\sfew\s{_GPU_WORDS}(?:\sas\spossible)?|"
+    r"(?:卡数?|显卡|gpus?|加速卡|机器|服务器|[\ue001]+)\s?(?:的?数量?|个数)?\s?(?:不限制?|没有限制|无限制?|不受限制?|任意|随意|不做限制)|"
+    r"不限(?:制|定)?\s?(?:卡|显卡|gpu|机器)(?:的?数量?)?|(?:需要|至少要|要|用)(?:多少|几)(?:张|块|台|个)?\s?(?:卡|gpu|机器|显卡|[\ue001]+)?|"
+    r"(?:最少|至少需要|最少需要|最少要)(?:多少|几)(?:张|块)?\s?(?:卡|gpu|显卡|[\ue001]+)?|尽(?:量|可能)少的?\s?(?:卡|gpu|显卡|[\ue001]+)|"
+    r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
+    re.IGNORECASE,
+)
+BOX_WORD = re.compile(r"[dh]gx", re.IGNORECASE)
+PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
+
+# Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
+SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
+GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn)x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
+NODES_OF = re.compile(
+    r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>t?)"
+)
+PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?g?")
+SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?")
+BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
+RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")
+CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
+# A count of GPUs, or of nodes where the shape holds an S.
+COUNTS = re.compile(
+    r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|[Sg]?c:?(?P<g10>n)(?![xgSq.])"
+)

@@ -1,0 +1,125 @@
+"""The reference page of all rules, written from the rule files alone; `./check` regenerates it.
+
+What it says of relaxations is found by trying: the relaxed base plans without their permission, and what then fires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from .edits import edit_facts, edit_text
+
+if TYPE_CHECKING:
+    from ...tools.rules.base import Example, Rule
+
+FAMILY_TITLES = {
+    "ST": "The document",
+    "CO": "Combination and nesting",
+    "DP": "Data parallelism",
+    "PP": "Pipeline parallelism",
+    "TP": "Tensor parallelism",
+    "EP": "Expert parallelism",
+    "SP": "Sequence parallelism",
+    "PH": "Phases",
+    "DE": "Decode and communication",
+    "GP": "GPUs",
+    "ME": "Memory",
+    "PE": "Performance",
+    "EN": "Serving engines",
+}
+_FIXES = {
+    "local": "mended in the graph, the strategy kept",
+    "re-plan": "needs another strategy, as near as can be",
+    "report": "cannot be mended by itself: the finding says why",
+    "none": "nothing is changed by itself",
+}
+_HEAD = """# The rules
+
+Generated from `tools/rules/` by `./check --write`; change the rule's file, not this page.
+
+Every plan must keep every rule; an *error* makes it invalid, a *warning* does not. `shardwright rules ID` shows one
+rule with its examples drawn. Numbers such as “003 §2.2” name the design documents 000–004 and their sections. An
+example is a valid base plan (`tools/rules/examples.py`) and the edits that are made to it.
+
+How a finding can be mended:
+"""
+
+
+def relaxed_rules() -> dict[str, tuple[str, ...]]:
+    """For each relaxation, the rules that refuse what it allows: those that fire on its base plan without it."""
+    from ...tools.rules.examples import base_names, base_plan
+    from ...tools.rules.registry import rule_order
+    from ...tools.validate import validate
+
+    found: dict[str, set[str]] = {}
+    for name in base_names():
+        document = base_plan(name)
+        relaxations = document["policy"]["relaxations"]
+        allowed = {violation.rule for violation in validate(document).violations}
+        document["policy"]["relaxations"] = []
+        refused = {violation.rule for violation in validate(document).violations} - allowed
+        for relaxation in relaxations:
+            found.setdefault(relaxation, set()).update(refused)
+    return {name: tuple(sorted(rules, key=rule_order)) for name, rules in sorted(found.items())}
+
+
+def rule_reference() -> str:
+    """The page as Markdown."""
+    from ...tools.rules.registry import all_rules
+
+    relaxed = relaxed_rules()
+    parts = [_HEAD, *(f"- `{kind}`: {meaning}" for kind, meaning in _FIXES.items()), ""]
+    parts += ["## Relaxations", "", "Named in `policy.relaxations`, off by default, shown in every report.", ""]
+    parts += _table(("relaxation", "lifts"), [(f"`{name}`", _links(rules)) for name, rules in relaxed.items()])
+    for family, members in groupby(all_rules(), key=lambda rule: rule.id[:2]):
+        parts += _family(family, tuple(members), relaxed)
+    return "\n".join(parts) + "\n"
+
+
+def _family(family: str, rules: Sequence[Rule], relaxed: dict[str, tuple[str, ...]]) -> Iterator[str]:
+    yield f"\n## {family}: {FAMILY_TITLES.get(family, family)}\n"
+    rows = [(f"[{rule.id}](#{rule.id.lower()})", rule.name, rule.severity, rule.fix) for rule in rules]
+    yield from _table(("rule", "offence", "severity", "fix"), rows)
+    for rule in rules:
+        yield from _rule(rule, [name for name, touched in relaxed.items() if rule.id in touched])
+
+
+def _rule(rule: Rule, relaxations: Sequence[str]) -> Iterator[str]:
+    yield f'\n### <a id="{rule.id.lower()}"></a>{rule.id} {_plain(rule.name)}\n'
+    yield f"{_plain(rule.requirement)}\n"
+    yield f"- **Why:** {_plain(rule.rationale)}"
+    yield f"- **Severity:** {rule.severity}. **Source:** {_plain(rule.source)}"
+    yield f"- **To mend:** {_plain(rule.remedy)} (`{rule.fix}`: {_FIXES[rule.fix]})"
+    if relaxations:
+        yield f"- **Relaxed by:** {', '.join(f'`{name}`' for name in relaxations)}"
+    yield from _example("Breaks it", rule.bad)
+    yield from _example("Passes", rule.good)
+
+
+def _example(title: str, example: Example) -> Iterator[str]:
+    yield f"- **{title}:** base plan `{example.base}`" + (":" if example.edits else " as it is")
+    for edit in example.edits:
+        yield f"  - {_plain(edit_text(edit_facts(edit)))}"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join('---' for _ in heads)}|"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def _links(rules: Sequence[str]) -> str:
+    return ", ".join(f"[{rule}](#{rule.lower()})" for rule in rules)
+
+
+def _plain(text: str) -> str:
+    """`text` with what Markdown would read as markup escaped; code in backquotes stays as it is."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return "".join(f"\\{sign}" if sign in "*<>`" else sign for sign in text)
+    for place in range(0, len(parts), 2):
+        parts[place] = "".join(f"\\{sign}" if sign in "*<>" else sign for sign in parts[place])
+    return "`".join(parts)

@@ -1,0 +1,242 @@
+"""A validation report as SARIF 2.1.0, the format that code scanners and editors exchange results in.
+
+Source: OASIS SARIF 2.1.0 (https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html). A place in a plan is a
+JSON Pointer, given as a logical location; no line numbers are made up, since a plan may have been read out of prose or
+the compact form. It turns what a report holds into another shape and judges nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from ...tools.plan.performance import Sparse
+from .edits import example_text
+
+if TYPE_CHECKING:
+    from ...tools.rules.base import Rule, Violation
+    from ...tools.validate import ValidationReport
+
+SARIF_VERSION = "2.1.0"
+SARIF_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+# The key says how the fingerprint was made, so that another way of making it gets another key (SARIF §3.27.17).
+FINGERPRINT = "shardwrightFinding/v1"
+_MAX_RELATED = 64
+
+Level = Literal["error", "warning"]
+
+
+class _Sarif(Sparse):
+    """An object of the format: names in camel case, what is absent left out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+class Message(_Sarif):
+    """Text for people, plain and as Markdown."""
+
+    text: str
+    markdown: str | None = None
+
+
+class RuleDefaults(_Sarif):
+    """How grave a rule is where a result does not say otherwise."""
+
+    level: Level
+
+
+class ReportingDescriptor(_Sarif):
+    """One rule of the validator."""
+
+    id: str
+    name: str
+    short_description: Message
+    full_description: Message
+    help: Message
+    default_configuration: RuleDefaults
+    properties: dict[str, Any]
+
+
+class Driver(_Sarif):
+    """The validator itself with all its rules."""
+
+    name: str
+    version: str
+    rules: tuple[ReportingDescriptor, ...]
+
+
+class Tool(_Sarif):
+    """What made the run."""
+
+    driver: Driver
+
+
+class ArtifactLocation(_Sarif):
+    """Where the plan is: a URI, or a description where it has none (standard input)."""
+
+    uri: str | None = None
+    description: Message | None = None
+
+
+class PhysicalLocation(_Sarif):
+    """The document of a finding."""
+
+    artifact_location: ArtifactLocation
+
+
+class LogicalLocation(_Sarif):
+    """A place inside the document: `fully_qualified_name` is its JSON Pointer, or the id of a node."""
+
+    name: str
+    fully_qualified_name: str
+    kind: str
+
+
+class Location(_Sarif):
+    """A place: the document and what of it is meant."""
+
+    physical_location: PhysicalLocation | None = None
+    logical_locations: tuple[LogicalLocation, ...]
+    message: Message | None = None
+
+
+class Result(_Sarif):
+    """One finding."""
+
+    rule_id: str
+    rule_index: int
+    level: Level
+    message: Message
+    locations: tuple[Location, ...]
+    related_locations: tuple[Location, ...] | None = None
+    partial_fingerprints: dict[str, str]
+    properties: dict[str, Any]
+
+
+class Artifact(_Sarif):
+    """The document that was checked."""
+
+    location: ArtifactLocation
+
+
+class Invocation(_Sarif):
+    """That the check ran to its end."""
+
+    execution_successful: bool
+
+
+class Run(_Sarif):
+    """One check of one document."""
+
+    tool: Tool
+    invocations: tuple[Invocation, ...]
+    artifacts: tuple[Artifact, ...]
+    results: tuple[Result, ...]
+    column_kind: Literal["unicodeCodePoints"] = "unicodeCodePoints"
+    properties: dict[str, Any]
+
+
+class SarifLog(_Sarif):
+    """A SARIF file."""
+
+    schema_uri: str = Field(default=SARIF_SCHEMA, alias="$schema")
+    version: Literal["2.1.0"] = SARIF_VERSION
+    runs: tuple[Run, ...]
+
+    def to_json(self) -> str:
+        """The file's text."""
+        return self.model_dump_json(by_alias=True, indent=2)
+
+
+def sarif_log(report: ValidationReport, *, uri: str | None, version: str) -> SarifLog:
+    """`report` as a log of one run; `uri` is the document's, `None` where it came by standard input."""
+    from ...tools.rules.registry import all_rules
+
+    rules = all_rules()
+    index = {rule.id: position for position, rule in enumerate(rules)}
+    stdin = Message(text="standard input")
+    place = ArtifactLocation(uri=uri, description=stdin if uri is None else None)
+    seen: Counter[str] = Counter()
+    results: list[Result] = []
+    for violation in report.violations:
+        fingerprint = _fingerprint(violation)
+        seen[fingerprint] += 1
+        results.append(_result(violation, index[violation.rule], place, f"{fingerprint}:{seen[fingerprint]}"))
+    driver = Driver(name="shardwright", version=version, rules=tuple(_descriptor(rule) for rule in rules))
+    run = Run(
+        tool=Tool(driver=driver),
+        invocations=(Invocation(execution_successful=True),),
+        artifacts=(Artifact(location=place),),
+        results=tuple(results),
+        properties={"relaxations": list(report.relaxations), "valid": report.valid},
+    )
+    return SarifLog(runs=(run,))
+
+
+def _descriptor(rule: Rule) -> ReportingDescriptor:
+    examples = {"An example that breaks it": rule.bad, "An example that passes": rule.good}
+    shown = [f"{title}: {example_text(example)}" for title, example in examples.items()]
+    text = "\n\n".join([rule.rationale, f"To mend: {rule.remedy}.", *shown])
+    markdown = "\n\n".join([rule.rationale, f"**To mend:** {rule.remedy}.", *(f"- {line}" for line in shown)])
+    return ReportingDescriptor(
+        id=rule.id,
+        name="".join(word[:1].upper() + word[1:] for word in rule.name.replace("-", " ").split()),
+        short_description=Message(text=rule.name),
+        full_description=Message(text=rule.requirement),
+        help=Message(text=text, markdown=markdown),
+        default_configuration=RuleDefaults(level=rule.severity),
+        properties={"source": rule.source, "fix": rule.fix, "tags": [rule.id[:2]]},
+    )
+
+
+def _result(violation: Violation, index: int, place: ArtifactLocation, fingerprint: str) -> Result:
+    pointer = LogicalLocation(
+        name=violation.path.rpartition("/")[2] or "document",
+        fully_qualified_name=violation.path,
+        kind="object" if violation.path.count("/") in (0, 2) else "property",
+    )
+    nodes = tuple(_node_location(node) for node in tuple(dict.fromkeys(violation.nodes))[:_MAX_RELATED])
+    return Result(
+        rule_id=violation.rule,
+        rule_index=index,
+        level=violation.severity,
+        message=Message(text=violation.message),
+        locations=(
+            Location(physical_location=PhysicalLocation(artifact_location=place), logical_locations=(pointer,)),
+        ),
+        related_locations=nodes or None,
+        partial_fingerprints={FINGERPRINT: fingerprint},
+        properties={**_facts(violation), "pointer": violation.path},
+    )
+
+
+def _node_location(node: str) -> Location:
+    return Location(
+        logical_locations=(LogicalLocation(name=node, fully_qualified_name=node, kind="object"),),
+        message=Message(text=f"node {node}"),
+    )
+
+
+def _facts(violation: Violation) -> Mapping[str, Any]:
+    """What SARIF has no field for, under the names of the report."""
+    facts = violation.model_dump(
+        mode="json", include={"nodes", "edges", "value", "expected", "remedy", "fix", "source"}
+    )
+    return {name: value for name, value in facts.items() if value not in (None, [], "")}
+
+
+def _fingerprint(violation: Violation) -> str:
+    """A mark of the finding that outlasts a reordered document and changed figures: its rule, nodes and edges.
+
+    Where it names no node, the place in the document stands for them.
+    """
+    places: list[Any] = [violation.rule, sorted(violation.nodes), sorted(violation.edges)]
+    if not violation.nodes and not violation.edges:
+        places.append(violation.path)
+    return hashlib.sha256(json.dumps(places).encode()).hexdigest()[:32]

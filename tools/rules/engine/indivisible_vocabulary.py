@@ -1,0 +1,68 @@
+"""EN011 (warning, an error for vLLM and SGLang): the padded vocabulary divides by the tensor degree.
+
+Engines split embedding and LM head whether the plan does (`vocab_parallel`) or not. TensorRT-LLM pads to a multiple of
+its own degree and takes any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..engines import gravity
+from ..sharding import misranked_dimension, tensor_degree
+
+VOCABULARY_PADDING = 64
+_MAX_NAMED = 64
+
+
+def padded_vocabulary(size: int) -> int:
+    """Rows of the embedding as vLLM and SGLang hold it."""
+    return -(-size // VOCABULARY_PADDING) * VOCABULARY_PADDING
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each attention degree of a phase that does not divide the padded vocabulary."""
+    severity = gravity(view, "vllm", "sglang", accepting=("trtllm",))
+    if view.architecture is None or severity is None:
+        return
+    size = view.architecture.vocab_size
+    padded = padded_vocabulary(size)
+    for phase in view.phases:
+        found: dict[int, list[NodeView]] = {}
+        for stage in phase.stages:
+            for operator in stage.operators():
+                if operator.type == "AttentionNode" and misranked_dimension(operator) is None:
+                    tp = tensor_degree(operator)
+                    if padded % tp:
+                        found.setdefault(tp, []).append(operator)
+        for tp, nodes in found.items():
+            yield Finding(
+                f"{phase.phase}: tp {tp} does not divide the vocabulary of {size}, padded to {padded}",
+                where=nodes[0],
+                nodes=nodes[:_MAX_NAMED],
+                value={"tp": tp, "vocabulary": size, "padded": padded},
+                expected=f"a divisor of {padded}",
+                severity=severity,
+            )
+
+
+_BASE = "dense-tp3"
+
+RULE = Rule(
+    id="EN011",
+    name="indivisible vocabulary",
+    severity="warning",
+    requirement="The attention tp divides the vocabulary, padded to a multiple of 64.",
+    rationale=(
+        "vLLM and SGLang shard embedding and LM head by the tensor degree: the vocabulary is padded to ⌈V / 64⌉ × 64 "
+        "rows and must then divide exactly. Powers of two up to 64 always do; degrees such as 3, 6 or 12 need luck."
+    ),
+    source="vLLM 0.33.0 and SGLang 0.5.23 layers/vocab_parallel_embedding.py",
+    fix="re-plan",
+    remedy="choose a tp that divides the padded vocabulary",
+    check=check,
+    good=Example(_BASE),
+    bad=Example(_BASE, (Edit("set_top", field="/model/config/vocab_size", value=1024),)),
+)

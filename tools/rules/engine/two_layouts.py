@@ -1,0 +1,87 @@
+"""EN010: a replica that serves both phases is one engine process group, which has one layout.
+
+It needs a plan that names its engine. Ranks that prefill takes along the sequence, or decode along the cache, are ranks
+of the same tensor group; replicas of one phase each may differ as they like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.view import NodeView, PhaseView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import PhaseDegrees, phase_degrees
+from ..engines import named_engine, title
+from ..reading import label
+
+_PLAIN = ("attention_dp", "tp_ffn", "ep", "tp_expert")
+_GROUP = ("tp", "sp", "kv_sp")
+
+
+def _layout(degrees: PhaseDegrees) -> dict[str, object]:
+    """What must be alike, by name; what the graph does not show is left out."""
+    found: dict[str, object] = {}
+    if degrees.cut is not None:
+        found["layers of the stages"] = list(degrees.cut)
+    group = [degrees.usual(name) for name in _GROUP]
+    if all(size is not None for size in group):
+        found["ranks of an attention group"] = (group[0] or 1) * (group[1] or 1) * (group[2] or 1)
+    found.update({name: size for name in _PLAIN if (size := degrees.usual(name)) is not None})
+    return found
+
+
+def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
+    """Replicas with exactly one phase of each kind."""
+    by_replica: dict[int, dict[str, list[PhaseView]]] = {}
+    for phase in view.phases:
+        if phase.replica is not None:
+            by_replica.setdefault(phase.replica.position, {}).setdefault(phase.phase or "", []).append(phase)
+    for phases in by_replica.values():
+        prefill, decode = phases.get("prefill", []), phases.get("decode", [])
+        if len(prefill) == len(decode) == 1 and prefill[0].replica is not None:
+            yield prefill[0].replica, prefill[0], decode[0]
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each replica whose phases are laid out differently."""
+    if named_engine(view) is None:
+        return
+    for replica, prefill, decode in _pairs(view):
+        one, other = _layout(phase_degrees(view, prefill)), _layout(phase_degrees(view, decode))
+        unlike = [name for name in one if name in other and one[name] != other[name]]
+        if unlike:
+            differences = "; ".join(f"{name}: prefill {one[name]}, decode {other[name]}" for name in unlike)
+            yield Finding(
+                f"replica {label(replica)} serves both phases with two layouts ({differences}); {title(view)} loads "
+                "its weights once, in one",
+                where=decode.node,
+                nodes=(replica, prefill.node, decode.node),
+                value={name: other[name] for name in unlike},
+                expected={name: one[name] for name in unlike},
+            )
+
+
+_VLLM = Edit("set_top", field="/serving", value={"engine": "vllm"})
+
+RULE = Rule(
+    id="EN010",
+    name="two layouts in one engine",
+    severity="error",
+    requirement=(
+        "In a plan that names its engine, the phases of a replica that serves both have the same stages, the same "
+        "ranks in an attention group (sp × kv_sp × tp), and the same attention_dp, tp_ffn, ep and tp_expert."
+    ),
+    rationale=(
+        "An engine places its weights when it starts; it cannot cut them one way for prefill and another for decode. "
+        "Two layouts are two engines: replicas of one phase each, and twice the weights."
+    ),
+    source=(
+        "vLLM 0.33.0 config/parallel.py; SGLang 0.5.23 arg_groups/parallel_hook.py; TensorRT-LLM mapping.py (one world "
+        "for both phases)"
+    ),
+    fix="re-plan",
+    remedy="give both phases one layout, or part them into prefill and decode replicas",
+    check=check,
+    good=Example("dense-pp2-tp2", (_VLLM,)),
+    bad=Example("dense-pp2-decode-tp2", (_VLLM,)),
+)

@@ -1,0 +1,44 @@
+"""Which strategies a named engine has settings for: the rules EN003, EN005 to EN009 and EN011 as conditions on degrees.
+
+The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..catalog.architecture import Architecture
+from ..plan.document import PhaseStrategy
+from ..plan.placement import attention_width
+from ..rules.engine.indivisible_vocabulary import padded_vocabulary
+from ..rules.engines import Engine
+
+
+def engine_runs(engine: Engine | None, phase: PhaseStrategy, stage: int, architecture: Architecture) -> bool:
+    """Whether `engine` has settings for `phase` of `architecture` with stages of `stage` devices."""
+    if engine is None:
+        return True
+    if attention_width(phase) != stage or not _places_experts(engine, phase, architecture):
+        return False
+    if engine == "trtllm":
+        return phase.attention_dp in (None, 1) or phase.tp == 1
+    if padded_vocabulary(architecture.vocab_size) % phase.tp:
+        return False
+    if engine == "vllm" and phase.sp > 1 and not architecture.is_moe:
+        return False
+    if not architecture.has_split_ffn:
+        return True
+    if engine == "sglang":
+        return phase.tp_ffn == stage or (architecture.is_moe and phase.tp_ffn == 1)
+    return phase.tp_ffn == stage // (phase.attention_dp or 1)
+
+
+def _places_experts(engine: Engine, phase: PhaseStrategy, architecture: Architecture) -> bool:
+    """vLLM deals out a remainder of experts, the others have none."""
+    counts = {layer.moe.experts for layer in architecture.layers if layer.moe is not None}
+    return engine == "vllm" or all(count % phase.ep == 0 for count in counts)
+
+
+def ffn_degrees(engine: Engine | None, degrees: Iterable[int]) -> list[int]:
+    """The FFN degrees to try: SGLang can also keep the FFN whole where its own degree does not divide the widths."""
+    return sorted({*degrees, 1} if engine == "sglang" else set(degrees))
