@@ -130,6 +130,8 @@ def _report(
     )
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
+    if proposal.hint:
+        explanation = f"{explanation} Worth knowing: {proposal.hint}."
     return PlanReport(
         proposer="builtin",
         violations_seen=seen,

@@ -17,6 +17,7 @@ from ..tools.errors import InputError, MissingFieldError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe
+from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, resized, weights_bytes
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
@@ -27,6 +28,11 @@ from .results import Infeasible, Needs
 _DEFAULT_VENDORS = ("NVIDIA", "AMD")
 # The search for unnamed hardware looks no further than this many accelerators.
 _MAX_UNNAMED_GPUS = 64
+# Where no number of accelerators does, the closest plan is shown for a cluster of about this size.
+_SHOWN_GPUS = 64
+# What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
+_HINT_GPUS = 64
+_HINT_GAIN = 0.05
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8
 
@@ -82,14 +88,39 @@ def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposa
     if choice.nodes is None:
         sized = fewest_gpus(request, choice.gpus_per_node)
         if sized is None:
-            return _infeasible(request, search(resized(request, 1, choice.gpus_per_node)), choice.gpus_per_node)
+            largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
+            return _infeasible(largest, search(largest), choice.gpus_per_node)
         return _chosen(sized, (_sized_assumption(sized),))
     result = search(request)
     if result.best is None:
-        return _infeasible(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
-    if constraint is not None:
-        return _constrained(request, result, constraint)
-    return Proposal(request, result.best, result)
+        usual_node = accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node
+        return _infeasible(request, result, usual_node)
+    proposal = (
+        Proposal(request, result.best, result) if constraint is None else _constrained(request, result, constraint)
+    )
+    return replace(proposal, hint=_relaxed_hint(request, proposal.chosen))
+
+
+def _relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None:
+    """What the relaxation that large MoE deployments use would change, where it changes something worth saying.
+
+    Nothing is relaxed unasked: this only names the alternative (rules.md R13).
+    """
+    if not request.architecture.is_moe or "attention_dp" in request.policy.relaxations:
+        return None
+    if not 1 < request.facts.gpus <= _HINT_GPUS:
+        return None
+    policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
+    best = search(replace(request, policy=policy)).best
+    if best is None or not best.strategy.decode.attention_dp:
+        return None
+    found = f"{describe(best.strategy)} with {figures(best)}"
+    if chosen is None:
+        return f"with attention DP allowed (--relax attention_dp) there is a plan: {found}"
+    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
+    if gain < _HINT_GAIN:
+        return None
+    return f"with attention DP allowed (--relax attention_dp) {found} would be {gain:.0%} better"
 
 
 def _sized_assumption(sized: Sized) -> Assumption:
@@ -247,8 +278,9 @@ def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -
     # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
     at_most = MAX_GPUS if binding.rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
+    hint = _relaxed_hint(request, None)
     return Infeasible(
-        reason=binding.reason,
+        reason=f"{binding.reason}; {hint}" if hint else binding.reason,
         rule=binding.rule,
         shortfall_bytes=binding.shortfall_bytes,
         needs=_needs(request, sized, at_most),

@@ -23,6 +23,7 @@ class Proposal:
     result: SearchResult
     assumptions: tuple[Assumption, ...] = ()
     note: str | None = None
+    hint: str | None = None
 
 
 def figures(candidate: Candidate) -> str:

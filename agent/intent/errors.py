@@ -14,7 +14,9 @@ class RequestError(InputError):
 
     def __init__(self, reason: str, understood: tuple[Understood, ...] = ()) -> None:
         listed = ", ".join(f"{item.field} = {item.value}" for item in understood)
-        super().__init__(f"{reason} (understood so far: {listed})" if listed else reason)
+        # Words of the request may stand in the reason, line breaks and all.
+        reason = " ".join(reason.split())
+        super().__init__(" ".join(f"{reason} (understood so far: {listed})".split()) if listed else reason)
         self.reason = reason
         self.understood = understood
 

@@ -16,9 +16,10 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
+    ("l", r"\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
-        r"\s+|(?:type|count|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+        r"\s+|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|spare|new|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
     ),
     (
         "n",
@@ -35,7 +36,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
         r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
     ),
-    ("c", r"(?:quantity|qty)(?![a-z])|数量|总数|个数|张数|卡数"),
+    ("c", r"(?:quantity|qty|count|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数"),
     ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
@@ -88,6 +89,21 @@ OPEN = re.compile(
 BOX_WORD = re.compile(r"[dh]gx", re.IGNORECASE)
 PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
+# "I've got six of them": read only where nothing else counts.
+OF_THEM = re.compile(r"(?P<n>n)m")
+OWNING = re.compile(r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over)(?:\s(?:only|just|about|exactly))?\s?$", re.IGNORECASE)
+# "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
+SHARE_OF = re.compile(r"(?P<q>q)o?d?(?P<n>[na])?S?(?P<what>[BC])g?")
+# "12 L40S, but only 8 are available": what there is to plan with.
+AVAILABLE = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
+    r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
+    r"(?:available|free|left(?:\sover)?|usable|unused|spare|idle|ours)(?![a-z])"
+    r"|(?:可用|能用|空闲|剩下?|实际可用)(?:的)?\s?(?:只有|就|有|是)?\s?(?P<n2>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]"
+    r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
+    re.IGNORECASE,
+)
+
 # Shapes over the symbols. Groups: n nodes, p accelerators per node, g accelerators in all.
 SOME_OF = re.compile(r"(?P<n>n)[xg]?od?n[-x]?C?-?(?:g|(?P<node>S)|(?<=C))")
 GRID = re.compile(r"(?P<n>n)S?x\(?(?P<p>n)(?!q|xn)x?-?g?o?[CB]?g?S?\)?|(?P<p2>n)x?-?g?o?Cx(?P<n2>n)S")
@@ -102,5 +118,6 @@ CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 COUNTS = re.compile(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
-    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|[Sg]?c:?(?P<g10>n)(?![xgSq.])"
+    r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
+    r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from .claims import Claims
 from .hardware_lexicon import (
+    AVAILABLE,
     BOX_WORD,
     BOXES,
     CARD_NODES,
@@ -22,10 +23,13 @@ from .hardware_lexicon import (
     LEXER,
     LEXICON,
     NODES_OF,
+    OF_THEM,
     OPEN,
+    OWNING,
     PER_NODE,
     PHASE,
     RACKS,
+    SHARE_OF,
     SIZED,
     SOME_OF,
 )
@@ -96,8 +100,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     """
     for match in page.search(OPEN):
         claims.claim("gpus_open", True, page.take(*match.span()))
+    available = _read_available(page)
     tokens = _Tokens(page)
-    counts: list[_Count] = []
+    counts = _read_shares(tokens, claims, sizes)
     for match in tokens.matches(SOME_OF):  # "2 of our 4 nodes"
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
     for match in tokens.matches(GRID):
@@ -112,6 +117,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(CARD_NODES):
         counts.append(tokens.count(match, "nodes", "n"))
     counts += _read_counts(tokens, claims)
+    if not counts and not claims.has("gpus_per_node"):
+        counts += _read_of_them(tokens)
+    counts = _without_the_busy(claims, counts, available)
     for field in ("nodes", "gpus"):
         _claim_counts(claims, [count for count in counts if count.field == field])
 
@@ -201,6 +209,50 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[_Count]:
         if count.field == "nodes" and BOX_WORD.search(count.words) and not claims.has("gpus_per_node"):
             claims.claim("gpus_per_node", DGX_SIZE, count.words)
     return counts
+
+
+def _read_available(page: Page) -> _Count | None:
+    """ "only 8 are available": the part of the hardware that there is to plan with."""
+    match = AVAILABLE.search(page.text)
+    number = None if match is None else read_number(match["n"] or match["n2"] or match["n3"])
+    if match is None or number is None:
+        return None
+    return _Count("gpus", number, page.take(*match.span()), frozenset())
+
+
+def _without_the_busy(claims: Claims, counts: list[_Count], available: _Count | None) -> list[_Count]:
+    """The counts where a part of a larger number is free: that part alone."""
+    if available is None:
+        return counts
+    larger = [count for count in counts if count.field == "gpus" and count.number > available.number]
+    for count in larger:
+        claims.reading(f"{available.words!r} is planned for, not all of {count.words!r}")
+    return [*(count for count in counts if count not in larger), available]
+
+
+def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[_Count]:
+    """ "half of a DGX H100", "half of our 16 H100s", where the words (no percentage) make a whole number."""
+    counts: list[_Count] = []
+    for match in tokens.matches(SHARE_OF):
+        token = tokens.tokens[match.start("q")]
+        share = next((q for q in find_quantities(tokens.page.text) if (q.start, q.end) == (token.start, token.end)), None)
+        named = 1.0 if match["n"] is None else tokens.number(match, "n")
+        whole = (named or 1.0) * ((sizes.box or 0) if match["what"] == "B" else 1 if match["n"] else 0)
+        if share is None or share.unit != "share" or any(c.isdigit() for c in share.words):
+            continue
+        part = share.value * whole
+        if part >= 1 and part == int(part):
+            words = tokens.words(match)
+            counts.append(_Count("gpus", part, tokens.take(match), frozenset()))
+            claims.reading(f"{words!r} read as {part:g} GPUs")
+    return counts
+
+
+def _read_of_them(tokens: _Tokens) -> list[_Count]:
+    for match in tokens.matches(OF_THEM):
+        if OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
+            return [tokens.count(match, "gpus", "n")]
+    return []
 
 
 def _claim_counts(claims: Claims, counts: list[_Count]) -> None:

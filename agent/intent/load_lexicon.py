@@ -9,7 +9,7 @@ _LENGTH = (
     r"(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
 )
 # "in" and "out" are roles only beside a number: "2k in / 256 out", "in 2048 out 256", "in: 2k".
-_AFTER_NUMBER = r"(?:(?<=[\dk])|(?<=[\dk][\s\-])|(?<=[\dk]\stokens\s)|(?<=[\dk]\stoks\s))"
+_AFTER_NUMBER = r"(?:(?<=[\dk])|(?<=[\dk][\s\-])|(?<=\dm)|(?<=\dm\s)|(?<=[\dk]\stokens\s)|(?<=[\dk]\stoks\s))"
 _IN_FOLLOWED = (
     r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
     r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
@@ -49,7 +49,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "concurrency": (
         r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
         r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|concurrenc(?:y|ies)|conc|"
-        r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\s(?:a|the\ssame)\stime|at\sonce|in\sparallel|"
+        r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\sa\stime|(?:at|in)\s(?:the\s)?same\stime|at\sonce|in\sparallel|"
         r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
         r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?",
     ),
@@ -70,9 +70,10 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:new|max[\s_\-](?:new[\s_\-])?)tokens|max[\s_\-]?tokens|summar(?:y|ies)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
+        rf"{_AFTER_NUMBER}back(?![a-z\-])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
     ),
@@ -112,6 +113,17 @@ TYPICAL = re.compile(
 PEAK = re.compile(
     r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
     r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限",
+    re.IGNORECASE,
+)
+PEAK_OF_SAME = re.compile(
+    r"\s?(?:usually|normally|typically|on\saverage|at\sonce|at\sa\stime)?\s?[,(;/]?\s?(?:but\s|and\s|with\s|平时\s?)?(?:a\s|in\sthe\s)?"
+    r"(?:at\s(?:the\s)?(?:most|peak)|peak(?:s|ing)?(?:\s(?:at|of|is))?|max(?:imum)?(?:\sof)?|up\sto|never\smore\sthan|no\smore\sthan|"
+    r"bursts?\s(?:of|to|up\sto)|spikes?\s(?:of|to)|最多|峰值|高峰|最高|最大|至多)[\s:为是达到约]{0,4}",
+    re.IGNORECASE,
+)
+WORK = re.compile(
+    r"\s(?:[a-z]{3,12}\s)?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
+    r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts)(?![a-z])",
     re.IGNORECASE,
 )
 USUAL = re.compile(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_lexicon import CALENDAR, HEADROOM, LENGTHS, NO_PREFIX_CACHE, ONE_AT_A_TIME, PEAK, ROLE, TYPICAL, USUAL
+from .load_lexicon import CALENDAR, HEADROOM, LENGTHS, NO_PREFIX_CACHE, ONE_AT_A_TIME, PEAK, PEAK_OF_SAME, ROLE, TYPICAL, USUAL, WORK
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
@@ -20,6 +20,7 @@ _FIGURE_OR_COMMA = re.compile(r"[,;.。\n]|\d")
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
+_UNITS = ("count", "tokens", "requests", "share")
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
@@ -106,7 +107,7 @@ def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> boo
 
 
 def _pair_up(page: Page) -> _Load:
-    quantities = tuple(q for q in find_quantities(page.text) if q.unit in ("count", "tokens", "requests", "share"))
+    quantities = tuple(q for q in find_quantities(page.text) if q.unit in _UNITS and not _counts_work(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -138,6 +139,11 @@ def _pair_up(page: Page) -> _Load:
     return _Load(quantities, (*shares, *numbers), slashes)
 
 
+def _counts_work(page: Page, quantity: Quantity) -> bool:
+    """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
+    return quantity.unit == "count" and WORK.match(page.text, quantity.end) is not None
+
+
 def _accepts(role: str, quantity: Quantity) -> bool:
     if role in _SHARES:
         return quantity.unit == "share" or (quantity.unit == "count" and 0 <= quantity.decimal_value <= 100)
@@ -160,6 +166,8 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[_Statement]
     if own:
         return [_Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
     role = _role_in_pair(load, quantity) or _role_of_range_before(page, load, quantity)
+    if role is None and _is_peak_of_users(page, load, quantity):
+        role = "concurrency"
     if role is None and quantity.unit == "requests":
         role = "concurrency"
     return [] if role is None else [_Statement(role, quantity, quantity.words)]
@@ -183,6 +191,15 @@ def _role_of_range_before(page: Page, load: _Load, quantity: Quantity) -> str | 
     gap = page.text[earlier[-1].value.end : quantity.start]
     typical = TYPICAL.search(gap) is not None and gap_cost(TYPICAL.sub(" ", gap)) < 4.0
     return earlier[-1].role.name if typical else None
+
+
+def _is_peak_of_users(page: Page, load: _Load, quantity: Quantity) -> bool:
+    """ "40 people, at most 60": a bare number that is called the peak, next after a number of users."""
+    before = next((q for q in reversed(load.quantities) if q.end <= quantity.start), None)
+    if quantity.unit != "count" or before is None:
+        return False
+    is_users = before.unit == "requests" or any(p.role.name == "concurrency" for p in load.paired(before))
+    return is_users and PEAK_OF_SAME.fullmatch(page.text[before.end : quantity.start]) is not None
 
 
 def _claim_lone_length(page: Page, claims: Claims) -> None:

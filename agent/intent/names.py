@@ -66,7 +66,7 @@ _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
 
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
 _MODEL_LIKE = re.compile(
-    r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_ ])?"
+    r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
 

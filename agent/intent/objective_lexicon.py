@@ -56,6 +56,7 @@ _AIM = (
 )
 _CARE = (
     r"what\s(?:really\s|actually\s)?(?:counts|matters)(?:\smost)?(?:\shere)?|"
+    r"what\s(?:we|i|you|they)\s(?:should\s|must\s|want\sto\s|need\sto\s)?optimi[sz]e\sfor|"
     r"what\s(?:we|i|they|users)(?:'re|\sare)?\s(?:really\s|mostly\s|mainly\s|only\s)?(?:care\sabout|want|need|after)"
 )
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
@@ -81,7 +82,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
-        r"as\smany\s(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?as\s(?:possible|(?:we|you|it|they)\scan)|most\stokens|"
+        r"as\smany\s(?:\w+\s){1,2}(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|"
         r"(?:squeeze|push|crank|get)\s(?:out\s)?(?:the\smost|as\smuch\sas\spossible|everything)\s(?:out\sof|from)|"
         r"(?:多多益善|越多越好)"
     ),
@@ -90,7 +91,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
-        r"最(?:便宜|省钱|划算|经济|省)|最?少的?钱|少花(?:点|些)?钱|省(?:点|着)钱|最省|性价比最高"
+        r"最(?:便宜|省钱|划算|经济|省)|最?少的?钱|少花(?:点|些)?钱|能省(?:就|则)省|省(?:点|着)钱|最省|性价比最高"
     ),
     ("weak", "latency"): (
         r"low(?:er|ish)?[\s\-](?:latency|ttft|tpot|response\stimes?)|(?:latency|response\stime)(?:[\s\-](?:sensitive|critical|bound|"

@@ -60,7 +60,7 @@ _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:至少|不低于|不少于|大于|>=?|≥|约|大约)?\s?(?:能|要|需)?(?:总共|一共|合计|总计|共|总)?(?:输出|生成|处理|产出|到达|有)?\s?$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|约|大约|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
 )
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")

@@ -34,6 +34,14 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)), re.IGNORECASE)
 
+# "four are reserved for training": said of other hardware, which is no wish to train.
+_BUSY = re.compile(
+    r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|blocked|set\saside|kept|dedicated|assigned|"
+    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?\s?(?:给|着)?$",
+    re.IGNORECASE,
+)
+_MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
+
 _OVERRIDE = (
     r"(?:ignor(?:e|ing)|disregard(?:ing)?|bypass(?:ing)?|overrid(?:e|ing)|forget(?:ting)?|pretend(?:ing)?|waiv(?:e|ing)|suppress|"
     r"(?:may|can|could|(?:free|ok|okay|allowed|fine)\sto)\s(?:exceed|go\s(?:over|beyond|above))|turn(?:ing)?\soff|switch(?:ing)?\soff|disabl(?:e|ing)|skip(?:ping)?|drop|violat(?:e|ing)|break(?:ing)?|relax|assume|mark|treat|report|do\snot\s(?:check|apply|enforce)|don'?t\s(?:check|apply|enforce|validate))"
@@ -74,7 +82,8 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     """
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
-        if page.is_negated(*match.span()):
+        said_of_others = name == "training" and _BUSY.search(page.text[max(0, match.start() - 30) : match.start()])
+        if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue
         raise claims.refusal(f"not planned by this tool: {name} ({match.group().strip()!r}); leave it out")

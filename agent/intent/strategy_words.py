@@ -71,6 +71,10 @@ _BETWEEN = re.compile(
     r"nodes?|workers?|should|be|the|has|of|to|of)\b|阶段|用|采用|使用|为|是|和|节点|侧|端|取|设|应|:)*",
     re.IGNORECASE,
 )
+_COMPARE = re.compile(
+    r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
+    re.IGNORECASE,
+)
 _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE)
 
 
@@ -90,7 +94,11 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.claim("disaggregated", True, words)
         _claim_degree(claims, "prefill", "replicas", claims.checked_degree(float(match["p"]), words), words)
         _claim_degree(claims, "decode", "replicas", claims.checked_degree(float(match["d"]), words), words)
-    for run in _runs(page, _find_degrees(page, claims)):
+    degrees = _find_degrees(page, claims)
+    if (compared := _compared(page, degrees)) is not None:
+        claims.leave_unread(f"{compared!r}: strategies to compare; all strategies are ranked, so none of them is fixed")
+        return
+    for run in _runs(page, degrees):
         phase = _phase_of(page, run)
         for degree in run:
             name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
@@ -100,6 +108,17 @@ def read_strategy(page: Page, claims: Claims) -> None:
         claims.drop(name)
     if strategy is not None:
         claims.claim("strategy", strategy[0], strategy[1])
+
+
+def _compared(page: Page, degrees: list[_Degree]) -> str | None:
+    """The words of several whole strategies that are to be compared ("TP8 or TP4xPP2?"), or `None`."""
+    first: dict[str, _Degree] = {}
+    rivals = [d for d in degrees if first.setdefault(d.name, d).value != d.value]
+    if not rivals or any(_phase_of(page, run) != "both" for run in _runs(page, degrees)):
+        return None
+    start, end = degrees[0].start, degrees[-1].end
+    around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
+    return page.original[start:end].strip() if end - start <= 200 and _COMPARE.search(around) else None
 
 
 def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:

@@ -16,6 +16,7 @@ from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.estimate import estimate_layout, quick_times
 from shardwright.tools.performance.schedule import HOST_PASS_S
+from shardwright.tools.plan.performance import LatencyEstimate
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
 TP8 = {"tp": 8, "tp_ffn": 8}
@@ -32,6 +33,31 @@ SHAPES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 shapes = st.sampled_from(SHAPES)
 
 
+def _step_ms(latency: LatencyEstimate) -> float:
+    """One decode step, without what other requests' prompts add to a token's time."""
+    parts = latency.decode_step
+    return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
+def test_requests_over_rate_is_the_time_in_the_system(case: dict[str, Any], layout_of: Any) -> None:
+    layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
+    found = estimate_layout(layout)
+    workload = layout.setting.workload
+    assert found.latency.tpot_ms >= _step_ms(found.latency) * (1 - 1e-9)
+    if not layout.is_disaggregated:
+        replicas = len(layout.decode_replicas)
+        requests = -(-workload.concurrency // replicas)
+        in_system_ms = requests * workload.output_tokens / found.throughput.batched_tokens_per_s * 1e3
+        assert found.latency.end_to_end_ms == pytest.approx(in_system_ms)
+
+
+def test_one_request_is_served_by_one_replica_alone(layout_of: Any) -> None:
+    one = estimate_layout(layout_of("Llama-3.1-8B", {}, dp=1)).throughput
+    many = estimate_layout(layout_of("Llama-3.1-8B", {}, dp=4)).throughput
+    assert many.dp_scaled_tokens_per_s == pytest.approx(one.dp_scaled_tokens_per_s)
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
@@ -39,7 +65,7 @@ def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], lay
     latency = found.latency
     for phase, total, parts, path in (
         ("prefill", latency.prefill_ms, latency.prefill, found.critical_path.prefill),
-        ("decode", latency.tpot_ms, latency.decode_step, found.critical_path.decode),
+        ("decode", _step_ms(latency), latency.decode_step, found.critical_path.decode),
     ):
         whole = parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
         assert whole == pytest.approx(total)
@@ -147,7 +173,7 @@ def test_as_many_microbatches_as_stages_fill_the_pipeline(layout_of: Any) -> Non
     alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}))
     full = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, concurrency=2))
     assert full.latency.decode_step.bubble_ms < 0.05 * full.latency.tpot_ms
-    assert full.latency.tpot_ms == pytest.approx(alone.latency.tpot_ms, rel=0.01)
+    assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.01)
     assert full.throughput.batched_tokens_per_s > 1.8 * alone.throughput.batched_tokens_per_s
 
 

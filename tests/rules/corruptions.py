@@ -126,6 +126,23 @@ def _halve(document: dict[str, Any], block: dict[str, Any], middle: int) -> None
                 {**edge, "source": names.get(edge["source"], edge["source"]), "target": names[edge["target"]]}
             )
     document["edges"] += [*copies, {"source": block["id"], "target": names[block["id"]], "type": "data"}]
+    by_id = {node["id"]: node for node in document["nodes"]}
+    # The caches that fed the whole block feed the half with their own layers.
+    document["edges"] = [
+        edge
+        for edge in document["edges"]
+        if by_id[edge["source"]]["type"] != "KVCacheUpdateNode"
+        or _layers_of(by_id, edge["source"]) & _layers_of(by_id, edge["target"])
+    ]
+
+
+def _layers_of(by_id: dict[str, dict[str, Any]], name: str) -> set[int]:
+    """Layers that an attention operator, or a node inside it, stands for."""
+    node = by_id[name]
+    operator = node if node["type"] == "AttentionNode" else by_id[node["parent"]]
+    block = by_id[operator["parent"]]
+    first, last = block["layers"]
+    return set(range(first + operator.get("offset", 0), last + 1, block.get("period") or 1))
 
 
 def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def _widest(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: Laye
             candidates.append(tokens * matrices * dense.width / degrees.tp_ffn * setting.activation_bytes)
     if spec.moe is not None and stage.experts:
         moe = spec.moe
-        copies = groups * moe.top_k * max(len(ids) for ids in stage.experts) / moe.experts
+        copies = groups * moe.top_k * stage.most_hosted / moe.experts
         matrices = 2 if moe.gated else 1
         in_and_out = hidden * (element_bytes(setting.precision.activations) + setting.activation_bytes)
         inner = matrices * moe.width / (degrees.tp_expert or 1) * setting.activation_bytes

@@ -109,23 +109,22 @@ class DeviceTerms:
         return self.weights + self.communication + self.cache_bytes(load) + self.activation_bytes(setting, load)
 
 
-def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTerms:
-    """The memory terms of `device`, which `replica` uses."""
+# The stages that a device is in, with their phases.
+_Held = Sequence[tuple[PhaseLayout, StageLayout]]
+
+
+def _terms_of(setting: Setting, held: _Held, device: str) -> DeviceTerms:
+    """The memory terms of `device`, which is in the stages `held`."""
     stages: list[StageTerms] = []
     cache = {"prefill": 0.0, "decode": 0.0}
     ranks = 1
-    for phase in replica.phases:
-        tokens = setting.request_tokens
-        if phase.phase == "prefill":
-            tokens = setting.prompt_tokens
-        for stage in phase.stages:
-            if device not in stage.devices:
-                continue
-            per_token = activation_bytes_per_token(setting, phase, stage)
-            stages.append(StageTerms(phase, stage, per_token, device in stage.head_devices))
-            ranks = max(ranks, len(phase.devices))
-            if device in stage.attention_devices:
-                cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)
+    for phase, stage in held:
+        tokens = setting.prompt_tokens if phase.phase == "prefill" else setting.request_tokens
+        per_token = activation_bytes_per_token(setting, phase, stage)
+        stages.append(StageTerms(phase, stage, per_token, device in stage.head_places))
+        ranks = max(ranks, len(phase.devices))
+        if device in stage.attention_places:
+            cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)
     holdings = tuple(dict.fromkeys(stage_holding(term.phase, term.stage, device) for term in stages))
     return DeviceTerms(
         weights=math.ceil(weights_bytes(setting, holdings)),
@@ -136,25 +135,33 @@ def terms_of(setting: Setting, replica: ReplicaLayout, device: str) -> DeviceTer
     )
 
 
-def distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
-    """The terms of the devices of `replica`, each once."""
+def device_terms(setting: Setting, replica: ReplicaLayout) -> dict[str, DeviceTerms]:
+    """The memory terms of each device of `replica`; devices that hold alike parts share one object."""
     places: dict[str, list[tuple[PhaseLayout, StageLayout]]] = {}
     for phase in replica.phases:
         for stage in phase.stages:
-            for device in stage.devices:
+            for device in stage.places:
                 places.setdefault(device, []).append((phase, stage))
     by_part: dict[tuple[object, ...], DeviceTerms] = {}
+    found: dict[str, DeviceTerms] = {}
     for device, held in places.items():
         part = _part(held, device)
         if part not in by_part:
-            by_part[part] = terms_of(setting, replica, device)
+            by_part[part] = _terms_of(setting, held, device)
+        found[device] = by_part[part]
+    return found
+
+
+def distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
+    """The terms of the devices of `replica`, each once."""
+    distinct = {id(terms): terms for terms in device_terms(setting, replica).values()}
     found: dict[tuple[object, ...], DeviceTerms] = {}
-    for terms in by_part.values():
+    for terms in distinct.values():
         found.setdefault(terms.key, terms)
     return tuple(found.values())
 
 
-def _part(held: Sequence[tuple[PhaseLayout, StageLayout]], device: str) -> tuple[object, ...]:
+def _part(held: _Held, device: str) -> tuple[object, ...]:
     """What the terms of a device depend on: ranks only count where its phases cut an operator differently."""
     holdings = [stage_holding(phase, stage, device) for phase, stage in held]
     expert_sets = {holding.experts for holding in holdings if holding.experts}

@@ -10,7 +10,7 @@ import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
 from ..plan.view import PlanView
-from .budget import DeviceTerms, Load, distinct_terms, replica_load, terms_of
+from .budget import DeviceTerms, Load, device_terms, distinct_terms, replica_load
 from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import Layout, layout_from_view
 from .setting import Setting
@@ -32,16 +32,16 @@ def device_memory(layout: Layout) -> MemoryEstimate:
     setting = layout.setting
     concurrency = setting.workload.concurrency
     usable = usable_bytes(layout)
-    kinds = {id(replica): _all_terms(layout, replica) for replica in layout.representatives}
+    kinds = {id(replica): tuple(device_terms(setting, replica).values()) for replica in layout.representatives}
     per_device: list[DeviceMemory] = []
     for replica in layout.replicas:
         load = replica_load(layout, replica, concurrency)
         terms = kinds[id(layout.representative(replica))]
-        sizes: dict[tuple[object, ...], DeviceMemory] = {}
+        sizes: dict[int, DeviceMemory] = {}
         for device, term in zip(replica.devices, terms, strict=True):
-            if term.key not in sizes:
-                sizes[term.key] = _device(setting, device, term, load, usable)
-            per_device.append(sizes[term.key].model_copy(update={"device": device}))
+            if id(term) not in sizes:
+                sizes[id(term)] = _device(setting, device, term, load, usable)
+            per_device.append(sizes[id(term)].model_copy(update={"device": device}))
     whole = request_bytes(setting, all_layers(setting), setting.request_tokens)
     return MemoryEstimate(
         per_device=tuple(per_device),
@@ -67,10 +67,6 @@ def _device(setting: Setting, device: str, term: DeviceTerms, load: Load, usable
         total_bytes=term.weights + cache + activations + term.communication,
         usable_bytes=usable,
     )
-
-
-def _all_terms(layout: Layout, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
-    return tuple(terms_of(layout.setting, replica, device) for device in replica.devices)
 
 
 def _replicated_bytes(layout: Layout) -> int:

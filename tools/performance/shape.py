@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..plan.document import Phase, PhaseStrategy
 
 NO_EXPERTS: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+def _places(devices: tuple[str, ...]) -> Mapping[str, int]:
+    """Where each of `devices` first stands, in their order."""
+    places: dict[str, int] = {}
+    for place, device in enumerate(devices):
+        places.setdefault(device, place)
+    return places
+
+
+@dataclass(frozen=True)
 class StageLayout:
     """One pipeline stage. Device order is rank order: tensor rank fastest, then sequence rank, then attention group.
 
@@ -37,6 +46,36 @@ class StageLayout:
         """|D|, the devices of the stage."""
         return len(self.devices)
 
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Where each device stands in `devices`."""
+        return _places(self.devices)
+
+    @cached_property
+    def attention_places(self) -> Mapping[str, int]:
+        """Where each device stands in `attention_devices`."""
+        return _places(self.attention_devices)
+
+    @cached_property
+    def ffn_places(self) -> Mapping[str, int]:
+        """Where each device stands in `ffn_devices`."""
+        return _places(self.ffn_devices)
+
+    @cached_property
+    def embedding_places(self) -> Mapping[str, int]:
+        """Where each device stands in `embedding_devices`."""
+        return _places(self.embedding_devices)
+
+    @cached_property
+    def head_places(self) -> Mapping[str, int]:
+        """Where each device stands in `head_devices`."""
+        return _places(self.head_devices)
+
+    @cached_property
+    def most_hosted(self) -> int:
+        """Routed experts on the device that hosts most of them."""
+        return max((len(ids) for ids in self.experts), default=0)
+
     def numbered(self, numbers: Mapping[str, int]) -> tuple[object, ...]:
         """All that the stage says, with numbers for the names of its devices (a name without one stays)."""
         named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
@@ -46,7 +85,7 @@ class StageLayout:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PhaseLayout:
     """One phase of one replica."""
 
@@ -64,7 +103,7 @@ class PhaseLayout:
         """Parts that the sequence is cut into inside attention: prefill SP, or the KV split of decode."""
         return self.degrees.sp * (self.degrees.kv_sp or 1)
 
-    @property
+    @cached_property
     def devices(self) -> tuple[str, ...]:
         """All devices, stage by stage."""
         return tuple(device for stage in self.stages for device in stage.devices)

@@ -7,7 +7,7 @@ ones their sum. KV projections are cut by head and repeat beyond one head per de
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -37,28 +37,24 @@ class Holding:
 def stage_holding(phase: PhaseLayout, stage: StageLayout, device: str) -> Holding:
     """What `device` holds of `stage`."""
     degrees = phase.degrees
-    at = _place(stage.devices, device)
+    at = stage.places.get(device)
     experts = stage.experts[at] if at is not None and at < len(stage.experts) else NO_EXPERTS
     expert_rank = stage.expert_ranks[at] if at is not None and at < len(stage.expert_ranks) else 0
     return Holding(
         first=stage.layers[0],
         last=stage.layers[1],
-        attention=_slice(stage.attention_devices, device, degrees.tp),
-        ffn=_slice(stage.ffn_devices, device, degrees.tp_ffn),
+        attention=_slice(stage.attention_places, device, degrees.tp),
+        ffn=_slice(stage.ffn_places, device, degrees.tp_ffn),
         experts=experts,
         expert_slice=(expert_rank, degrees.tp_expert or 1),
         router=at is not None,
-        embedding=_slice(stage.embedding_devices, device, stage.vocab_shards),
-        head=_slice(stage.head_devices, device, stage.vocab_shards),
+        embedding=_slice(stage.embedding_places, device, stage.vocab_shards),
+        head=_slice(stage.head_places, device, stage.vocab_shards),
     )
 
 
-def _place(devices: Sequence[str], device: str) -> int | None:
-    return devices.index(device) if device in devices else None
-
-
-def _slice(devices: Sequence[str], device: str, parts: int) -> Slice | None:
-    place = _place(devices, device)
+def _slice(places: Mapping[str, int], device: str, parts: int) -> Slice | None:
+    place = places.get(device)
     return None if place is None else (place % parts, parts)
 
 

@@ -7,12 +7,12 @@ nothing: left alone, the collector takes more time than the work itself. It touc
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused() -> Generator[None]:
     """No cyclic collection inside; memory that no circle holds is freed at once all the same.
 
     The switch is the process's: of two threads that pause at once, the one that began first switches it on again.

@@ -9,28 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
-from .view import as_int, as_list, as_mapping, as_str, parse_device
+from .elements import as_int, as_list, as_mapping, as_str
+from .faults import MAX_EDGES, MAX_NODES, MAX_VALUES, SchemaFault, size_of
+from .replica_copies import ReplicaCopier
 
-MAX_NODES = 500_000
-MAX_EDGES = 2_000_000
+__all__ = ["MAX_EDGES", "MAX_NODES", "MAX_VALUES", "SchemaFault", "expand", "is_compact"]
 
 _PLACE = re.compile(r"\{([^{}]{0,64})\}")
 _TERM = re.compile(r"i(?:\*(\d{1,9}))?(?:([+-])(\d{1,9}))?")
 # Fields of a repeated node in which `{i}` is a number where it stands alone.
 _NUMERIC_FIELDS = frozenset({"index", "rank", "experts", "layers", "device_offset", "offset"})
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaFault:
-    """One place at which a document is not of the format: rule ST001 in the making."""
-
-    path: str
-    message: str
-    value: Any = None
-    expected: Any = None
 
 
 class _ExpansionError(Exception):
@@ -79,6 +69,7 @@ class _Expander:
         self.document = document
         self.faults: list[SchemaFault] = []
         self.template_counts: dict[str, int] = {}
+        self.values_left = MAX_VALUES
 
     def run(self) -> dict[str, Any]:
         nodes, edges = self.document.get("nodes"), self.document.get("edges")
@@ -88,7 +79,9 @@ class _Expander:
         if isinstance(edges, list | tuple):
             result["edges"] = self._repeat_edges(as_list(cast("object", edges)))
         if isinstance(nodes, list | tuple) and any("like" in as_mapping(node) for node in result["nodes"]):
-            self._copy_replicas(result)
+            copier = ReplicaCopier(result, self.values_left)
+            result["nodes"], result["edges"] = copier.run()
+            self.faults.extend(copier.faults)
         return result
 
     def _count(self, item: Mapping[str, Any], path: str, room: int) -> int | None:
@@ -101,11 +94,13 @@ class _Expander:
                 )
             )
             return None
-        if count > room:
+        size = count * size_of(item)
+        if count > room or size > self.values_left:
             self.faults.append(
                 SchemaFault(f"{path}/repeat", "repeat makes the document too large", count, f"at most {room}")
             )
             return None
+        self.values_left -= size
         return count
 
     def _repeat(self, item: Mapping[str, Any], path: str, room: int) -> list[dict[str, Any]]:
@@ -159,94 +154,6 @@ class _Expander:
                 edge = {**edge, "repeat": counts.pop()}
             expanded.extend(self._repeat(edge, path, MAX_EDGES - len(expanded)))
         return expanded
-
-    def _copy_replicas(self, result: dict[str, Any]) -> None:
-        """Write out every replica that is `like` another: its descendants and the edges among them."""
-        gpus_per_node = as_int(as_mapping(self.document.get("hardware")).get("gpus_per_node"))
-        children: dict[str, list[Mapping[str, Any]]] = {}
-        for item in result["nodes"]:
-            node = as_mapping(item)
-            parent = as_str(node.get("parent"))
-            if parent is not None:
-                children.setdefault(parent, []).append(node)
-        nodes: list[Any] = []
-        edges: list[Any] = list(as_list(result.get("edges")))
-        bodies: dict[str, list[Mapping[str, Any]]] = {}
-        body_edges: dict[str, list[Mapping[str, Any]]] = {}
-        for position, item in enumerate(result["nodes"]):
-            node = as_mapping(item)
-            if "like" not in node:
-                nodes.append(item)
-                continue
-            nodes.append({key: value for key, value in node.items() if key not in ("like", "device_offset")})
-            problem = self._like_problem(node, gpus_per_node, children)
-            if problem is not None:
-                self.faults.append(SchemaFault(f"/nodes/{position}/{problem[0]}", problem[1], node.get(problem[0])))
-                continue
-            pattern, name, offset = str(node["like"]), str(node["id"]), as_int(node.get("device_offset")) or 0
-            if pattern not in bodies:
-                bodies[pattern] = _descendants(pattern, children)
-                inside = {body.get("id") for body in bodies[pattern]}
-                body_edges[pattern] = [
-                    edge for edge in map(as_mapping, as_list(result.get("edges")))
-                    if edge.get("source") in inside and edge.get("target") in inside
-                ]  # fmt: skip
-            if len(nodes) + len(bodies[pattern]) > MAX_NODES or len(edges) + len(body_edges[pattern]) > MAX_EDGES:
-                self.faults.append(SchemaFault(f"/nodes/{position}/like", "makes the document too large", pattern))
-                continue
-            nodes.extend(_shifted(body, pattern, name, offset, gpus_per_node or 1) for body in bodies[pattern])
-            edges.extend(
-                {**edge, "source": f"{name}/{edge['source']}", "target": f"{name}/{edge['target']}"}
-                for edge in body_edges[pattern]
-            )
-        result["nodes"], result["edges"] = nodes, edges
-
-    @staticmethod
-    def _like_problem(
-        node: Mapping[str, Any], gpus_per_node: int | None, children: Mapping[str, list[Mapping[str, Any]]]
-    ) -> tuple[str, str] | None:
-        if node.get("type") != "ReplicaNode":
-            return "like", "only a ReplicaNode may be like another"
-        if as_str(node.get("id")) is None or as_str(node.get("like")) is None or node["like"] not in children:
-            return "like", "names no replica that is written out"
-        if any("like" in child for child in children[str(node["like"])]) or node["like"] == node["id"]:
-            return "like", "names a replica that is itself written as like another"
-        if "device_offset" in node and as_int(node["device_offset"]) is None:
-            return "device_offset", "is not a whole number"
-        if gpus_per_node is None or gpus_per_node < 1:
-            return "device_offset", "needs hardware.gpus_per_node"
-        return None
-
-
-def _descendants(root: str, children: Mapping[str, list[Mapping[str, Any]]]) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    seen = {root}
-    queue = [root]
-    for name in queue:
-        for child in children.get(name, ()):
-            found.append(child)
-            child_id = as_str(child.get("id"))
-            if child_id is not None and child_id not in seen:
-                seen.add(child_id)
-                queue.append(child_id)
-    return found
-
-
-def _shifted(body: Mapping[str, Any], pattern: str, name: str, offset: int, gpus_per_node: int) -> dict[str, Any]:
-    copy = dict(body)
-    copy["id"] = f"{name}/{body.get('id')}"
-    copy["parent"] = name if body.get("parent") == pattern else f"{name}/{body.get('parent')}"
-    if "devices" in body:
-        copy["devices"] = [_shift_device(device, offset, gpus_per_node) for device in as_list(body["devices"])]
-    return copy
-
-
-def _shift_device(device: object, offset: int, gpus_per_node: int) -> object:
-    place = parse_device(device) if isinstance(device, str) else None
-    if place is None:
-        return device
-    flat = place[0] * gpus_per_node + place[1] + offset
-    return f"n{flat // gpus_per_node}.g{flat % gpus_per_node}" if flat >= 0 else device
 
 
 def is_compact(document: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
@@ -32,8 +32,9 @@ Tokens = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
 Limit = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
 LayerRange = tuple[Index, Index]
 Device = Annotated[str, Field(pattern=r"^n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})$")]
-Devices = Annotated[tuple[Device, ...], Field(min_length=1)]
-OneDevice = Annotated[tuple[Device, ...], Field(min_length=1, max_length=1)]
+# A list that is wrong throughout is one fault: what is wrong with it is said by the schema, element by element.
+Devices = Annotated[tuple[Device, ...], Field(min_length=1), FailFast()]
+OneDevice = Annotated[tuple[Device, ...], Field(min_length=1, max_length=1), FailFast()]
 NodeId = str
 
 
@@ -249,7 +250,7 @@ class ExpertNode(_Node):
     """One device's group of experts (several devices only under `tp_in_expert`)."""
 
     type: Literal["ExpertNode"]
-    experts: tuple[Index | LayerRange, ...]
+    experts: Annotated[tuple[Index | LayerRange, ...], FailFast()]
     devices: Devices
 
 

@@ -17,12 +17,16 @@ from pydantic import ValidationError
 
 from ..errors import InputError
 from .collector import collector_paused
-from .compact import SchemaFault, expand
+from .compact import MAX_EDGES, MAX_NODES, SchemaFault, expand
 from .document import Plan
 from .schema import explain_refusal, shown
-from .view import PlanView
+from .view import PlanView, as_list, as_mapping
 
 MAX_DOCUMENT_BYTES = 128 * 2**20
+# More members than any object of a plan has, and more values than its header (all but nodes and edges) has.
+MAX_MEMBERS = 10_000
+MAX_HEADER_VALUES = 1_000_000
+_MAX_FAULTS = 100
 
 
 @dataclass(frozen=True)
@@ -83,31 +87,65 @@ def read_text(text: str) -> ReadDocument:
     faults: list[SchemaFault] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(pairs) > MAX_MEMBERS:
+            raise _TooLargeError(f"an object of {len(pairs):,} members, more than {MAX_MEMBERS:,}")
         members = dict(pairs)
         if len(members) != len(pairs):
             seen: set[str] = set()
             for key, _ in pairs:
-                if key in seen and len(faults) < 100:
+                if key in seen and len(faults) < _MAX_FAULTS:
                     faults.append(SchemaFault("", f"key {shown(key)} stands twice in one object", key))
                 seen.add(key)
         return members
 
     def no_constant(name: str) -> float:
-        faults.append(SchemaFault("", f"{name} is not JSON", name))
+        if len(faults) < _MAX_FAULTS:
+            faults.append(SchemaFault("", f"{name} is not JSON", name))
         return 0.0
 
     try:
         document = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
     except RecursionError:
-        return ReadDocument(None, None, (SchemaFault("", "nested too deeply to be a plan"),))
+        return _unreadable(_TOO_DEEP)
+    except _TooLargeError as error:
+        return _unreadable(SchemaFault("", f"too large to be a plan: {error}"))
     except ValueError as error:
-        return ReadDocument(None, None, (SchemaFault("", f"not JSON: {error}"),))
+        return _unreadable(SchemaFault("", f"not JSON: {error}"))
     if not isinstance(document, dict):
-        return ReadDocument(None, None, (SchemaFault("", "not a JSON object", type(document).__name__, "object"),))
+        return _unreadable(SchemaFault("", "not a JSON object", type(document).__name__, "object"))
     return _read_object(cast("dict[str, Any]", document), tuple(faults))
 
 
+class _TooLargeError(Exception):
+    """The document holds more than any plan does."""
+
+
+_TOO_DEEP = SchemaFault("", "nested too deeply to be a plan")
+
+
+def _unreadable(fault: SchemaFault) -> ReadDocument:
+    return ReadDocument(None, None, (fault,))
+
+
+def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
+    """What makes `document` too large to be looked at element by element."""
+    for key, most in (("nodes", MAX_NODES), ("edges", MAX_EDGES)):
+        count = len(as_list(document.get(key)))
+        if count > most:
+            return SchemaFault(f"/{key}", f"too large to be a plan: {count:,} {key}", count, f"at most {most:,}")
+    values: list[object] = [value for key, value in document.items() if key not in ("nodes", "edges")]
+    for value in values:
+        values.extend(as_mapping(value).values())
+        values.extend(as_list(value))
+        if len(values) > MAX_HEADER_VALUES:
+            return SchemaFault("", f"too large to be a plan: more than {MAX_HEADER_VALUES:,} values beside the graph")
+    return None
+
+
 def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -> ReadDocument:
+    excess = _excess(document)
+    if excess is not None:
+        return _unreadable(excess)
     raw, unexpanded = expand(document)
     faults = (*faults, *unexpanded)
     try:
@@ -116,7 +154,7 @@ def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -
         try:
             return ReadDocument(raw, None, (*faults, *explain_refusal(raw, refusal)))
         except RecursionError:
-            return ReadDocument(raw, None, (*faults, SchemaFault("", "nested too deeply to be a plan")))
+            return ReadDocument(raw, None, (*faults, _TOO_DEEP))
     except RecursionError:
-        return ReadDocument(raw, None, (*faults, SchemaFault("", "nested too deeply to be a plan")))
+        return ReadDocument(raw, None, (*faults, _TOO_DEEP))
     return ReadDocument(raw, None if faults else plan, faults)

@@ -68,7 +68,7 @@ def complexity(strategy: Strategy) -> int:
     return total + 4 * (strategy.prefill != strategy.decode)
 
 
-def _worth(candidate: Candidate, objective: str) -> float:
+def worth(candidate: Candidate, objective: str) -> float:
     """What is to be made small, for a candidate with figures."""
     if objective == "latency":
         return candidate.end_to_end_ms or 0.0
@@ -82,11 +82,11 @@ def ranked(candidates: Iterable[Candidate], objective: str) -> list[Candidate]:
 
     Among those within `TIE_SHARE` of the best, the fewest GPUs, then the simplest, lead.
     """
-    rest = sorted(candidates, key=lambda candidate: (bool(candidate.warnings), _worth(candidate, objective)))
+    rest = sorted(candidates, key=lambda candidate: (bool(candidate.warnings), worth(candidate, objective)))
     if not rest:
         return []
-    bound = _worth(rest[0], objective) * (1 + TIE_SHARE)
+    bound = worth(rest[0], objective) * (1 + TIE_SHARE)
     clean = bool(rest[0].warnings)
-    ties = [c for c in rest if bool(c.warnings) == clean and _worth(c, objective) <= bound]
-    ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), _worth(c, objective)))
+    ties = [c for c in rest if bool(c.warnings) == clean and worth(c, objective) <= bound]
+    ties.sort(key=lambda c: (c.gpus, complexity(c.strategy), worth(c, objective)))
     return [*ties, *rest[len(ties) :]]

@@ -19,8 +19,8 @@ from .ranking import TIE_SHARE
 from .search import KnownFigures, fits_somehow, search
 
 # Clusters beyond this many accelerators are not tried.
-MAX_GPUS = 512
-_NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+MAX_GPUS = 256
+_NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True, slots=True)
