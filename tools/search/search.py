@@ -81,24 +81,31 @@ class _Evaluator:
     def _fill(self, strategy: Strategy, one: Strategy, copies: int) -> Candidate:
         """The candidate at the concurrency that the objective wants, out of what fits into memory.
 
-        For throughput and cost the highest that meets the limits (halved until it does); for latency, and where a
-        rate of requests is to be served, the lowest (doubled until it does): more in flight only slow each other.
+        For throughput and cost the highest that meets the limits; for latency, and where a rate of requests is to be
+        served, the lowest: more in flight only slow each other. Powers of two first, then halving in between.
         """
         placement = self.placement(one)
         assert placement is not None
         most = max(1, max_concurrency(make_layout(self.setting(1), one, placement)))
         powers = [1 << power for power in range(most.bit_length()) if 1 << power < most]
         tries = [*powers, most] if self.request.fills_upwards else [most, *reversed(powers)]
-        candidates = (
-            self._candidate(strategy, self.figures(one, requests), copies, requests * copies) for requests in tries
-        )
         missing: list[Candidate] = []
-        for candidate in candidates:
+        for step, requests in enumerate(tries):
+            candidate = self._candidate(strategy, self.figures(one, requests), copies, requests * copies)
             if candidate.feasible:
-                return candidate
+                return candidate if step == 0 else self._nearer(candidate, one, requests, tries[step - 1])
             missing.append(candidate)
         # Where none does, the one that misses the fewest limits is shown.
         return min(missing, key=lambda candidate: len(candidate.why_not))
+
+    def _nearer(self, candidate: Candidate, one: Strategy, good: int, bad: int) -> Candidate:
+        """The feasible candidate nearest to `bad` requests a replica, found by halving from `good`."""
+        copies = candidate.concurrency // good
+        while abs(good - bad) > 1:
+            middle = (good + bad) // 2
+            found = self._candidate(candidate.strategy, self.figures(one, middle), copies, middle * copies)
+            good, bad, candidate = (middle, bad, found) if found.feasible else (good, middle, candidate)
+        return candidate
 
     def figures(self, one: Strategy, requests: int) -> _Figures:
         """Memory of `one` with `requests` in flight and, where it fits, its times."""
