@@ -7,6 +7,7 @@ time. It decides nothing by itself: rules find, the two tables below drop what a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -18,6 +19,9 @@ from .plan.reader import ReadDocument, read_document
 from .plan.view import PlanView
 from .rules.base import Finding, Rule, Violation
 from .rules.registry import all_rules, find_rule, rule_order
+
+# Findings of one rule that a report lists: beyond them nobody reads, and a hostile document is all findings.
+MAX_FINDINGS_OF_A_RULE = 10_000
 
 # One fault, one finding: a finding of the rule on the left is dropped where one on the right names the same place.
 _YIELDS: dict[str, frozenset[str]] = {
@@ -92,7 +96,10 @@ def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
 def _run(rule: Rule, view: PlanView) -> list[Violation]:
     found: list[Violation] = []
     try:
-        found.extend(rule.run(view))
+        found.extend(islice(rule.run(view), MAX_FINDINGS_OF_A_RULE + 1))
+        if len(found) > MAX_FINDINGS_OF_A_RULE:
+            more = f"there are more findings of this rule; the first {MAX_FINDINGS_OF_A_RULE:,} are listed"
+            found[-1] = rule.violation(Finding(more, remedy="mend those, then check again"))
     except Exception as error:  # noqa: BLE001 - a rule that cannot cope with a document must not hide the others
         reason = " ".join(str(error).split())[:200]
         message = f"this rule could not be checked: {type(error).__name__}: {reason}"

@@ -119,7 +119,7 @@ class _Walker:
     def _where(self, at: Path) -> str:
         if at in self._parsed.lines:
             return f"{self._name} line {self._parsed.lines[at]}"
-        return f"{self._name} /{'/'.join(str(part) for part in at)}"[:200]
+        return f"{self._name} /{'/'.join(' '.join(str(part).split()) for part in at)}"[:200]
 
     def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
         if value is None or value == "":

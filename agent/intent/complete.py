@@ -6,6 +6,7 @@ without a guess (no model), and lengths that the model cannot hold.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ DEFAULT_OUTPUT_TOKENS = 256
 DEFAULT_NODE_SIZE = 8
 DEFAULT_ACCELERATOR = "h100-sxm"
 DEFAULT_MEMORY_UTILIZATION = 0.90
+_CONTEXT = re.compile(r"context|ctx|max.model.len|seq|上下文|序列", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ def complete(*said: Said) -> Intent:
     accelerator = _accelerator(merged, notes)
     hardware = None if accelerator is None else _hardware(merged, accelerator, notes)
     workload, concurrency_open = _workload(merged, notes)
+    workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
     precision = _precision(merged, architecture, accelerator, notes)
     for reason in architecture.assumptions:
@@ -229,6 +232,19 @@ def _objective(said: Said, notes: _Notes) -> Objective:
     if said.request_rate is not None:
         return notes.assume("objective", "latency", "no objective was named: the stated rate, served as fast as can be")
     return notes.assume("objective", "latency", "no objective was named")
+
+
+def _within_context(said: Said, workload: WorkloadBlock, architecture: Architecture, notes: _Notes) -> WorkloadBlock:
+    """A context that fills the model's positions leaves room for the assumed output: the input is the rest."""
+    limit, context = architecture.max_position_embeddings, said.input_tokens
+    if context is None or said.output_tokens is not None or said.output_tokens_range is not None:
+        return workload
+    is_context = _CONTEXT.search(said.words.get("input_tokens", "")) is not None
+    if not is_context or not workload.output_tokens < context <= limit or context + workload.output_tokens <= limit:
+        return workload
+    reason = f"a context of {context} holds the {workload.output_tokens} output tokens too"
+    tokens = notes.assume("input_tokens", context - workload.output_tokens, reason)
+    return workload.model_copy(update={"input_tokens": tokens})
 
 
 def _check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, architecture: Architecture) -> None:

@@ -36,7 +36,10 @@ LEXICON: tuple[tuple[str, str], ...] = (
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
         r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
     ),
-    ("c", r"(?:quantity|qty|count|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数"),
+    (
+        "c",
+        r"(?:quantity|qty|count|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数",
+    ),
     ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
@@ -91,7 +94,10 @@ PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
 # "I've got six of them": read only where nothing else counts.
 OF_THEM = re.compile(r"(?P<n>n)m")
-OWNING = re.compile(r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over)(?:\s(?:only|just|about|exactly))?\s?$", re.IGNORECASE)
+OWNING = re.compile(
+    r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over)(?:\s(?:only|just|about|exactly))?\s?$",
+    re.IGNORECASE,
+)
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
 SHARE_OF = re.compile(r"(?P<q>q)o?d?(?P<n>[na])?S?(?P<what>[BC])g?")
 # "12 L40S, but only 8 are available": what there is to plan with.

@@ -235,7 +235,9 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[_Cou
     counts: list[_Count] = []
     for match in tokens.matches(SHARE_OF):
         token = tokens.tokens[match.start("q")]
-        share = next((q for q in find_quantities(tokens.page.text) if (q.start, q.end) == (token.start, token.end)), None)
+        share = next(
+            (q for q in find_quantities(tokens.page.text) if (q.start, q.end) == (token.start, token.end)), None
+        )
         named = 1.0 if match["n"] is None else tokens.number(match, "n")
         whole = (named or 1.0) * ((sizes.box or 0) if match["what"] == "B" else 1 if match["n"] else 0)
         if share is None or share.unit != "share" or any(c.isdigit() for c in share.words):

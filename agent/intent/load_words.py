@@ -11,7 +11,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_lexicon import CALENDAR, HEADROOM, LENGTHS, NO_PREFIX_CACHE, ONE_AT_A_TIME, PEAK, PEAK_OF_SAME, ROLE, TYPICAL, USUAL, WORK
+from .load_lexicon import (
+    CALENDAR,
+    HEADROOM,
+    LENGTHS,
+    NO_PREFIX_CACHE,
+    ONE_AT_A_TIME,
+    PEAK,
+    PEAK_OF_SAME,
+    ROLE,
+    TYPICAL,
+    USUAL,
+    WORK,
+)
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from ...tools.catalog import hardware, models
 from ...tools.catalog.accelerators import Accelerator
@@ -69,6 +70,12 @@ _MODEL_LIKE = re.compile(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
     r"[A-Za-z][\w.]{0,30}[\-_ ]?\d{1,4}(?:\.\d{1,3})?[bB](?![A-Za-z0-9])"
 )
+
+
+_NAME_LIKE = re.compile(
+    r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}", re.IGNORECASE
+)
+_FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,13 +147,27 @@ def refuse_unknown_model(page: Page, claims: Claims) -> None:
     """
     if not claims.has("model") and (match := _MODEL_LIKE.search(page.text)):
         raise claims.refusal(_unknown_model(match.group()))
+    if not claims.has("model") and (slip := _slip_of_family(page)) is not None:
+        raise claims.refusal(_unknown_model(slip[0].replace(slip[1], slip[2], 1), slip[0]))
 
 
-def _unknown_model(words: str) -> str:
+def _slip_of_family(page: Page) -> tuple[str, str, str] | None:
+    """A name whose first word is nearly a family ("DeepSek-V3"): the name, that word and the family."""
+    for match in _NAME_LIKE.finditer(page.text):
+        close = get_close_matches(match["word"].lower(), _FAMILIES, n=1, cutoff=0.8)
+        if close:
+            return match.group(), match["word"], close[0]
+    return None
+
+
+def _unknown_model(words: str, written: str | None = None) -> str:
+    """Why a name is refused; `written` is the name as it stands where `words` is it with a slip mended."""
     try:
+        if written is not None:
+            return f"unknown model {written!r}; did you mean {models.find_model(words).short_name}?"
         return f"{words!r} was not recognised as a model; write its name as {models.find_model(words).name}"
     except InputError as error:
-        return str(error)
+        return str(error) if written is None else str(error).replace(repr(words), repr(written), 1)
 
 
 def _with_memory(

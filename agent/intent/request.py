@@ -36,6 +36,12 @@ _COUNTED_PART = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNREAD = 50
+# Machines of a cloud by their type: their accelerators are no part of the name.
+_INSTANCE = re.compile(
+    r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
+    r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -86,6 +92,10 @@ def read_words(text: str) -> Said:
     _resolve_shares(claims)
     if not claims.has("accelerator"):
         _refuse_unknown_part(page, claims)
+        for match in _INSTANCE.finditer(page.original):
+            claims.leave_unread(
+                f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
+            )
     _list_unread_numbers(page, claims)
     return claims.said()
 

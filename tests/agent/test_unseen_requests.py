@@ -18,6 +18,12 @@ CASES = Path(__file__).parent.parent / "cases"
 # Written by someone who had not seen the parser. The first reading of them got 328 of 361 fields right; it was mended
 # after that.
 UNSEEN: list[dict[str, Any]] = json.loads((CASES / "unseen_paraphrases.json").read_text(encoding="utf-8"))
+# Two more sets by people who had not seen it. First readings: 317 of 344 and 257 of 269 fields, mended after that.
+MORE_UNSEEN: list[dict[str, Any]] = [
+    case
+    for name in ("unseen_paraphrases_2.json", "unseen_paraphrases_3.json")
+    for case in json.loads((CASES / name).read_text(encoding="utf-8"))
+]
 # Finance, students, forums, tickets, chat, translated English, mainland and Taiwan Chinese, mixed; first reading of the
 # three batches: 81, 80 and 92 percent of the fields.
 STYLES: list[dict[str, Any]] = json.loads((CASES / "styles.json").read_text(encoding="utf-8"))
@@ -51,8 +57,9 @@ def test_strangers_are_understood_in_at_least_nine_fields_of_ten() -> None:
     assert sum(map(len, wrong.values())) <= 0.1 * total, wrong
 
 
-@pytest.mark.parametrize("case", [*UNSEEN, *STYLES], ids=lambda case: case["text"][:40])
+@pytest.mark.parametrize("case", [*UNSEEN, *MORE_UNSEEN, *STYLES], ids=lambda case: case["text"][:40])
 def test_a_request_in_this_style_stays_understood(case: dict[str, Any]) -> None:
+    """First readings of the three unseen sets: 328 of 361, 317 of 344 and 257 of 269 fields."""
     assert wrong_fields(case) == {}
 
 
@@ -97,6 +104,13 @@ def test_a_wish_is_the_objective_that_it_says(wish: str, objective: str | None) 
         ("Llama-3.1-70B on 8 H200, not 16 H100", "gpus", 8),
         ("Llama-3.1-70B: 2 prefill nodes and 2 decode nodes, 8 H100 each", "nodes", 4),
         ("Llama-3.1-70B, 8 H100, 64 users, 2 requests per user per minute", "concurrency", 64),
+        ("Llama-3.1-70B on 8 H100, 40 people, at most 60", "concurrency", 60),
+        ("Llama-3.1-70B 8张H100，每秒输出不少于 20 token", "output_tokens", None),
+        ("Llama-3.1-70B 8张H100，每秒输出不少于 20 token", "min_tokens_per_second", 20.0),
+        ("Compare TP8 with TP4xPP2 for Llama-3.1-70B on 8 H100", "strategy", None),
+        ("Half of our 16 H100 for Llama-3.1-70B", "gpus", 8),
+        ("model: Qwen2.5-72B, GPU: A100, count: 8", "gpus", 8),
+        ("模型：Qwen2.5-72B\nGPU型号：H20\nGPU数量：8\n优化目标：成本", "gpus", 8),
         ("the first 3 questions about Llama-3.1-70B on 8 H100", "input_tokens", None),
         ("Two L40S, Qwen 2.5 14B Instruct, Q4_K_M", "weights", "int4"),
         ("Llama-3.1-70B, 8 H100, maximize throughput while minimizing cost", "objective", "throughput"),
@@ -116,8 +130,25 @@ def test_a_way_of_saying_it(text: str, field: str, value: Any) -> None:
         ("Llama-3.1-70B on 8 H100 and 8 A100", "mixed accelerators"),
         ("Llama-3.1-70B, 8 H100, fp8 weights, int8 weights", "stated twice"),
         ("Llama-3.1-70B and DeepSeek-R1 on 8 H100", "several models"),
+        ("Llama-3.1-70B, 8 H100, TP8, TP4", "stated twice"),
+        ("8 H100 for training Llama-3.1-70B", "training"),
+        ("8 H100 reserved for training Llama-3.1-70B", "training"),
+        ("Serve MyCorp-9B on 8 H100", "unknown model 'MyCorp-9B'"),
+        ("DeepSek-V3 on 16 H200", "unknown model 'DeepSek-V3'; did you mean DeepSeek-V3"),
     ],
 )
 def test_a_real_contradiction_is_still_refused(text: str, reason: str) -> None:
     with pytest.raises(RequestError, match=reason):
         read_request(text)
+
+
+def test_a_context_as_long_as_the_model_leaves_room_for_the_assumed_output() -> None:
+    intent = complete(read_request("Llama-3.1-70B on 8 H100, 128k context"))
+    assert intent.workload.input_tokens + intent.workload.output_tokens == 131072
+
+
+@pytest.mark.parametrize(
+    "text", ["Llama-3.1-70B on p5.48xlarge", "label 3 million documents with Llama-3.1-8B on 8 L4"]
+)
+def test_a_demand_in_digits_without_effect_is_listed(text: str) -> None:
+    assert read_request(text).unread

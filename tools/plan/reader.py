@@ -145,7 +145,7 @@ def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
 def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -> ReadDocument:
     excess = _excess(document)
     if excess is not None:
-        return _unreadable(excess)
+        return ReadDocument(None, None, (*faults, excess))
     raw, unexpanded = expand(document)
     faults = (*faults, *unexpanded)
     try:

@@ -34,6 +34,7 @@ class ReplicaCopier:
         self._all_edges: list[Any] = list(as_list(document.get("edges")))
         self._gpus_per_node = as_int(as_mapping(document.get("hardware")).get("gpus_per_node"))
         self._values_left = values_left
+        self._room = MAX_NODES - len(document["nodes"])
         self._is_full = False
         self._children: dict[str, list[Mapping[str, Any]]] = {}
         # Replicas below which another is itself written as `like`.
@@ -64,7 +65,7 @@ class ReplicaCopier:
             if problem is not None:
                 self.faults.append(SchemaFault(f"/nodes/{position}/{problem[0]}", problem[1], node.get(problem[0])))
                 continue
-            body = self._body(str(node["like"]), str(node["id"]), MAX_NODES - len(nodes), MAX_EDGES - len(edges))
+            body = self._body(str(node["like"]), str(node["id"]), MAX_EDGES - len(edges))
             if body is None:
                 self.faults.append(SchemaFault(f"/nodes/{position}/like", "makes the document too large", node["like"]))
                 continue
@@ -90,21 +91,22 @@ class ReplicaCopier:
             return "device_offset", "needs hardware.gpus_per_node"
         return None
 
-    def _body(self, pattern: str, name: str, node_room: int, edge_room: int) -> _Body | None:
+    def _body(self, pattern: str, name: str, edge_room: int) -> _Body | None:
         """What hangs below `pattern`; `None` where one more copy, named `name`, makes the document too large."""
         if self._is_full:
             return None
         if pattern not in self._bodies:
-            self._bodies[pattern] = self._read_body(pattern, node_room)
+            self._bodies[pattern] = self._read_body(pattern)
         body = self._bodies[pattern]
         size = body.size + size_of(name) * (len(body.nodes) + len(body.edges))
-        if len(body.nodes) > node_room or len(body.edges) > edge_room or size > self._values_left:
+        if len(body.nodes) > self._room or len(body.edges) > edge_room or size > self._values_left:
             self._is_full = True
             return None
         self._values_left -= size
+        self._room -= len(body.nodes)
         return body
 
-    def _read_body(self, pattern: str, most: int) -> _Body:
+    def _read_body(self, pattern: str) -> _Body:
         nodes: list[Mapping[str, Any]] = []
         seen = {pattern}
         queue = [pattern]
@@ -116,7 +118,7 @@ class ReplicaCopier:
                     seen.add(child_id)
                     queue.append(child_id)
             # The rest is not looked at: as many are refused already.
-            if len(nodes) > most:
+            if len(nodes) > self._room:
                 break
         inside = {name for name in map(as_str, (node.get("id") for node in nodes)) if name is not None}
         positions = sorted(position for name in inside for position in self._edges_from.get(name, ()))

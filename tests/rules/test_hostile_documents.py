@@ -1,0 +1,294 @@
+"""Whatever a document holds: one clear answer, in bounded time and memory, and work that grows as the document does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shardwright.tools.plan.compact import MAX_NODES, expand
+from shardwright.tools.plan.reader import MAX_HEADER_VALUES, MAX_MEMBERS
+from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate
+
+# Far above what any of these takes on a slow machine, far below what one that is walked again and again takes.
+LONGEST_S = 20
+BASE = "moe-ep2"
+ATTENTION, MOE, STAGE = "r0.prefill.s0.b0.attn", "r0.prefill.s0.b0.moe", "r0.prefill.s0"
+
+
+def _text(**members: str) -> str:
+    """The text of a good plan with further top-level members, given as JSON texts."""
+    plan = json.dumps(base_plan(BASE))
+    return "{" + "".join(f'"{key}": {value}, ' for key, value in members.items()) + plan[1:]
+
+
+def _nested(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def _checked(document: Any) -> ValidationReport:
+    started = time.perf_counter()
+    report = validate(document)
+    assert time.perf_counter() - started < LONGEST_S
+    assert not any("could not be checked" in violation.message for violation in report.violations)
+    report.model_dump_json()
+    return report
+
+
+DIGITS = "9" * 4000
+ONE_ANSWER: dict[str, tuple[Callable[[], str], str]] = {
+    "a list nested 10,000 deep": (lambda: _nested(10_000), "nested too deeply"),
+    "a list nested 1,000,000 deep": (lambda: _nested(1_000_000), "nested too deeply"),
+    "objects nested 10,000 deep": (lambda: '{"a":' * 10_000 + "1" + "}" * 10_000, "nested too deeply"),
+    "10,000 deep in a plan": (lambda: _text(extra=_nested(10_000)), "nested too deeply"),
+    "10,000 deep, never closed": (lambda: "[" * 10_000, "nested too deeply"),
+    "900 deep in a plan": (lambda: _text(extra=_nested(900)), "nested too deeply"),
+    "400 deep in a plan": (lambda: _text(extra=_nested(400)), "'extra' was unexpected"),
+    "a key twice": (lambda: _text(version='"1"'), "key 'version' stands twice"),
+    "a key twice, the second time wrong": (lambda: _text(version="2"), "key 'version' stands twice"),
+    "an integer of 5,000 digits": (lambda: _text(extra="9" * 5000), "not JSON"),
+    "an integer of 4,000 digits": (lambda: _text(extra=DIGITS), "'extra' was unexpected"),
+    "a count of 4,000 digits": (
+        lambda: json.dumps(base_plan(BASE)).replace('"concurrency": ', f'"concurrency": {DIGITS}', 1),
+        DIGITS[:100],
+    ),
+    "not an object": (lambda: "[1, 2]", "not a JSON object"),
+    "not JSON": (lambda: "{" + "x" * 1000, "not JSON"),
+    "more members than any object": (
+        lambda: _text(extra="{" + ",".join(f'"{i}":0' for i in range(MAX_MEMBERS + 1)) + "}"),
+        "too large to be a plan",
+    ),
+    "more values than any header": (
+        lambda: _text(extra="[" + "0," * MAX_HEADER_VALUES + "0]"),
+        "too large to be a plan",
+    ),
+    "more nodes than any plan": (
+        lambda: '{"nodes": [' + "0," * MAX_NODES + "0]}",
+        "too large to be a plan",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ANSWER)
+def test_a_document_that_is_no_plan_gets_one_clear_answer(name: str) -> None:
+    document, answer = ONE_ANSWER[name]
+    report = _checked(document())
+    assert [violation.rule for violation in report.violations] == ["ST001"]
+    assert answer in report.violations[0].message
+    assert len(report.violations[0].message) <= 250
+
+
+@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_json_has_not_is_named(constant: str) -> None:
+    plan = json.dumps(base_plan(BASE)).replace('"concurrency": 4', f'"concurrency": {constant}', 1)
+    assert constant in plan
+    assert f"{constant} is not JSON" in [violation.message for violation in _checked(plan).violations]
+
+
+@pytest.mark.parametrize("wrong", [None, True, -1, 1.5, 10**300, "x", [], {}, [[]], [None], [{}], {"": {}}, "\ud800"])
+def test_a_wrong_type_anywhere_is_reported_and_nothing_crashes(wrong: Any) -> None:
+    plan = base_plan(BASE)
+    assert not _checked(dict.fromkeys(plan, wrong)).valid
+    for key in plan:
+        before = json.dumps({**plan, key: wrong})
+        document = {**plan, key: wrong}
+        _checked(document)
+        assert json.dumps(document) == before
+    for node_type in {node["type"] for node in plan["nodes"]}:
+        nodes = [dict.fromkeys(n, wrong) | {"id": n["id"]} if n["type"] == node_type else n for n in plan["nodes"]]
+        assert not _checked({**plan, "nodes": nodes}).valid
+
+
+def _added(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) -> dict[str, Any]:
+    plan = base_plan(BASE)
+    return {**plan, "nodes": [*plan["nodes"], *nodes], "edges": [*plan["edges"], *(edges or [])]}
+
+
+def _chain(count: int, *types: str, **fields: Any) -> dict[str, Any]:
+    """Nodes that hang one below the other."""
+    return _added(
+        *(
+            {"id": f"x{i}", "type": types[i % len(types)], "parent": f"x{i - 1}" if i else "r0", **fields}
+            for i in range(count)
+        )
+    )
+
+
+def _circle(count: int, *types: str, **fields: Any) -> dict[str, Any]:
+    """Nodes whose parents lead in a circle."""
+    return _added(
+        *(
+            {"id": f"x{i}", "type": types[i % len(types)], "parent": f"x{(i - 1) % count}", **fields}
+            for i in range(count)
+        )
+    )
+
+
+def _crowd(count: int, parent: str, *types: str, **fields: Any) -> dict[str, Any]:
+    """Nodes that all hang below one."""
+    return _added(*({"id": f"x{i}", "type": types[i % len(types)], "parent": parent, **fields} for i in range(count)))
+
+
+def _joined(count: int, parent: str, node_type: str, **fields: Any) -> dict[str, Any]:
+    """Siblings, each joined to the next, the last to the first."""
+    nodes = [{"id": f"x{i}", "type": node_type, "parent": parent, **fields} for i in range(count)]
+    edges = [{"source": f"x{i}", "target": f"x{(i + 1) % count}", "type": "data"} for i in range(count)]
+    return _added(*nodes, edges=edges)
+
+
+def _wide_operator(count: int) -> dict[str, Any]:
+    """One attention operator with a shard on each of many devices."""
+    return _added(
+        *(
+            {"id": f"x{i}", "type": "ShardNode", "parent": ATTENTION, "rank": {"tp": i}, "devices": [f"n{i}.g0"]}
+            for i in range(2, count)
+        )
+    )
+
+
+def _caches(count: int) -> dict[str, Any]:
+    """Many attention operators that wait for a cache, and many writes of it."""
+    operators = [
+        {"id": f"x{i}", "type": "AttentionNode", "parent": "r0.decode.s0.b0", "offset": i} for i in range(count)
+    ]
+    updates = [{"id": f"y{i}", "type": "KVCacheUpdateNode", "parent": ATTENTION} for i in range(count)]
+    return _added(*operators, *updates)
+
+
+def _bare_replicas(count: int) -> dict[str, Any]:
+    """Replicas that serve one phase each, half of them prefill."""
+    nodes: list[dict[str, Any]] = []
+    for i in range(count):
+        nodes.append({"id": f"x{i}", "type": "ReplicaNode", "parent": "request", "index": i + 1})
+        nodes.append({"id": f"y{i}", "type": "PhaseNode", "parent": f"x{i}", "phase": ("prefill", "decode")[i % 2]})
+        nodes.append({"id": f"z{i}", "type": "PipelineStageNode", "parent": f"y{i}", "index": 0, "layers": [0, 7]})
+    return _added(*nodes)
+
+
+def _nested_replicas(count: int) -> list[dict[str, Any]]:
+    """Nested replicas, each copied once: what hangs below them adds up to a square."""
+    nodes: list[dict[str, Any]] = []
+    for i in range(count):
+        nodes.append({"id": f"x{i}", "type": "ReplicaNode", "parent": f"x{i - 1}" if i else "r0", "index": 0})
+        nodes.append({"id": f"l{i}", "type": "ReplicaNode", "parent": "request", "index": i, "like": f"x{i}"})
+    return nodes
+
+
+ONE_DEVICE = {"devices": ["n0.g0"]}
+GROWING: dict[str, Callable[[int], dict[str, Any]]] = {
+    "phases inside phases": lambda n: _chain(n, "PhaseNode", phase="decode"),
+    "stages inside phases inside stages": lambda n: _chain(
+        n, "PhaseNode", "PipelineStageNode", phase="decode", layers=[0, 7], **ONE_DEVICE
+    ),
+    "replicas inside replicas": lambda n: _chain(n, "ReplicaNode", index=0),
+    "operators inside operators": lambda n: _chain(n, "LayerBlockNode", "AttentionNode", "MoENode", layers=[0, 7]),
+    "a circle of phases and stages": lambda n: _circle(n, "PhaseNode", "PipelineStageNode", layers=[0, 7]),
+    "a circle of operators": lambda n: _circle(n, "MoENode", "ExpertNode", "ShardNode", **ONE_DEVICE),
+    "one operator on many devices": _wide_operator,
+    "shards on one device": lambda n: _crowd(n, ATTENTION, "ShardNode", rank={"tp": 0}, **ONE_DEVICE),
+    "experts on one device": lambda n: _crowd(n, MOE, "ExpertNode", experts=[[0, 99_999]], **ONE_DEVICE),
+    "collectives of one operator": lambda n: _crowd(n, ATTENTION, "AllReduceNode", "AllGatherNode", **ONE_DEVICE),
+    "exchanges of one operator": lambda n: _crowd(n, MOE, "AllToAllNode", role="dispatch", **ONE_DEVICE),
+    "blocks over the same layers": lambda n: _crowd(n, STAGE, "LayerBlockNode", layers=[0, 10**9]),
+    "operators of one block": lambda n: _crowd(n, "r0.prefill.s0.b0", "AttentionNode", "FFNNode", "MoENode"),
+    "stages of one index": lambda n: _crowd(n, "r0.prefill", "PipelineStageNode", index=0, layers=[0, 7]),
+    "phases of one replica": lambda n: _crowd(n, "r0", "PhaseNode", phase="decode"),
+    "collectives in a circle": lambda n: _joined(n, ATTENTION, "AllReduceNode", **ONE_DEVICE),
+    "stages in a circle": lambda n: _joined(n, "r0.decode", "PipelineStageNode", layers=[0, 0]),
+    "caches": _caches,
+    "bare replicas": _bare_replicas,
+}
+
+
+def _calls(document: dict[str, Any]) -> int:
+    """Calls that the validator makes: time without its noise."""
+    count = 0
+
+    def counting(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(counting)
+    try:
+        validate(document)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_work_grows_as_the_document_does(name: str) -> None:
+    make = GROWING[name]
+    _checked(make(10))
+    small = 150
+    # Explaining what the schema refuses is bounded by itself and large beside a small document: what grows is compared.
+    at_one, at_two, at_four = (_calls(make(small * factor)) for factor in (1, 2, 4))
+    assert at_four - at_two < 3 * (at_two - at_one) + 20_000
+
+
+def test_findings_of_one_rule_are_listed_up_to_a_bound() -> None:
+    nodes = [{"id": f"x{i}", "type": "LinearNode", "parent": "r0", **ONE_DEVICE} for i in range(12_000)]
+    found = [violation for violation in _checked(_added(*nodes)).violations if violation.rule == "ST003"]
+    assert len(found) == MAX_FINDINGS_OF_A_RULE + 1
+    assert any("there are more findings" in violation.message for violation in found)
+
+
+REPEATED = {"id": "x{i}", "type": "AllReduceNode", "parent": ATTENTION}
+COPY = {"id": "copy", "type": "ReplicaNode", "parent": "request", "index": 1, "like": "r0"}
+BOMBS: dict[str, list[dict[str, Any]]] = {
+    "a node many times": [{**REPEATED, "repeat": 10**9}],
+    "many nodes many times": [{**REPEATED, "repeat": 100_000} for _ in range(1000)],
+    "a wide node often": [{**REPEATED, "repeat": 100_000, "devices": ["n0.g0"] * 1000}],
+    "a long id often": [{**REPEATED, "id": "x" * 100_000 + "{i}", "repeat": 100_000}],
+    "a wide replica": [
+        {"id": "wide", "type": "AllReduceNode", "parent": "r0", "devices": ["n0.g0"] * 11_000_000},
+        COPY,
+    ],
+    "a replica of a long name": [{**COPY, "id": "x" * 50_000_000}],
+    "nested replicas, each copied": _nested_replicas(20_000),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_is_small_and_stands_for_much_is_not_written_out(name: str) -> None:
+    started = time.perf_counter()
+    document, faults = expand(_added(*BOMBS[name]))
+    assert time.perf_counter() - started < LONGEST_S
+    assert len(document["nodes"]) <= MAX_NODES
+    assert any("makes the document too large" in fault.message for fault in faults)
+
+
+# 50 MB each, in a process that may have 1.5 GiB: what is refused is refused before it is held many times over.
+LARGE = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
+from shardwright.tools.validate import validate
+size = 50_000_000
+texts = (
+    lambda: '{"nodes": [' + "0," * (size // 2) + "0]}",
+    lambda: "{" + '"k":1,' * (size // 6) + '"k":1}',
+    lambda: '{"name": "' + "x" * size + '"}',
+    lambda: "[" * size,
+    lambda: "{" + " " * size + "x",
+)
+for make in texts:
+    report = validate(make())
+    first = report.violations[0]
+    assert first.rule == "ST001" and len(first.message) < 250, first
+    print(len(report.violations), first.message[:60])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
+def test_documents_of_50_megabytes_are_answered_in_bounded_memory() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=3 * LONGEST_S
+    )
+    assert done.returncode == 0, done.stderr[-500:]
+    assert len(done.stdout.splitlines()) == 5
