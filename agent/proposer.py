@@ -108,7 +108,7 @@ def _relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | Non
     """
     if not request.architecture.is_moe or "attention_dp" in request.policy.relaxations:
         return None
-    if not 1 < request.facts.gpus <= _HINT_GPUS:
+    if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
         return None
     policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
     best = search(replace(request, policy=policy)).best

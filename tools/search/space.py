@@ -185,7 +185,9 @@ def replica_counts(most: int) -> tuple[int, ...]:
 def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow, all of them used."""
     total = request.nodes * request.gpus_per_node
-    widths = replica_widths(request)
+    # Parts that fill a node: pairs of odd widths would multiply the space and leave devices over.
+    node = request.gpus_per_node
+    widths = [width for width in replica_widths(request) if width > node or node % width == 0]
     prefills = [phase for width in widths for phase in phase_strategies(request, width, prefill=True)]
     decodes = [phase for width in widths for phase in phase_strategies(request, width, prefill=False)]
     for prefill in prefills:
