@@ -6,7 +6,7 @@ merely lacks something is named by the rule of what it lacks (PP004, EP005, TP00
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,12 +27,18 @@ class _Held:
     nodes: tuple[NodeView, ...]
 
 
-def _layers(view: PlanView, branch: PhaseView) -> _Held:
+def _bits(ranges: Iterable[tuple[int, int]], total: int | None) -> int:
+    """The numbers in inclusive `ranges` as bits; those from `total` on (from 10,000 on where it is `None`) left out."""
     held = 0
+    for item in ranges:
+        numbers = clipped(item, total)
+        held |= ((1 << len(numbers)) - 1) << numbers.start
+    return held
+
+
+def _layers(view: PlanView, branch: PhaseView) -> _Held:
     total = view.architecture.num_layers if view.architecture is not None else None
-    for stage in branch.stages:
-        layers = clipped(stage.layers, total) if stage.layers is not None else range(0)
-        held |= ((1 << len(layers)) - 1) << layers.start
+    held = _bits((stage.layers for stage in branch.stages if stage.layers is not None), total)
     return _Held(branch, held, tuple(stage.node for stage in branch.stages))
 
 
@@ -45,7 +51,7 @@ def _operators(branch: PhaseView) -> Iterator[tuple[Hashable, _Held]]:
             shards = operator.children_of_type("ShardNode")
             if operator.type == "MoENode":
                 groups = operator.children_of_type("ExpertNode")
-                experts = frozenset(expert for group in groups for expert in group.experts or ())
+                experts = _bits((item for group in groups for item in group.expert_ranges or ()), None)
                 yield key, _Held(branch, experts, (operator, *groups))
             elif shards and grid_sizes(shards) is None:
                 ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
