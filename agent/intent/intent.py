@@ -7,7 +7,7 @@ switch a rule off but the named relaxations.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,11 +32,6 @@ class StatedDegrees(FrozenModel):
     sp: int | None = None
     attention_dp: int | None = None
     replicas: int | None = None
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing at all was said."""
-        return all(value is None for value in self.model_dump().values())
 
 
 class StatedStrategy(FrozenModel):
@@ -154,6 +149,3 @@ class Understood(FrozenModel):
     field: str
     value: Any
     words: str | None = None
-
-
-Verdict = Literal["complete", "refused"]

@@ -14,7 +14,7 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.estimate import estimate, estimate_layout
 from shardwright.tools.performance.execution import expand_plan
-from shardwright.tools.performance.layout import layout_from_plan, layout_from_view
+from shardwright.tools.performance.layout import layout_from_view
 from shardwright.tools.performance.memory import device_memory, memory_of_view
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import HardwareBlock, ModelBlock, Plan, PolicyBlock
@@ -44,7 +44,7 @@ def plan_of(layout: Any, model: str) -> Plan:
 def test_graph_and_strategy_give_the_same_memory_and_times(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
     plan = plan_of(layout, case["model"])
-    read = layout_from_plan(plan)
+    read = layout_from_view(PlanView(plan.model_dump(mode="json")))
     assert device_memory(read) == device_memory(layout)
     assert memory_of_view(PlanView(plan.model_dump(mode="json"))) == device_memory(layout)
     assert estimate(plan) == estimate_layout(layout)

@@ -16,54 +16,8 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import gpu_count
+from shardwright.tools.rules.examples import DENSE, MLA, MOE
 
-DENSE: dict[str, Any] = {
-    "model_type": "llama",
-    "hidden_size": 512,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 4,
-    "head_dim": 64,
-    "intermediate_size": 1024,
-    "vocab_size": 1024,
-    "max_position_embeddings": 65536,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
-MOE: dict[str, Any] = {
-    **DENSE,
-    "model_type": "qwen3_moe",
-    "num_experts": 16,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 256,
-    "decoder_sparse_step": 1,
-    "mlp_only_layers": [],
-}
-MLA: dict[str, Any] = {
-    "model_type": "deepseek_v3",
-    "hidden_size": 512,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 8,
-    "q_lora_rank": 128,
-    "kv_lora_rank": 64,
-    "qk_nope_head_dim": 64,
-    "qk_rope_head_dim": 32,
-    "v_head_dim": 64,
-    "intermediate_size": 1024,
-    "moe_intermediate_size": 256,
-    "n_routed_experts": 16,
-    "num_experts_per_tok": 2,
-    "n_shared_experts": 1,
-    "first_k_dense_replace": 2,
-    "moe_layer_freq": 1,
-    "n_group": 1,
-    "topk_group": 1,
-    "vocab_size": 1024,
-    "max_position_embeddings": 65536,
-    "tie_word_embeddings": False,
-    "torch_dtype": "bfloat16",
-}
 MODELS = {"dense": DENSE, "moe": MOE, "mla": MLA}
 
 

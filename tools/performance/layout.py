@@ -1,7 +1,7 @@
 """A strategy on devices under a setting: everything that memory and time are computed from.
 
-`make_layout` needs no graph (search compares hundreds of strategies); `layout_from_plan` and `layout_from_view` read
-what the graph shows, not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
+`make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what
+the graph shows, not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from ..errors import InputError
-from ..plan.document import Phase, PhaseStrategy, Plan, Strategy
+from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.graph import expert_groups
 from ..plan.placement import Placement, StagePlacement
 from ..plan.view import PlanView
@@ -157,12 +157,3 @@ def layout_from_view(view: PlanView) -> Layout:
     setting = read_setting(view)
     replicas = read_replicas(view, setting.architecture)
     return Layout(setting, read_strategy(replicas), replicas)
-
-
-def layout_from_plan(plan: Plan | dict[str, Any]) -> Layout:
-    """The layout of a whole plan document.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
-    return layout_from_view(PlanView(plan.model_dump(mode="json") if isinstance(plan, Plan) else plan))

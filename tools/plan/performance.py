@@ -148,7 +148,7 @@ def all_optional(model: type[BaseModel]) -> type[BaseModel]:
         for name, info in model.model_fields.items():
             annotation = _optional_annotation(info.annotation)
             constrained = Annotated[annotation, *info.metadata] if info.metadata else annotation
-            fields[name] = (Optional[constrained], None)  # noqa: UP045
+            fields[name] = (Optional[constrained], None)  # noqa: UP045  # an annotation made at run time
         _optional_cache[model] = create_model(f"Claimed{model.__name__}", __base__=Sparse, **fields)
     return _optional_cache[model]
 

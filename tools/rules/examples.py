@@ -26,7 +26,7 @@ from ..plan.document import (
 from ..plan.placement import gpu_count
 from .base import Edit, Example
 
-_DENSE: dict[str, Any] = {
+DENSE: dict[str, Any] = {
     "model_type": "llama",
     "hidden_size": 512,
     "num_hidden_layers": 8,
@@ -41,14 +41,14 @@ _DENSE: dict[str, Any] = {
 }
 # Shapes that three devices divide, the vocabulary padded to 64 included.
 _DENSE_BY_3: dict[str, Any] = {
-    **_DENSE,
+    **DENSE,
     "num_attention_heads": 6,
     "num_key_value_heads": 3,
     "intermediate_size": 1536,
     "vocab_size": 1152,
 }
-_MOE: dict[str, Any] = {
-    **_DENSE,
+MOE: dict[str, Any] = {
+    **DENSE,
     "model_type": "qwen3_moe",
     "num_experts": 16,
     "num_experts_per_tok": 2,
@@ -56,8 +56,8 @@ _MOE: dict[str, Any] = {
     "decoder_sparse_step": 1,
     "mlp_only_layers": [],
 }
-_MOE_SHARED: dict[str, Any] = {**_MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}
-_MLA: dict[str, Any] = {
+_MOE_SHARED: dict[str, Any] = {**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}
+MLA: dict[str, Any] = {
     "model_type": "deepseek_v3",
     "hidden_size": 512,
     "num_hidden_layers": 8,
@@ -100,40 +100,40 @@ class _Base:
 
 _TP2 = {"tp": 2, "tp_ffn": 2}
 _BASES: dict[str, _Base] = {
-    "dense-1": _Base(_DENSE),
-    "dense-tp2": _Base(_DENSE, _TP2),
-    "dense-tp4": _Base(_DENSE, {"tp": 4, "tp_ffn": 4}),
-    "dense-pp2-tp2": _Base(_DENSE, {**_TP2, "pp": 2}),
+    "dense-1": _Base(DENSE),
+    "dense-tp2": _Base(DENSE, _TP2),
+    "dense-tp4": _Base(DENSE, {"tp": 4, "tp_ffn": 4}),
+    "dense-pp2-tp2": _Base(DENSE, {**_TP2, "pp": 2}),
     "dense-tp3": _Base(_DENSE_BY_3, {"tp": 3, "tp_ffn": 3}),
-    "dense-pp3": _Base(_DENSE, {"pp": 3}),
-    "dense-pp4": _Base(_DENSE, {"pp": 4}),
-    "dense-pp2-decode-tp2": _Base(_DENSE, {"pp": 2}, {**_TP2, "pp": 1}),
-    "dense-dp2-tp2": _Base(_DENSE, _TP2, dp=2),
-    "dense-dp2-pp2": _Base(_DENSE, {"pp": 2}, dp=2),
-    "dense-sp2-tp2": _Base(_DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 4}),
+    "dense-pp3": _Base(DENSE, {"pp": 3}),
+    "dense-pp4": _Base(DENSE, {"pp": 4}),
+    "dense-pp2-decode-tp2": _Base(DENSE, {"pp": 2}, {**_TP2, "pp": 1}),
+    "dense-dp2-tp2": _Base(DENSE, _TP2, dp=2),
+    "dense-dp2-pp2": _Base(DENSE, {"pp": 2}, dp=2),
+    "dense-sp2-tp2": _Base(DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 4}),
     "dense-ulysses2-tp2": _Base(
-        _DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4, "sp_kind": "ulysses"}, {"sp": 1, "tp": 4, "sp_kind": None}
+        DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4, "sp_kind": "ulysses"}, {"sp": 1, "tp": 4, "sp_kind": None}
     ),
-    "moe-1": _Base(_MOE),
-    "moe-ep2": _Base(_MOE, {"tp": 2, "ep": 2}),
-    "moe-dp2-ep2": _Base(_MOE, {"tp": 2, "ep": 2}, dp=2),
-    "moe-ep4": _Base(_MOE, {"tp": 4, "ep": 4}),
+    "moe-1": _Base(MOE),
+    "moe-ep2": _Base(MOE, {"tp": 2, "ep": 2}),
+    "moe-dp2-ep2": _Base(MOE, {"tp": 2, "ep": 2}, dp=2),
+    "moe-ep4": _Base(MOE, {"tp": 4, "ep": 4}),
     "moe-shared-tp2-ep4": _Base(_MOE_SHARED, {**_TP2, "ep": 4}),
     "moe-shared-tp4-ep4": _Base(_MOE_SHARED, {"tp": 4, "tp_ffn": 4, "ep": 4}),
-    "mla-tp2-ep2-pp2": _Base(_MLA, {**_TP2, "ep": 2, "pp": 2}),
-    "disaggregated-tp2": _Base(_DENSE, {**_TP2, "replicas": 1}, dp=2),
+    "mla-tp2-ep2-pp2": _Base(MLA, {**_TP2, "ep": 2, "pp": 2}),
+    "disaggregated-tp2": _Base(DENSE, {**_TP2, "replicas": 1}, dp=2),
     "relaxed-attention-dp2-ep4": _Base(
         _MOE_SHARED, {"attention_dp": 2, "tp": 2, "tp_ffn": 2, "ep": 4}, relaxations=("attention_dp",)
     ),
     "relaxed-tp-in-expert": _Base(
-        _MOE, {"tp": 4, "ep": 2, "tp_expert": 2}, relaxations=("tp_in_expert",)
+        MOE, {"tp": 4, "ep": 2, "tp_expert": 2}, relaxations=("tp_in_expert",)
     ),
     "relaxed-kv-sp2": _Base(
-        _DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
+        DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
-    "relaxed-vocab-parallel": _Base(_DENSE, _TP2, relaxations=("vocab_parallel",)),
+    "relaxed-vocab-parallel": _Base(DENSE, _TP2, relaxations=("vocab_parallel",)),
     "relaxed-redundant-experts": _Base(
-        _MOE, {"tp": 4, "ep": 4}, relaxations=("redundant_experts",), redundant_experts=4
+        MOE, {"tp": 4, "ep": 4}, relaxations=("redundant_experts",), redundant_experts=4
     ),
 }  # fmt: skip
 
