@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from ..tools.calibration.custom import CustomCalibration, read_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
@@ -23,8 +24,16 @@ from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated import judge
 
 
-def plan(request: str | None = None, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
+def plan(
+    request: str | None = None,
+    *,
+    brief: Sequence[str | Path] = (),
+    flags: Said | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
+) -> PlanResult:
     """Plan a deployment from a request in words, from a brief (one file or several), from flags, or from all of them.
+
+    `calibration` is a user's own, or the path of its file: it changes times, never what is legal.
 
     Raises:
         InputError: the request names no model, an unknown model or accelerator, an impossible or contradictory figure;
@@ -45,7 +54,11 @@ def plan(request: str | None = None, *, brief: Sequence[str | Path] = (), flags:
         said.append(flags)
     if not said:
         raise RequestError("nothing was asked: give a request, a brief or --model")
-    return plan_intent(complete(*said), keep_stated=not brief)
+    intent = complete(*said)
+    if calibration is not None:
+        own = calibration if isinstance(calibration, CustomCalibration) else read_calibration(Path(calibration))
+        intent = intent.model_copy(update={"calibration": own})
+    return plan_intent(intent, keep_stated=not brief)
 
 
 def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:
@@ -61,7 +74,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:
     build = _build_request(intent, outcome)
     document = build_plan(build)
     report = validate(document)
-    figures_ = estimate(document, intent.usd_per_gpu_hour)
+    figures_ = estimate(document, intent.usd_per_gpu_hour, intent.calibration)
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))

@@ -68,6 +68,7 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
         serving=intent.serving,
         concurrency_open=intent.concurrency_open,
         disaggregated=intent.disaggregated,
+        calibration=intent.calibration,
     )
 
 

@@ -93,5 +93,8 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
     )
     report = validate(plan)
     return StatedStrategyVerdict(
-        summary=describe(strategy), valid=report.valid, findings=report.violations, estimate=estimate(plan)
+        summary=describe(strategy),
+        valid=report.valid,
+        findings=report.violations,
+        estimate=estimate(plan, calibration=request.calibration),
     )

@@ -42,6 +42,18 @@ _YIELDS: dict[str, frozenset[str]] = {
     "PP004": frozenset({"DP003"}),
     "EP005": frozenset({"DP003"}),
 }
+# Rules that find in a block of layers, or in a phase branch, what they find in its copies: they compare no replicas and
+# read no device's number. They look at one of what is alike first, and at all of it only where they find something.
+_OF_ONE_COPY = frozenset(
+    {
+        "ST003", "ST004", "ST005", "ST006", "ST007", "CO001", "CO003", "CO004", "CO005", "CO007", "DP001", "PP001",
+        "PP002", "PP003", "PP004", "PP005", "PP006", "PP007", "TP001", "TP002", "TP003", "TP004", "TP005", "TP006",
+        "EP001", "EP002", "EP003", "EP004", "EP005", "EP006", "EP007", "EP008", "EP009", "SP001", "SP002", "SP003",
+        "PH002", "DE004", "GP003", "GP004", "GP005", "EN002", "EN003", "EN006", "EN007", "EN008", "EN011",
+    }
+)  # fmt: skip
+# Errors in what a plan says of itself, which change no figure that is computed of its graph.
+_OF_WORDS = frozenset({"ST001", "CO006", "CO007"})
 # What these say is of the plan as a whole: they drop wherever the other rule fires.
 _OF_THE_WHOLE_PLAN = frozenset({"GP001"})
 
@@ -70,7 +82,10 @@ def validate(document: Mapping[str, Any] | str | Path | Plan) -> ValidationRepor
         InputError: the file cannot be opened or is too large. Whatever a document holds is reported, never raised.
     """
     with collector_paused():
-        return validate_read(read_document(document))
+        read = read_document(document)
+        report = validate_read(read)
+        read.view.release()
+        return report
 
 
 def validate_read(read: ReadDocument) -> ValidationReport:
@@ -89,11 +104,25 @@ def validate_view(view: PlanView) -> ValidationReport:
 def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
     """Findings of `rules` in the order of a report, less those that a more telling rule names better."""
     with collector_paused():
-        found = [violation for rule in rules for violation in _run(rule, view)]
+        chosen = list(rules)
+        found = [violation for rule in chosen if not rule.rests_on_estimate for violation in _run(rule, view)]
+        seen = view.doubted if any(_is_of_graph(violation) for violation in found) else view
+        found += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, seen)]
         return sorted(_without_weaker(found), key=_place)
 
 
+def _is_of_graph(violation: Violation) -> bool:
+    """Whether it is an error that figures computed of the plan would repeat in other words."""
+    return violation.severity == "error" and violation.rule not in _OF_WORDS and not violation.rule.startswith("EN")
+
+
 def _run(rule: Rule, view: PlanView) -> list[Violation]:
+    if rule.id in _OF_ONE_COPY and view.distinct is not view and not _found(rule, view.distinct):
+        return []
+    return _found(rule, view)
+
+
+def _found(rule: Rule, view: PlanView) -> list[Violation]:
     found: list[Violation] = []
     try:
         found.extend(islice(rule.run(view), MAX_FINDINGS_OF_A_RULE + 1))

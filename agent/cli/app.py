@@ -12,9 +12,11 @@ import click
 
 from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
+from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
 from .completion import completion_command
 from .documents import estimate_command, expand_command, validate_command
+from .fidelity import fidelity_command
 from .planning import plan_command
 
 EXIT_INTERRUPTED = 130
@@ -56,6 +58,9 @@ for _command in (
     validate_command,
     estimate_command,
     expand_command,
+    fidelity_command,
+    measure_command,
+    calibrate_command,
     models_command,
     hardware_command,
     rules_command,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
-from .flags import LIMIT, output_format, output_format_of
+from .flags import LIMIT, output_format, output_format_of, own_calibration
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -90,8 +90,11 @@ def validate_command(document: Path, output_format: str) -> int:
 @click.command("estimate", short_help="Latency, memory and throughput of a plan document.")
 @DOCUMENT
 @click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens.")
+@own_calibration
 @output_format
-def estimate_command(document: Path, usd_per_gpu_hour: float | None, output_format: str) -> int:
+def estimate_command(
+    document: Path, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str
+) -> int:
     """Estimate latency, throughput and the memory of each GPU for the plan document FILE.
 
     It does not check the rules: that is what validate does.
@@ -99,7 +102,7 @@ def estimate_command(document: Path, usd_per_gpu_hour: float | None, output_form
     plan = typed_plan(document)
     from ...tools.performance.estimate import estimate
 
-    figures = estimate(plan, usd_per_gpu_hour)
+    figures = estimate(plan, usd_per_gpu_hour, calibration)
     if output_format == "json":
         write_json(figures)
     else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -37,6 +38,23 @@ def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[.
 
 
 output_format = output_format_of("text", "json")
+
+
+def calibration_option(
+    help_text: str, *, from_environment: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--calibration FILE`: constants of one's own that `calibrate` wrote, or $SHARDWRIGHT_CALIBRATION names."""
+    return click.option(
+        "--calibration",
+        type=click.Path(path_type=Path),
+        envvar="SHARDWRIGHT_CALIBRATION" if from_environment else None,
+        show_envvar=from_environment,
+        metavar="FILE",
+        help=help_text,
+    )
+
+
+own_calibration = calibration_option("Times by your own measurements: a file that shardwright calibrate wrote.")
 
 
 def inline_config(text: str, what: str) -> dict[str, Any] | None:

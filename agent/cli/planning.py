@@ -20,6 +20,7 @@ from .flags import (
     HardwareFlag,
     inline_config,
     output_format,
+    own_calibration,
 )
 from .streams import (
     MAX_REQUEST_BYTES,
@@ -83,12 +84,14 @@ _STDIN = Path("/dev/stdin")
     show_default=True,
     help="Who proposes the strategy.",
 )
+@own_calibration
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan document to this file.")
 @output_format
 def plan_command(
     request: tuple[str, ...],
     brief: tuple[Path, ...],
     proposer: str,
+    calibration: Path | None,
     output: Path | None,
     output_format: str,
     **options: Any,
@@ -112,7 +115,8 @@ def plan_command(
         raise click.UsageError("say what to plan: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import plan
 
-    result = plan(words, brief=[_STDIN if str(path) == STANDARD else path for path in brief], flags=said)
+    briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
+    result = plan(words, brief=briefs, flags=said, calibration=calibration)
     _deliver(result, output, output_format)
     return result.exit_status
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.plan.document import Objective, PrecisionBlock, Relaxation, ServingBlock, Statistic, WorkloadBlock
@@ -137,6 +138,8 @@ class Intent(FrozenModel):
     serving: ServingBlock | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
+    # A user's own calibration; results name it in their estimate.
+    calibration: CustomCalibration | None = Field(default=None, exclude=True)
     words: dict[str, str] = Field(default_factory=dict[str, str])
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()

@@ -30,6 +30,8 @@ def edit_text(edit: Mapping[str, Any]) -> str:
         "add_edge": f"add the edge {value}",
         "remove_edge": f"remove the edge {value}",
         "set_top": f"set {place} to {value}",
+        "evaluate": "write the estimate of the plan so far into performance",
+        "scale": f"multiply {place} by {value}",
     }[action]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from .devices import devices_text
@@ -24,7 +24,14 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ...tools.plan.performance import DeviceMemory, PathStep, PerformanceEstimate, TimeParts
+    from ...tools.plan.performance import (
+        DeviceMemory,
+        PathStep,
+        PerformanceEstimate,
+        PhaseExplanation,
+        Remedy,
+        TimeParts,
+    )
 
 STEPS_SHOWN = 5
 GROUPS_SHOWN = 8
@@ -32,12 +39,14 @@ _MARKS = "█▓▒░"
 # Below this share of the whole a part is what floating point leaves of a difference.
 _NOISE_SHARE = 1e-9
 # The stage and the layer in a step's name: `decode.s1.l4.moe.expert` is `decode.moe.expert`.
-_POSITION = re.compile(r"\.[sl]\d{1,9}(?=\.)")
+_POSITION = re.compile(r"\.(?:[sl]\d{1,9}|half[01])(?=\.)")
 
 
 def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bold: bool = False) -> str:
     """The whole report of `estimate FILE`; `title` says of what."""
-    sections = [section("", title), *estimate_sections(estimate, width), confidence(estimate)]
+    time, *rest = estimate_sections(estimate, width)
+    sections = [section("", title), time, load_section(estimate), explanation_section(estimate), *rest]
+    sections.append(confidence(estimate))
     return render(sections, width=width, bold=bold)
 
 
@@ -52,7 +61,7 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
     bar_width = max(12, min(30, width - 68))
     rows = [
         _time_row("prefill pass", latency.prefill_ms, latency.prefill, bar_width),
-        _time_row("decode step", latency.tpot_ms, latency.decode_step, bar_width),
+        _time_row("decode step", _whole(latency.decode_step), latency.decode_step, bar_width),
     ]
     columns = (
         Column("phase"),
@@ -72,13 +81,98 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         line,
         Table(columns, tuple(rows)),
         _legend(("compute", "memory", "communication", "bubble"), _MARKS),
-        _largest_steps("prefill", estimate.critical_path.prefill),
-        _largest_steps("decode", estimate.critical_path.decode),
+        *_largest_costs(estimate),
     )
+
+
+def load_section(estimate: PerformanceEstimate) -> Section:
+    """Mean and percentiles under the plan's load, as a simulation of its requests gives them."""
+    load = estimate.under_load
+    if load is None:
+        return section("Under load")
+    columns = (Column(""), *(Column(name, figures=True) for name in ("mean", "p50", "p99")))
+    rows = tuple(
+        (name, ms_text(one.mean), ms_text(one.p50), ms_text(one.p99))
+        for name, one in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms))
+    )
+    line = (
+        f"simulated: {load.load}, lengths spread by 20%; {figure(round(load.output_tokens_per_s))} output tokens/s, "
+        f"{figure(load.running)} requests in decode on average"
+    )
+    overload = "Requests come faster than they are served: the queue grows" if load.saturated else None
+    return section("Under load", Table(columns, rows), line, overload, load.headroom)
+
+
+def _largest_costs(estimate: PerformanceEstimate) -> tuple[Block | None, Block | None]:
+    """The largest costs of both phases; from the paths where nothing explains them."""
+    why, path = estimate.explanation, estimate.critical_path
+    if why is None:
+        return _largest_steps("prefill", path.prefill), _largest_steps("decode", path.decode)
+    return _costs("prefill", why.prefill), _costs("decode", why.decode)
+
+
+def _costs(phase: str, why: PhaseExplanation) -> Block:
+    rows = tuple(
+        (
+            cost.what,
+            f"{cost.layers}" if cost.layers else NONE,
+            ms_text(cost.ms),
+            f"{cost.share_pct:.0f}%",
+            cost.resource,
+        )
+        for cost in why.largest
+    )
+    columns = (
+        Column(f"largest costs of {phase}", wraps=True),
+        Column("layers", figures=True),
+        Column("time", figures=True),
+        Column("share", figures=True),
+        Column("bound by"),
+    )
+    return Table(columns, rows)
+
+
+def explanation_section(estimate: PerformanceEstimate) -> Section:
+    """What binds each phase, and by how much it would be shorter with one thing changed."""
+    why = estimate.explanation
+    if why is None:
+        return section("What binds, and what would help")
+    lines = [*_binding_lines("prefill", why.prefill), *_binding_lines("decode", why.decode)]
+    if why.kv_transfer_ms > 0.0:
+        share = why.kv_transfer_ms / (estimate.latency.ttft_ms or 1.0)
+        lines.append(f"TTFT: {ms_text(why.kv_transfer_ms)} ({share:.0%}) carry the KV cache from prefill to decode")
+    return section("What binds, and what would help", Bullets(tuple(lines)))
+
+
+def _binding_lines(phase: str, why: PhaseExplanation) -> Iterator[str]:
+    shares = ", ".join(f"{one.share_pct:.0f}% {one.resource}" for one in why.resources if one.share_pct >= 0.5)
+    yield f"{phase} is bound by {why.resources[0].resource if why.resources else NONE}: {shares} of its critical path"
+    if why.hidden_communication_ms > 0.0:
+        exposed, hidden = ms_text(why.exposed_communication_ms), ms_text(why.hidden_communication_ms)
+        yield f"{phase}: {exposed} of communication exposed, {hidden} hidden behind computation"
+    if why.bubble_pct > 0.0:
+        yield f"{phase}: a stage waits for the others for {why.bubble_pct:.0f}% of the time"
+    if why.expert_imbalance is not None:
+        yield f"{phase}: the slowest expert group is taken at {why.expert_imbalance:.2f} times the mean load"
+    for kind, word in (("change", "with"), ("removal", "without the")):
+        chosen = [remedy for remedy in why.remedies if remedy.kind == kind]
+        if chosen:
+            yield f"{phase} would take " + ", ".join(
+                f"{remedy.saves_pct:.0f}% less {_word(word, remedy)}{remedy.what}" for remedy in chosen[:STEPS_SHOWN]
+            )
+
+
+def _word(word: str, remedy: Remedy) -> str:
+    """`with`, where the change is not itself a `without`."""
+    return "" if remedy.what.startswith("without") else f"{word} "
 
 
 def _legend(names: Iterable[str], marks: str) -> str:
     return "  ".join(f"{mark} {name}" for mark, name in zip(marks, names, strict=True))
+
+
+def _whole(parts: TimeParts) -> float:
+    return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
 
 def _time_row(name: str, total_ms: float, parts: TimeParts, bar_width: int) -> tuple[str, ...]:

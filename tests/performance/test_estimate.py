@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.estimate import estimate_layout, quick_times
-from shardwright.tools.performance.schedule import HOST_PASS_S
+from shardwright.tools.performance.operation import TokenLoad
+from shardwright.tools.performance.schedule import host_seconds
 from shardwright.tools.plan.performance import LatencyEstimate
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
@@ -27,6 +28,12 @@ SHAPES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("Mixtral-8x7B", {"tp": 2, "ep": 4}, {"concurrency": 16}),
     ("gpt-oss-120b", {"tp": 2, "ep": 2}, {"weights": "mxfp4", "gpus_per_node": 2}),
     ("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, {"weights": "fp8", "activations": "fp8", "concurrency": 64}),
+    (
+        "DeepSeek-V3",
+        {"attention_dp": 8, "ep": 8},
+        {"weights": "fp8", "activations": "fp8", "concurrency": 640, "serving": {"overlap": "two_batch"}},
+    ),
+    ("Llama-3.1-8B", {"tp": 4, "tp_ffn": 4}, {"concurrency": 32, "serving": {"overlap": "two_batch"}}),
     ("Llama-4-Scout", {"tp": 4, "tp_ffn": 4, "ep": 4}, {"gpus_per_node": 4}),
     ("Qwen3-Next-80B-A3B", {"tp": 2, "tp_ffn": 2, "ep": 4}, {"gpus_per_node": 4}),
 ]
@@ -119,7 +126,7 @@ def test_a_longer_prompt_never_has_a_lower_ttft(
     shape: tuple[str, dict[str, Any], dict[str, Any]], tokens: int, more: int, chunk: int, layout_of: Any
 ) -> None:
     model, degrees, options = shape
-    options = options | {"serving": {"prefill_chunk_tokens": chunk}}
+    options = options | {"serving": options.get("serving", {}) | {"prefill_chunk_tokens": chunk}}
     shorter = quick_times(layout_of(model, degrees, input_tokens=tokens, **options))
     longer = quick_times(layout_of(model, degrees, input_tokens=tokens + more, **options))
     assert longer.ttft_ms >= shorter.ttft_ms * (1 - 1e-9)
@@ -173,7 +180,8 @@ def test_as_many_microbatches_as_stages_fill_the_pipeline(layout_of: Any) -> Non
     alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}))
     full = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, concurrency=2))
     assert full.latency.decode_step.bubble_ms < 0.05 * full.latency.tpot_ms
-    assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.01)
+    # The host's time and the head make the stages uneven.
+    assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.02)
     assert full.throughput.batched_tokens_per_s > 1.8 * alone.throughput.batched_tokens_per_s
 
 
@@ -223,11 +231,11 @@ def test_notes_say_what_splitting_the_vocabulary_would_change(layout_of: Any) ->
     assert relaxed.latency.tpot_ms < strict.latency.tpot_ms
 
 
-def test_experts_state_their_imbalance_and_no_error_band_is_claimed(layout_of: Any) -> None:
+def test_experts_state_their_imbalance_and_only_a_measured_error_band_is_claimed(layout_of: Any) -> None:
     found = estimate_layout(layout_of("Mixtral-8x7B", {"tp": 2, "ep": 4}))
     assert any("times the mean load" in note for note in found.notes)
-    assert found.calibration.profile == "datasheet"
-    assert found.calibration.error_band_pct is None
+    bands = layout_of("Mixtral-8x7B").setting.engine.entry.bands
+    assert found.calibration.error_band_pct == next((b.p90_pct for b in bands if b.metric == "tpot"), None)
 
 
 def test_cost_follows_the_price_and_says_which(layout_of: Any) -> None:
@@ -254,7 +262,7 @@ def test_a_chunk_of_one_token_is_refused_instead_of_timed_a_million_times(layout
 
 def test_host_time_is_counted_once_a_step(layout_of: Any) -> None:
     step = next(s for s in estimate_layout(layout_of("Llama-3.1-8B")).critical_path.decode if s.resource == "host")
-    assert step.ms == pytest.approx(HOST_PASS_S * 1e3)
+    assert step.ms == pytest.approx(host_seconds(layout_of("Llama-3.1-8B").setting, TokenLoad(1, 1, 0)) * 1e3)
 
 
 def test_comparing_many_layouts_of_one_setting_is_quick(layout_of: Any) -> None:

@@ -33,6 +33,7 @@ def plan_of(layout: Any, model: str) -> Plan:
             workload=setting.workload,
             precision=setting.precision,
             strategy=layout.strategy,
+            serving=setting.serving,
             policy=PolicyBlock(
                 relaxations=tuple(sorted(setting.relaxations)), memory_utilization=setting.memory_utilization
             ),

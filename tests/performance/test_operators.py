@@ -8,17 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardwright.tools.calibration.shapes import Attention, LatentAttention
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
-from shardwright.tools.performance.operators.mla import LatentShape, absorbed_flops, latent_attention, naive_flops
+from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import active_experts, slowest_load
 from shardwright.tools.performance.operators.work import Work
 from shardwright.tools.performance.roofline import LAUNCH_S, Roof, compute_efficiency, rate_dtype
 from shardwright.tools.performance.timing import StageTimer
 
-DEEPSEEK = LatentShape(heads=128, latent=512, rope=64, nope=128, value=128)
+
+def deepseek(heads: int) -> LatentAttention:
+    return LatentAttention(1, 1, 4096, heads, latent=512, rope=64, nope=128, value=128, kv="bf16")
+
+
+DEEPSEEK = deepseek(128)
 
 
 def pieces(layout: Any, phase: str, load: TokenLoad) -> Any:
@@ -81,14 +87,15 @@ def test_mla_expands_for_prefill_and_absorbs_for_decode() -> None:
 def test_attention_intensity_in_decode_is_query_heads_per_kv_head() -> None:
     context, heads, kv_heads, width = 4096, 64, 8, 128
     cached = (context + 1) * 2 * kv_heads * width * 2
-    work = attention_core(causal_pairs(1, context), heads, 2 * width, cached, 0.0)
+    kernel = Attention(1, 1, context, heads, kv_heads, width, "bf16")
+    work = attention_core(kernel, causal_pairs(1, context), 2 * width, cached, 0.0)
     assert work.flops / cached == pytest.approx(heads / kv_heads)
 
 
 def test_mla_decode_intensity_is_near_the_h100_ridge_whole_and_an_eighth_of_it_at_tp8() -> None:
     pairs, cached = causal_pairs(1, 4095), 4096 * 576 * 2
     assert latent_attention(DEEPSEEK, pairs, 4095, cached, 0.0).flops / cached == pytest.approx(241.8, rel=1e-3)
-    eighth = LatentShape(heads=16, latent=512, rope=64, nope=128, value=128)
+    eighth = deepseek(16)
     assert latent_attention(eighth, pairs, 4095, cached, 0.0).flops / cached == pytest.approx(30.2, rel=2e-3)
 
 

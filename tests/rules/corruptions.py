@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
-from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.registry import all_rules
-from shardwright.tools.validate import validate_view
 
 _TABLES = Path(__file__).parents[1] / "cases" / "rules"
 
@@ -31,11 +30,6 @@ class Corruption:
 
     def __str__(self) -> str:
         return f"{self.rule} {self.name}, {self.example.base}"
-
-    def found(self, *families: str) -> frozenset[str]:
-        """Rules of `families` that fire on the corrupted plan, after one fault, one finding."""
-        report = validate_view(PlanView(apply(self.example)))
-        return frozenset(finding.rule for finding in report.violations if finding.rule[:2] in families)
 
 
 def corruptions(family: str) -> list[Corruption]:
@@ -108,6 +102,17 @@ def halved_blocks(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
     return document
 
 
+def unrolled(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
+    """Every period of every block written as a block of its own, in both phases."""
+    waiting = [node for node in document["nodes"] if node["type"] == "LayerBlockNode"]
+    for block in waiting:
+        period = block.get("period") or 1
+        if block["layers"][1] - block["layers"][0] + 1 > period:
+            _halve(document, block, block["layers"][0] + period - 1)
+            waiting.append(next(node for node in document["nodes"] if node["id"] == f"{block['id']}/2"))
+    return document
+
+
 def _halve(document: dict[str, Any], block: dict[str, Any], middle: int) -> None:
     inside = _subtree(document, block["id"])
     names = {node["id"]: f"{node['id']}/2" for node in inside}
@@ -121,13 +126,16 @@ def _halve(document: dict[str, Any], block: dict[str, Any], middle: int) -> None
     for edge in document["edges"]:
         if edge["source"] == block["id"]:
             edge["source"] = names[block["id"]]
-        elif edge["target"] in names and edge["target"] != block["id"]:
-            copies.append(
-                {**edge, "source": names.get(edge["source"], edge["source"]), "target": names[edge["target"]]}
-            )
+        elif {edge["source"], edge["target"]} & names.keys() and edge["target"] != block["id"]:
+            ends = {end: names.get(edge[end], edge[end]) for end in ("source", "target")}
+            copies.append({**edge, **ends})
     document["edges"] += [*copies, {"source": block["id"], "target": names[block["id"]], "type": "data"}]
+    drop_strange_caches(document)
+
+
+def drop_strange_caches(document: dict[str, Any]) -> None:
+    """Of caches that fed the whole of a block, keep those that feed a part of it with the same layers."""
     by_id = {node["id"]: node for node in document["nodes"]}
-    # The caches that fed the whole block feed the half with their own layers.
     document["edges"] = [
         edge
         for edge in document["edges"]

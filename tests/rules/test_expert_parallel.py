@@ -5,37 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.expert_groups import beyond, copies, gaps, runs_of
-from shardwright.tools.rules.registry import FAMILIES
 
-from .corruptions import Corruption, corruptions, damaged_plans, fired, foreign_plans
+from .corruptions import fired
 
 MOE = "r0.prefill.s0.b0.moe"
 RANGES = st.lists(st.tuples(st.integers(-5, 30), st.integers(0, 12)).map(lambda pair: (pair[0], sum(pair))), max_size=8)
-
-
-@pytest.mark.parametrize("case", corruptions("EP"), ids=str)
-def test_each_corruption_is_named_by_its_rule_and_no_other(case: Corruption) -> None:
-    assert case.found(*FAMILIES) == case.expected
-
-
-@settings(max_examples=60, deadline=None)
-@given(plan=foreign_plans())
-def test_a_valid_plan_in_any_style_has_no_finding(plan: dict[str, Any]) -> None:
-    assert fired(plan, "EP") == []
-
-
-@settings(max_examples=80, deadline=None)
-@given(plan=damaged_plans())
-def test_a_damaged_document_never_breaks_a_rule(plan: dict[str, Any]) -> None:
-    fired(plan, "EP")
 
 
 @given(RANGES, st.integers(1, 40))

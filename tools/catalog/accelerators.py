@@ -43,6 +43,9 @@ class Accelerator(BaseModel):
     memory_gib_reported: Positive | None = None
     driver_memory_mib_from_memory_unverified: Positive | None = None
     memory_bandwidth_gb_s: Positive
+    # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
+    multiprocessors: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    l2_bytes: Annotated[int, Field(ge=1, le=10**12)] | None = None
     dense_peak_tflops: DensePeakTFLOPS
     intra_node_interconnect: str | None = None
     intra_node_bw_gb_s_unidirectional_per_accelerator: Positive | None = None

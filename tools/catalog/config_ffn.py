@@ -66,8 +66,8 @@ def dense_width(context: FFNContext) -> int:
 
 
 def _implied_width(context: FFNContext) -> int | None:
-    """GPT-2, BLOOM, Falcon and their like define I as 4 H."""
-    if context.profile.model_type in ("gpt2", "bloom", "falcon"):
+    """GPT-2, GPT-J, BLOOM, Falcon and their like define I as 4 H."""
+    if context.profile.model_type in ("gpt2", "gptj", "bloom", "falcon"):
         context.fields.assume(f"intermediate_size = 4 x hidden_size = {4 * context.hidden_size}: not stated")
         return 4 * context.hidden_size
     return None

@@ -10,7 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, Protocol
 
+from ..calibration.shapes import Collective, CollectiveOp, ExpertExchange
 from ..catalog.hardware import HardwareFacts
 from ..plan.view import parse_device
 
@@ -42,13 +44,22 @@ class Group:
         """Whether there is nobody to talk to."""
         return self.ranks <= 1
 
+    @property
+    def spans_domains(self) -> bool:
+        """Whether some ranks are reached over the network only."""
+        return self.domains > 1
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What a collective costs each rank: seconds, and bytes sent."""
+    """What a collective costs each rank: seconds, and bytes sent.
+
+    `spans_domains`: it goes over the network too.
+    """
 
     seconds: float
     sent_bytes: float
+    spans_domains: bool = False
 
 
 NO_TRANSFER = Transfer(0.0, 0.0)
@@ -63,11 +74,25 @@ def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 
 
+class CollectiveClock(Protocol):
+    """What knows measured times of collectives."""
+
+    def collective(self, kernel: Collective | ExpertExchange) -> float | None:
+        """Seconds of `kernel`; `None` where no table covers the links."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
-    """The links of one accelerator, one way, efficiency applied."""
+    """The links of one accelerator, one way: measured times where `clock` has them, else alpha + bytes x beta."""
 
     hardware: HardwareFacts
+    clock: CollectiveClock | None = None
+
+    def _measured(self, op: CollectiveOp, size: float, ranks: int, domains: int) -> float | None:
+        if self.clock is None or size <= 0.0:
+            return None
+        return self.clock.collective(Collective(op, size, ranks, domains))
 
     def _intra(self) -> float:
         return self.hardware.intra_bw_bytes_s * LINK_EFFICIENCY
@@ -95,21 +120,26 @@ class Links:
         seconds = RING_BASE_S + 2 * self._steps(group) + 2 * self._half(size, group)
         if group.domains == 1:
             seconds = min(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
-        return Transfer(seconds, 2 * (group.ranks - 1) / group.ranks * size)
+        measured = self._measured("all_reduce", size, group.ranks, group.domains)
+        sent = 2 * (group.ranks - 1) / group.ranks * size
+        return Transfer(seconds if measured is None else measured, sent, group.spans_domains)
 
     def all_gather(self, size: float, group: Group) -> Transfer:
         """Gather (or reduce-scatter) of a tensor of `size` bytes in all over `group`."""
         if group.is_trivial:
             return NO_TRANSFER
+        measured = self._measured("all_gather", size, group.ranks, group.domains)
+        if measured is not None:
+            return Transfer(measured, (group.ranks - 1) / group.ranks * size, group.spans_domains)
         seconds = RING_BASE_S + self._steps(group) + self._half(size, group)
-        return Transfer(seconds, (group.ranks - 1) / group.ranks * size)
+        return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
 
     def broadcast(self, size: float, group: Group) -> Transfer:
         """`size` bytes that part of the group has, brought to all of it."""
         if group.is_trivial:
             return NO_TRANSFER
         link = self._inter() if group.domains > 1 else self._intra()
-        return Transfer(RING_BASE_S + self._steps(group) + size / link, size)
+        return Transfer(RING_BASE_S + self._steps(group) + size / link, size, group.spans_domains)
 
     def all_to_all(self, size: float, group: Group) -> Transfer:
         """Each rank spreads its `size` bytes evenly; links inside and between domains work at the same time."""
@@ -117,15 +147,21 @@ class Links:
             return NO_TRANSFER
         inside = size * (group.local - 1) / group.ranks / self._intra() if group.local > 1 else 0.0
         outside = size * (group.ranks - group.local) / group.ranks / self._inter() if group.domains > 1 else 0.0
-        seconds = RING_BASE_S + self._steps(group) + max(inside, outside)
-        return Transfer(seconds, (group.ranks - 1) / group.ranks * size)
+        measured = self._measured("all_to_all", size, group.ranks, group.domains)
+        seconds = RING_BASE_S + self._steps(group) + max(inside, outside) if measured is None else measured
+        return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
 
     def send(self, size: float, *, between_domains: bool) -> Transfer:
         """`size` bytes from one device to one other."""
+        measured = self._measured("send_recv", size, 2, 2 if between_domains else 1)
+        if measured is not None:
+            return Transfer(measured, size, between_domains)
         link = self._inter() if between_domains else self._intra()
-        return Transfer((INTER_STEP_S if between_domains else RING_BASE_S) + size / link, size)
+        return Transfer((INTER_STEP_S if between_domains else RING_BASE_S) + size / link, size, between_domains)
 
-    def expert_exchange(self, tokens: float, copy_bytes: float, routes: ExpertRoutes) -> Transfer:
+    def expert_exchange(
+        self, phase: Literal["dispatch", "combine"], tokens: float, copy_bytes: float, routes: ExpertRoutes
+    ) -> Transfer:
         """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` for each copy of a token.
 
         A copy goes once to each domain that it is wanted in, and there to each rank (DeepEP's forwarding).
@@ -139,7 +175,22 @@ class Links:
         if group.domains > 1:
             seconds = max(seconds, outside / self._inter())
         floor = EXPERT_INTER_S if group.domains > 1 else EXPERT_INTRA_S
-        return Transfer(floor + seconds, inside if group.domains == 1 else max(inside, outside))
+        sent = inside if group.domains == 1 else max(inside, outside)
+        if self.clock is not None and tokens > 0.0:
+            quick, normal = (
+                self.clock.collective(
+                    ExpertExchange(
+                        phase, tokens, copy_bytes, routes.top_k, group.ranks, group.domains, low_latency,
+                        routes.most_domains,
+                    )
+                )
+                for low_latency in (True, False)
+            )  # fmt: skip
+            # Engines take the low-latency kernels where they are the faster ones: small batches.
+            known = [time for time in (quick, normal) if time is not None]
+            if known:
+                return Transfer(min(known), sent, group.spans_domains)
+        return Transfer(floor + seconds, sent, group.spans_domains)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The estimate of a plan in the contract's format: latency, throughput, memory, critical path, cost.
 
-Computed from the datasheet and published efficiencies; nothing is fitted, so no error band is claimed. It estimates a
-request that does not wait in a queue; it does not simulate arrivals.
+It estimates a request that does not wait in a queue; it does not simulate arrivals. What its constants come from and
+how far off it may be is said with it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ..calibration.custom import CustomCalibration, read_calibration
 from ..errors import InputError
 from ..plan.document import Plan
 from ..plan.performance import (
-    Calibration,
     CostEstimate,
     CriticalPath,
     LatencyEstimate,
@@ -24,21 +24,16 @@ from ..plan.performance import (
 )
 from ..plan.reader import read_document
 from ..plan.view import PlanView
+from .confidence import calibration_of
+from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory
 from .notes import estimate_notes
+from .queueing import NO_WAITS, Waits, client_seconds, closed_loop_waits
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .throughput import ReplicaRates, SingleRequest, batched_prefill_seconds, decode_time, throughput
 from .transfer import kv_transfer_seconds
-
-CALIBRATION = Calibration(
-    profile="datasheet",
-    error_band_pct=None,
-    note=(
-        "datasheet peaks with published efficiencies (matmul: measured maxima of stas00/ml-engineering, memory 80% and "
-        "3 us per kernel of ai-dynamo/aiconfigurator); not fitted to this hardware, no error measured"
-    ),
-)
+from .under_load import load_estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +55,24 @@ class _Times:
     decode: PhaseTime
     transfer: float
     throughput: ThroughputEstimate
-    interference: float
+    waits: Waits
+    client: float
+    timers: tuple[PhaseTimer, PhaseTimer]
+
+    @property
+    def timed(self) -> tuple[tuple[PhaseTimer, PhaseTime], tuple[PhaseTimer, PhaseTime]]:
+        """Prefill and decode, each with what timed it."""
+        return (self.timers[0], self.prefill), (self.timers[1], self.decode)
 
     @property
     def ttft(self) -> float:
-        return self.prefill.seconds + self.transfer
+        """Mean time to the first token: the prompt's own passes, the waits before them, the cache's way, the client."""
+        return self.prefill.seconds + self.transfer + self.waits.first_token + self.client
 
     @property
     def tpot(self) -> float:
         """Mean time per output token: a decode step, and the share of other requests' prompts in it."""
-        return self.decode.seconds + self.interference
+        return self.decode.seconds + self.waits.per_token
 
 
 def _times(layout: Layout) -> _Times:
@@ -86,17 +89,22 @@ def _times(layout: Layout) -> _Times:
     alone_prefill = prefill if groups == 1 else prefill_timer.prefill(prefill_loads(setting, 1, 1))
     alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
     batch = batched_prefill_seconds(layout, prefill_timer, prefill_share)
-    rates = ReplicaRates(requests, batch, decode.seconds)
-    alone = SingleRequest(alone_prefill.seconds + transfer, alone_decode.seconds)
-    # A replica that serves both phases stops decoding while it prefills: over a request's life the prompts of all the
-    # others pass once. So the time in the system agrees with requests over rate (Little's law).
-    waits = 0.0 if layout.is_disaggregated else max(0.0, batch - prefill.seconds)
-    interference = waits / max(1, setting.workload.output_tokens - 1)
-    return _Times(prefill, decode, transfer, throughput(layout, rates, batch, alone), interference)
+    steps = setting.workload.output_tokens - 1
+    # A replica that serves both phases stops decoding while it prefills; on replicas of their own nothing waits so.
+    waits = NO_WAITS
+    if not layout.is_disaggregated:
+        waits = closed_loop_waits(prefill.seconds, batch, decode.seconds, steps, requests)
+    client = client_seconds(setting)
+    # Requests in flight over the rate is the time of one in the system (Little's law).
+    cycle = prefill.seconds + waits.first_token + client + steps * (decode.seconds + waits.per_token)
+    rates = ReplicaRates(requests, decode.seconds, cycle)
+    alone = SingleRequest(alone_prefill.seconds + transfer + client, alone_decode.seconds)
+    rate = throughput(layout, rates, batch, alone)
+    return _Times(prefill, decode, transfer, rate, waits, client, (prefill_timer, decode_timer))
 
 
-def estimate_layout(layout: Layout) -> PerformanceEstimate:
-    """The estimate of `layout` at its workload.
+def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> PerformanceEstimate:
+    """The estimate of `layout` at its workload; an explanation takes about as long again.
 
     Raises:
         InputError: a fact that the arithmetic needs is not known (it names the field).
@@ -117,17 +125,22 @@ def estimate_layout(layout: Layout) -> PerformanceEstimate:
         throughput=times.throughput,
         memory=device_memory(layout),
         critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
-        calibration=CALIBRATION,
+        calibration=calibration_of(layout.setting),
         cost=_cost(layout, times.throughput),
-        notes=(*_interference_note(times), *estimate_notes(layout, times.transfer)),
+        notes=(*_load_notes(times), *estimate_notes(layout, times.transfer)),
+        explanation=explain(*times.timed, times.transfer) if with_explanation else None,
+        under_load=load_estimate(layout) if with_explanation else None,
     )
 
 
-def _interference_note(times: _Times) -> tuple[str, ...]:
-    if times.interference <= 0.0:
-        return ()
+def _load_notes(times: _Times) -> tuple[str, ...]:
+    before = times.waits.first_token + times.client
+    ttft = f"TTFT is {times.prefill.seconds * 1e3:.3g} ms of prefill and {before * 1e3:.3g} ms of waiting and client"
+    if times.waits.per_token <= 0.0:
+        return (ttft,)
     return (
-        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and {times.interference * 1e3:.3g} ms for the "
+        ttft,
+        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and {times.waits.per_token * 1e3:.3g} ms for "
         "prompts of other requests that the same replica prefills meanwhile",
     )
 
@@ -146,14 +159,22 @@ def quick_times(layout: Layout) -> QuickTimes:
 
 
 def estimate(
-    document: Plan | PlanView | Mapping[str, Any] | str | Path, usd_per_gpu_hour: float | None = None
+    document: Plan | PlanView | Mapping[str, Any] | str | Path,
+    usd_per_gpu_hour: float | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
 ) -> PerformanceEstimate:
     """The estimate of a plan as its graph shows it: a `Plan`, an object, a JSON text, or the path of a file.
+
+    `calibration` is a user's own, or the path of its file.
 
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
     """
     layout = layout_from_view(document if isinstance(document, PlanView) else _view(document))
+    if isinstance(calibration, str | Path):
+        calibration = read_calibration(Path(calibration))
+    if calibration is not None:
+        layout = replace(layout, setting=layout.setting.with_calibration(calibration), memo={})
     if usd_per_gpu_hour is not None:
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     return estimate_layout(layout)

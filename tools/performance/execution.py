@@ -12,38 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputError
-from ..plan.blocks import fold_sequence
 from ..plan.document import Phase, Plan
 from ..plan.view import PlanView
+from .execution_groups import instance_groups
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
+from .execution_sites import MERGE, SPLIT, Site, stage_sites
 from .layout import Layout, layout_from_view
 from .operation import PER_DEVICE, Operation, TokenLoad, Where
 from .plan_nodes import PlanNodes
 from .schedule import PhaseTimer, prefill_loads
-from .shape import PhaseLayout, StageLayout
-from .stage_shape import (
-    expert_tensor_groups,
-    ffn_tensor_groups,
-    sequence_groups,
-    tensor_groups,
-    token_groups,
-    union_devices,
-)
+from .shape import PhaseLayout
 from .throughput import decode_load
-from .timing import StageTimer
 
 # Unfolded: a model of 126 layers on 64 devices has about 80,000.
 MAX_NODES = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class _LayerSite:
-    """One layer (or, folded, `repeat` of them): its first index and its operations."""
-
-    layer: int | None
-    name: str
-    operations: tuple[Operation, ...]
-    repeat: int | None = None
 
 
 @dataclass(slots=True)
@@ -70,7 +52,8 @@ class _Made:
     instances: dict[str, str]
 
 
-_Created = dict[str, _Made]
+class _Created(dict[str, _Made]):
+    """What was made of each operation of a layer."""
 
 
 def _nearest(name: str, device: str, created: _Created) -> str | None:
@@ -123,11 +106,14 @@ class _PhaseExpansion:
         self.replica = replica
         self.phase = phase
         self.timer = PhaseTimer(layout.setting, phase)
-        # The last node that each device ran; that of the residual stream in the pass at hand; and the devices that
-        # have run nothing of this pass yet and so wait for what they ran before.
+        # The last node that each device ran; that of the residual stream in the pass at hand (of each half, where two
+        # overlap); and the devices that have run nothing of this pass yet and so wait for what they ran before.
         self.done: dict[str, str] = {}
-        self.front: dict[str, str] = {}
+        self.fronts: dict[int | None, dict[str, str]] = {None: {}}
         self.waiting: set[str] = set()
+        # Under two-batch overlap: the last node of both streams of each device, and what each half made in each layer.
+        self.lanes: dict[tuple[str, bool], str] = {}
+        self.halves: dict[tuple[int | None, int], _Created] = {}
 
     def _loads(self) -> Sequence[TokenLoad]:
         layout, setting = self.layout, self.layout.setting
@@ -142,46 +128,34 @@ class _PhaseExpansion:
         loads = self._loads()
         return len(loads) * sum(
             len(self._groups(operation.where, index))
-            for index, timer in enumerate(self.timer.stages)
-            for site in self._sites(timer, loads[-1], self._following(index), with_head=True)
+            for index in range(len(self.timer.stages))
+            for site in self._sites(index, loads[-1], with_head=True)
             for operation in site.operations
         )
-
-    def _following(self, index: int) -> StageTimer | None:
-        return self.timer.stages[index + 1] if index + 1 < len(self.timer.stages) else None
 
     def write(self) -> None:
         """All nodes and edges."""
         loads = self._loads()
         for chunk, load in enumerate(loads):
-            self.front = {}
+            self.fronts = {None: {}, 0: {}, 1: {}}
             self.waiting = set(self.done)
             prefix = f"r{self.replica}.{self.phase.phase}" + (f".c{chunk}" if len(loads) > 1 else "")
-            for index, timer in enumerate(self.timer.stages):
-                for site in self._sites(timer, load, self._following(index), with_head=load is loads[-1]):
+            for index in range(len(self.timer.stages)):
+                self.lanes, self.halves = {}, {}
+                for site in self._sites(index, load, with_head=load is loads[-1]):
                     self._write_site(f"{prefix}.s{index}.{site.name}", index, site)
 
-    def _sites(
-        self, timer: StageTimer, load: TokenLoad, following: StageTimer | None, *, with_head: bool
-    ) -> Iterator[_LayerSite]:
-        if timer.stage.embedding_devices:
-            yield _LayerSite(None, "embedding", timer.embedding(load).operations)
-        keys = tuple((id(spec), following_set) for spec, following_set in timer.layer_sequence)
-        blocks = fold_sequence(keys) if self.writer.folded else ()
-        spans = [(b.first + k, (b.last - b.first + 1) // b.period) for b in blocks for k in range(b.period)]
-        for place, repeat in spans or [(place, 1) for place in range(len(keys))]:
-            spec, following_set = timer.layer_sequence[place]
-            layer = timer.stage.layers[0] + place
-            operations = timer.layer(spec, following_set, load).operations
-            yield _LayerSite(layer, f"l{layer}", operations, repeat if self.writer.folded else None)
-        if timer.stage.head_devices and with_head:
-            yield _LayerSite(None, "head", timer.head(load).operations)
-        if following is not None:
-            yield _LayerSite(None, "send", timer.send(load, following).operations)
+    def _sites(self, index: int, load: TokenLoad, *, with_head: bool) -> Iterator[Site]:
+        following = self.timer.stages[index + 1] if index + 1 < len(self.timer.stages) else None
+        return stage_sites(self.timer.stages[index], load, following, with_head=with_head, folded=self.writer.folded)
 
-    def _write_site(self, prefix: str, stage_index: int, site: _LayerSite) -> None:
-        """All instances of the operations of one layer, with their edges."""
-        created: _Created = {}
+    def _groups(self, where: Where, index: int) -> list[tuple[str, ...]]:
+        return instance_groups(self.phase, index, where, folded=self.writer.folded)
+
+    def _write_site(self, prefix: str, stage_index: int, site: Site) -> None:
+        """All instances of the operations of one site, with their edges."""
+        created = self.halves.setdefault((site.layer, site.half), _Created()) if site.half is not None else _Created()
+        front = self.fronts[site.half]
         where = (self.replica, self.phase.phase, stage_index, site.layer)
         for operation in site.operations:
             instances: dict[str, str] = {}
@@ -192,10 +166,11 @@ class _PhaseExpansion:
                 node = _node(f"{prefix}.{operation.name}{suffix}", operation, site, devices, self.phase.phase)
                 plan_node = self.writer.plan_nodes.find(where, operation, devices)
                 self.writer.nodes.append(node.model_copy(update={"plan_node": plan_node}) if plan_node else node)
-                self._connect(node.id, operation, devices, created)
+                for device in devices:
+                    self._connect(node.id, operation, device, created, site)
                 instances.update((device, node.id) for device in devices)
             created[operation.name] = _Made(operation.inputs, instances)
-            self.front.update(instances)
+            front.update(instances)
             if operation.owner == "pipeline":
                 # A transfer keeps the sender busy; the receiver goes on with its own work.
                 latest = next(iter(instances.values()))
@@ -203,70 +178,39 @@ class _PhaseExpansion:
             else:
                 self.done.update(instances)
 
-    def _connect(self, node: str, operation: Operation, devices: tuple[str, ...], created: _Created) -> None:
-        """The edges of one instance: on each of its devices from what it reads there, and from what it waits for."""
-        for device in devices:
-            sources = [source for name in operation.inputs if (source := _nearest(name, device, created))]
-            for source in sources:
-                self.writer.connect(source, node, data=True)
-            if not sources and (stream := self.front.get(device)) is not None:
-                # A device that only receives from a collective brings nothing to it.
-                receives = bool(operation.inputs) and operation.where not in PER_DEVICE
+    def _connect(self, node: str, operation: Operation, device: str, created: _Created, site: Site) -> None:
+        """The edges of one instance on one of its devices: from what it reads there, and from what it waits for."""
+        sources = [source for name in operation.inputs if (source := _nearest(name, device, created))]
+        for source in sources:
+            self.writer.connect(source, node, data=True)
+        if not sources:
+            # A device that only receives from a collective brings nothing to it.
+            receives = bool(operation.inputs) and operation.where not in PER_DEVICE
+            for stream in self._streams(operation, device, site):
                 self.writer.connect(stream, node, data=not receives)
-            for name in operation.after:
-                if (waits := created[name].instances.get(device)) is not None:
-                    self.writer.connect(waits, node, data=False)
-            if device in self.waiting and operation.owner != "pipeline":
-                self.waiting.discard(device)
-                self.writer.connect(self.done[device], node, data=False)
+        for name in operation.after:
+            if name in created and (waits := created[name].instances.get(device)) is not None:
+                self.writer.connect(waits, node, data=False)
+        if site.half is not None:
+            lane = (device, site.on_links)
+            if (before := self.lanes.get(lane)) is not None:
+                self.writer.connect(before, node, data=False)
+            self.lanes[lane] = node
+        if device in self.waiting and operation.owner != "pipeline":
+            self.waiting.discard(device)
+            self.writer.connect(self.done[device], node, data=False)
 
-    def _groups(self, where: Where, stage_index: int) -> list[tuple[str, ...]]:
-        stage = self.phase.stages[stage_index]
-        following = self.phase.stages[stage_index + 1] if stage_index + 1 < len(self.phase.stages) else None
-        if where in PER_DEVICE:
-            devices = _devices_of(stage, where)
-            return [devices] if self.writer.folded else [(device,) for device in devices]
-        groups = _collective_groups(self.phase, stage, following, where)
-        if self.writer.folded and len(groups) > 1:
-            return [tuple(dict.fromkeys(device for group in groups for device in group))]
-        return groups
-
-
-def _devices_of(stage: StageLayout, where: Where) -> tuple[str, ...]:
-    return {
-        "attention": stage.attention_devices,
-        "ffn": stage.ffn_devices,
-        "stage": stage.devices,
-        "embedding": stage.embedding_devices,
-        "head": stage.head_devices,
-    }[where]
+    def _streams(self, operation: Operation, device: str, site: Site) -> list[str]:
+        """The last nodes of the residual stream that `operation` goes on from: both halves', where it joins them."""
+        halves: tuple[int | None, ...] = (site.half,)
+        if operation.name == MERGE:
+            halves = (0, 1)
+        elif operation.name == SPLIT:
+            halves = (None,)
+        return [stream for half in halves if (stream := self.fronts[half].get(device)) is not None]
 
 
-def _collective_groups(
-    phase: PhaseLayout, stage: StageLayout, following: StageLayout | None, where: Where
-) -> list[tuple[str, ...]]:
-    """The device groups that a collective runs on."""
-    if where in ("pipeline", "received") and following is not None:
-        if where == "pipeline":
-            return [(*stage.devices, *following.devices)]
-        return token_groups(phase, following)
-    if "+" in where:
-        own, _, other = where.partition("+")
-        sets = {"attention": stage.attention_devices, "ffn": stage.ffn_devices, "stage": stage.devices}
-        return [union_devices(sets[own], sets[other], stage) or sets[own]]
-    return {
-        "tp": lambda: tensor_groups(phase, stage),
-        "sp": lambda: sequence_groups(phase, stage),
-        "kv_sp": lambda: sequence_groups(phase, stage),
-        "ffn_tp": lambda: ffn_tensor_groups(phase, stage),
-        "ffn_all": lambda: [stage.ffn_devices],
-        "stage_all": lambda: [stage.devices],
-        "tokens": lambda: token_groups(phase, stage),
-        "expert_tp": lambda: expert_tensor_groups(phase, stage),
-    }[where]()
-
-
-def _node(name: str, operation: Operation, site: _LayerSite, devices: tuple[str, ...], phase: Phase) -> ExecutionNode:
+def _node(name: str, operation: Operation, site: Site, devices: tuple[str, ...], phase: Phase) -> ExecutionNode:
     alone = len(devices) == 1 and operation.where in PER_DEVICE
     return ExecutionNode(
         id=name,

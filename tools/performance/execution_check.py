@@ -15,7 +15,7 @@ Shape = tuple[tuple[str, int], ...]
 
 
 def shape_faults(dag: ExecutionDAG) -> Iterator[str]:
-    """Each node whose inputs do not fit: they must equal its input shape, or add up to it in the last dimension."""
+    """Each node whose inputs do not fit: they must equal its input shape, or add up to it in one dimension."""
     nodes = {node.id: node for node in dag.nodes}
     inputs: defaultdict[str, list[ExecutionNode]] = defaultdict(list)
     for edge in dag.edges:
@@ -37,10 +37,19 @@ def _part(node: ExecutionNode) -> str:
 def _fits(shapes: list[Shape], wanted: Shape) -> bool:
     if all(shape == wanted for shape in shapes):
         return True
-    if any(shape[:-1] != wanted[:-1] or shape[-1][0] != wanted[-1][0] for shape in shapes):
+    if any([name for name, _ in shape] != [name for name, _ in wanted] for shape in shapes):
+        return False
+    return any(_adds_up(shapes, wanted, axis) for axis in range(len(wanted)))
+
+
+def _adds_up(shapes: list[Shape], wanted: Shape, axis: int) -> bool:
+    """Whether `shapes` are parts of `wanted` along `axis` and whole along all others."""
+    others = wanted[:axis] + wanted[axis + 1 :]
+    if any(shape[:axis] + shape[axis + 1 :] != others for shape in shapes):
         return False
     # Widths are rounded up on each device: the sum may exceed what is taken by less than one for each source.
-    return 0 <= sum(shape[-1][1] for shape in shapes) - wanted[-1][1] < len(shapes)
+    slack = len(shapes) if axis == len(wanted) - 1 else 1
+    return 0 <= sum(shape[axis][1] for shape in shapes) - wanted[axis][1] < slack
 
 
 def dag_faults(dag: ExecutionDAG) -> Iterator[str]:

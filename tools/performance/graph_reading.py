@@ -7,7 +7,7 @@ it can be (the majority of a stage's operators counts), so that the other rules'
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -99,14 +99,38 @@ def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLa
             phases.setdefault(phase.replica.id, {}).setdefault(name, phase)
     if not phases:
         raise InputError("the plan has no phase inside a replica: nothing can be evaluated (rule PH001)")
+    reader = _PhaseReader(view, architecture)
     return tuple(
         ReplicaLayout(
             index,
-            _read_phase("prefill", found["prefill"], architecture) if "prefill" in found else None,
-            _read_phase("decode", found["decode"], architecture) if "decode" in found else None,
+            reader.read("prefill", found["prefill"]) if "prefill" in found else None,
+            reader.read("decode", found["decode"]) if "decode" in found else None,
         )
         for index, found in enumerate(phases.values())
     )
+
+
+class _PhaseReader:
+    """Reads phase branches; of copies the first, the others are it on their own devices."""
+
+    def __init__(self, view: PlanView, architecture: Architecture) -> None:
+        self._view = view
+        self._architecture = architecture
+        self._known: dict[Hashable, tuple[PhaseView, PhaseLayout]] = {}
+
+    def read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
+        likeness = self._view.likeness_of(found)
+        if likeness is None:
+            return _read_phase(phase, found, self._architecture)
+        if likeness not in self._known:
+            self._known[likeness] = (found, _read_phase(phase, found, self._architecture))
+        first, layout = self._known[likeness]
+        if first is found:
+            return layout
+        names: dict[str, str] = {}
+        for stage, other in zip(first.stages, found.stages, strict=True):
+            names.update(zip(stage.ordered_devices, other.ordered_devices, strict=True))
+        return layout.renamed(names)
 
 
 def read_strategy(replicas: tuple[ReplicaLayout, ...]) -> Strategy:
@@ -182,11 +206,7 @@ def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]
 
 def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...]:
     """Devices of the stage: attention's first, in rank order, then the others."""
-    return tuple(dict.fromkeys((*attention, *sorted(stage.devices, key=_device_order))))
-
-
-def _device_order(device: str) -> tuple[int, str]:
-    return len(device), device
+    return tuple(dict.fromkeys((*attention, *stage.ordered_devices)))
 
 
 def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> PhaseLayout:

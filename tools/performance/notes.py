@@ -10,7 +10,7 @@ from .kv_cache import all_layers
 from .layout import Layout
 from .operation import TokenLoad
 from .operators.moe import slowest_load
-from .schedule import HOST_PASS_S
+from .schedule import host_seconds
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
 
@@ -94,6 +94,5 @@ def _general(layout: Layout) -> Iterator[str]:
     serving = layout.setting.serving
     if serving is None or serving.prefill_chunk_tokens is None:
         yield f"prompts are taken in chunks of {DEFAULT_PREFILL_CHUNK_TOKENS:,} tokens (none stated)"
-    yield (
-        f"TTFT is that of a prompt which does not wait; {HOST_PASS_S * 1e3:g} ms of host time are counted for each pass"
-    )
+    host_ms = host_seconds(layout.setting, TokenLoad(1, 1, 0)) * 1e3
+    yield f"{host_ms:.2g} ms of host time are counted for each pass"

@@ -29,8 +29,11 @@ OpName = Literal[
 ]
 Role = Literal["qkv", "q_a", "kv_a", "q_b", "kv_b", "out", "gate_up", "down", "router", "lm_head"]
 Kind = Literal["compute", "memory", "communication"]
+# What a step of the critical path keeps busy: arithmetic, memory, links inside a domain, links between domains, the
+# processor of the host; `pipeline` is a wait for another stage.
+Resource = Literal["compute", "memory", "link", "network", "host", "pipeline"]
 # The operator of the plan that an operation belongs to.
-Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipeline"]
+Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipeline", "stage"]
 # On which devices: the first row one instance per device, the others one instance per group of devices.
 Where = Literal[
     "attention", "ffn", "stage", "embedding", "head",
@@ -70,7 +73,8 @@ class Operation:
     """One operator of a layer on one device (or one collective of its group).
 
     `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
-    only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends.
+    only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends. A collective that
+    `spans_domains` uses the network.
     """
 
     name: str
@@ -88,6 +92,14 @@ class Operation:
     sent_bytes: float = 0.0
     seconds: float = 0.0
     kind: Kind = "memory"
+    spans_domains: bool = False
+
+    @property
+    def resource(self) -> Resource:
+        """What it keeps busy."""
+        if self.kind == "communication":
+            return "network" if self.spans_domains else "link"
+        return self.kind
 
 
 @dataclass(frozen=True, slots=True)

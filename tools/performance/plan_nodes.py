@@ -46,7 +46,7 @@ class PlanNodes:
         if phase is None or index >= len(phase.stages):
             return None
         stage = phase.stages[index]
-        if owner == "pipeline":
+        if owner in ("pipeline", "stage"):
             return stage.node
         if owner in ("embedding", "head"):
             nodes = stage.node.children_of_type("EmbeddingNode" if owner == "embedding" else "LMHeadNode")

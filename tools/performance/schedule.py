@@ -13,14 +13,11 @@ from dataclasses import dataclass
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.performance import PathStep, TimeParts
-from .operation import Kind, TokenLoad
+from .operation import Kind, Resource, TokenLoad
 from .setting import Setting
 from .shape import PhaseLayout
 from .timing import KINDS, Piece, StageTimer, kind_seconds, pass_seconds
 
-# Scheduling, sampling and output handling between two passes: 0.3-1.7 ms in vLLM, SGLang and TensorRT-LLM servers,
-# fitted to the closed-loop results that SemiAnalysis InferenceX and NVIDIA NIM publish. A starting figure.
-HOST_PASS_S = 0.8e-3
 # More passes than this for one prompt is a chunk size that no engine would run.
 _MOST_CHUNKS = 4096
 
@@ -46,7 +43,8 @@ class Pass:
 class PhaseTime:
     """Time of one phase in seconds: in all, by kind, of the busiest stage, and the passes on the critical path.
 
-    `waiting_seconds` end the path where a step waits for the other microbatches.
+    `waiting_seconds` end the path where a step waits for the other microbatches. `loads` (of each chunk, or of each
+    of `microbatches`) are what was timed.
     """
 
     phase: Phase
@@ -55,13 +53,16 @@ class PhaseTime:
     busiest_seconds: float
     cells: tuple[tuple[int, Pass], ...]
     waiting_seconds: float = 0.0
+    loads: tuple[TokenLoad, ...] = ()
+    microbatches: int = 1
 
     @property
     def steps(self) -> tuple[PathStep, ...]:
         """The critical path, each operation of each kind of layer once."""
         steps = _steps(self.phase, self.cells)
         if self.waiting_seconds > 0.0:
-            steps = (*steps, PathStep(node=f"{self.phase}.wait", ms=self.waiting_seconds * 1e3, kind="bubble"))
+            wait_ms = self.waiting_seconds * 1e3
+            steps = (*steps, PathStep(node=f"{self.phase}.wait", ms=wait_ms, kind="bubble", resource="pipeline"))
         return steps
 
     @property
@@ -77,19 +78,34 @@ class PhaseTime:
         )
 
 
+def host_seconds(setting: Setting, load: TokenLoad) -> float:
+    """Scheduling, sampling and output handling of one step, as fitted to end-to-end results of the engine.
+
+    Each attention group has a scheduler of its own.
+    """
+    constants = setting.engine.entry.constants
+    prefill = constants.host_prefill_ms if load.new_tokens > 1 else 0.0
+    return (constants.host_step_ms + prefill) * 1e-3 + constants.host_sequence_us * 1e-6 * load.sequences
+
+
 class PhaseTimer:
     """Times a phase of one replica."""
 
-    def __init__(self, setting: Setting, phase: PhaseLayout) -> None:
+    def __init__(self, setting: Setting, phase: PhaseLayout, stages: tuple[StageTimer, ...] | None = None) -> None:
         self.setting = setting
         self.phase = phase
-        self.stages = tuple(StageTimer(setting, phase, stage) for stage in phase.stages)
+        self.stages = stages or tuple(StageTimer(setting, phase, stage) for stage in phase.stages)
+
+    def under(self, setting: Setting, free: str | None = None) -> PhaseTimer:
+        """A timer of the same devices under `setting`, where the operation named `free` costs nothing."""
+        stages = (StageTimer(setting, one.phase, one.stage, shape=one.shape, free=free) for one in self.stages)
+        return PhaseTimer(setting, self.phase, tuple(stages))
 
     def stage_pass(self, index: int, load: TokenLoad, *, with_head: bool = True) -> Pass:
         """The pass of `load` through stage `index`, the transfer to the next one included."""
         following = self.stages[index + 1] if index + 1 < len(self.stages) else None
         pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
-        return Pass(pieces, HOST_PASS_S if index == 0 else 0.0)
+        return Pass(pieces, host_seconds(self.setting, load) if index == 0 else 0.0)
 
     def prefill(self, loads: Sequence[TokenLoad]) -> PhaseTime:
         """One prompt (or several side by side) in the chunks `loads`: chunk n of a stage follows its chunk n-1.
@@ -107,7 +123,7 @@ class PhaseTimer:
         kinds: dict[Kind, float] = {
             kind: sum(cell.kind_seconds(kind) for row in passes for cell in row) / count for kind in KINDS
         }
-        return PhaseTime("prefill", total, kinds, max(busy), cells)
+        return PhaseTime("prefill", total, kinds, max(busy), cells, loads=tuple(loads))
 
     def decode(self, load: TokenLoad, microbatches: int) -> PhaseTime:
         """One decode step in which `microbatches` batches of `load` go round the stages.
@@ -124,7 +140,14 @@ class PhaseTimer:
             kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
         }
         cells = tuple(enumerate(passes))
-        return PhaseTime("decode", seconds, kinds, microbatches * slowest, cells, seconds - round_trip)
+        waiting = seconds - round_trip
+        return PhaseTime("decode", seconds, kinds, microbatches * slowest, cells, waiting, (load,), microbatches)
+
+    def again(self, time: PhaseTime) -> PhaseTime:
+        """What `time` measured, timed by this timer."""
+        if time.phase == "prefill":
+            return self.prefill(time.loads)
+        return self.decode(time.loads[0], time.microbatches)
 
 
 def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, int]]:
@@ -151,20 +174,20 @@ def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, i
 def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...]:
     """The critical path: each operation of each kind of layer once, with the time of all its repetitions."""
     seconds: dict[str, float] = {}
-    kinds: dict[str, Kind] = {}
+    kinds: dict[str, tuple[Kind, Resource]] = {}
     host = f"{phase}.host"
     for stage, cell in cells:
         if cell.host_seconds:
             seconds[host] = seconds.get(host, 0.0) + cell.host_seconds
-            kinds[host] = "compute"
+            kinds[host] = "compute", "host"
         for piece in cell.pieces:
             prefix = f"{phase}.s{stage}.{piece.name}."
             for operation in piece.path.operations:
                 name = prefix + operation.name
                 seconds[name] = seconds.get(name, 0.0) + operation.seconds * piece.count
-                kinds[name] = operation.kind
+                kinds[name] = operation.kind, operation.resource
     return tuple(
-        PathStep(node=name, ms=total * 1e3, kind=kinds[name], resource="host" if name == host else None)
+        PathStep(node=name, ms=total * 1e3, kind=kinds[name][0], resource=kinds[name][1])
         for name, total in seconds.items()
         if total > 0.0
     )

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
+from ..calibration.custom import CustomCalibration
+from ..calibration.engine_profile import EngineProfile, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
+from .clock import Clock
 
 # Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.
@@ -58,6 +62,10 @@ class Setting:
     memory_utilization: float = 0.90
     serving: ServingBlock | None = None
     usd_per_gpu_hour: float | None = None
+    # A profile of one's own in place of the one that ships for the engine.
+    profile: EngineProfile | None = None
+    # A calibration of one's own, laid over what ships.
+    calibration: CustomCalibration | None = None
     _runs: dict[tuple[int, int], tuple[LayerRun, ...]] = field(
         default_factory=dict[tuple[int, int], tuple[LayerRun, ...]], repr=False
     )
@@ -66,6 +74,30 @@ class Setting:
     memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
     roles: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
     pieces: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+
+    @cached_property
+    def engine(self) -> EngineProfile:
+        """The profile of the engine that the plan names, or of the one that is assumed."""
+        if self.profile is not None:
+            return self.profile
+        serving, accelerator = self.serving, self.hardware.accelerator
+        engine = None if serving is None else serving.engine
+        version = None if serving is None else serving.engine_version
+        own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
+        return own or engine_profile(engine, version, accelerator)
+
+    @cached_property
+    def clock(self) -> Clock:
+        """What times kernels and collectives here."""
+        return Clock(self.hardware, self.engine, self.calibration)
+
+    def with_profile(self, profile: EngineProfile) -> Setting:
+        """The same setting with another engine profile; nothing that was timed is shared."""
+        return replace(self, profile=profile, pieces={}, memo={})
+
+    def with_calibration(self, calibration: CustomCalibration | None) -> Setting:
+        """The same setting with a calibration of one's own; nothing that was timed is shared."""
+        return self if calibration is None else replace(self, calibration=calibration, pieces={}, memo={})
 
     def with_workload(self, workload: WorkloadBlock) -> Setting:
         """The same setting under another load; what was already computed is shared (none of it depends on the load)."""

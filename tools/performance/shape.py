@@ -6,7 +6,7 @@ Made either from a strategy and a placement (`layout.make_layout`) or from a pla
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..plan.document import Phase, PhaseStrategy
@@ -76,6 +76,19 @@ class StageLayout:
         """Routed experts on the device that hosts most of them."""
         return max((len(ids) for ids in self.experts), default=0)
 
+    def renamed(self, names: Mapping[str, str]) -> StageLayout:
+        """The same stage on other devices: `names` gives the new name of each."""
+        named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
+        devices, attention, ffn, embedding, head = (tuple([names[device] for device in listed]) for listed in named)
+        return replace(
+            self,
+            devices=devices,
+            attention_devices=attention,
+            ffn_devices=ffn,
+            embedding_devices=embedding,
+            head_devices=head,
+        )
+
     def numbered(self, numbers: Mapping[str, int]) -> tuple[object, ...]:
         """All that the stage says, with numbers for the names of its devices (a name without one stays)."""
         named = (self.devices, self.attention_devices, self.ffn_devices, self.embedding_devices, self.head_devices)
@@ -92,6 +105,10 @@ class PhaseLayout:
     phase: Phase
     degrees: PhaseStrategy
     stages: tuple[StageLayout, ...]
+
+    def renamed(self, names: Mapping[str, str]) -> PhaseLayout:
+        """The same phase on other devices: `names` gives the new name of each."""
+        return PhaseLayout(self.phase, self.degrees, tuple([stage.renamed(names) for stage in self.stages]))
 
     @property
     def attention_groups(self) -> int:

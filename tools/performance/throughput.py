@@ -17,11 +17,11 @@ from .schedule import PhaseTime, PhaseTimer, prefill_loads
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRates:
-    """Of one replica: requests in flight, seconds in which it prefills them all, and those of one decode step."""
+    """Of one replica: requests in flight, seconds of one decode step, and those in which each is answered once."""
 
     requests: int
-    prefill_seconds: float
     step_seconds: float
+    cycle_seconds: float
 
 
 def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
@@ -71,7 +71,7 @@ def throughput(
         batched = decode_rate / decode_count * output
         scaled = min(prefill_rate, decode_rate) * output
     else:
-        batched = _rate(rates.requests * output, rates.prefill_seconds + steps * rates.step_seconds)
+        batched = _rate(rates.requests * output, rates.cycle_seconds)
         scaled = decode_count * batched
     # Requests are shared out rounded up; replicas that have one less, or none, do that much less.
     scaled *= layout.setting.workload.concurrency / (rates.requests * decode_count)

@@ -10,15 +10,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..catalog.architecture import LayerSpec
-from .collectives import Group, Links, group_of
-from .operation import Kind, Operation, Path, TokenLoad, longest_path
+from ..plan.blocks import fold_sequence
+from .collectives import Links, group_of
+from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
 from .operators.work import Work
+from .overlap import Overlapped, overlap_layers
+from .overlap_halves import HalvedLayer, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_program import AttentionProgram
 from .programs.ffn_program import write_ffn
 from .programs.moe_program import MoEProgram
+from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
-from .programs.writer import ProgramContext, ProgramWriter, shape_of
-from .roofline import OperatorTime, Roof
+from .programs.writer import ProgramContext, ProgramWriter
+from .roofline import OperatorTime
 from .setting import Setting
 from .shape import PhaseLayout, StageLayout
 from .stage_shape import OperatorSet, StageShape, stage_shape, token_groups
@@ -38,17 +42,26 @@ class LayerKind:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a stage's pass: its operations, their longest path, and how often it runs in a row."""
+    """A part of a stage's pass: its operations, their longest path, and how often it runs in a row.
+
+    `layers` is how many layers it stands for; where halves overlap, `path` is what of all of them is on the path.
+    """
 
     name: str
     operations: tuple[Operation, ...]
     path: Path
     count: int = 1
+    layers: int = 0
 
     @property
     def seconds(self) -> float:
         """Seconds of all repetitions."""
         return self.path.seconds * self.count
+
+    def busy_seconds(self, *, on_links: bool) -> float:
+        """Seconds for which all repetitions keep the links, or the compute stream, at work."""
+        busy = sum(o.seconds for o in self.operations if (o.op in COLLECTIVES) is on_links)
+        return busy * (self.layers or self.count)
 
 
 def first_operator(spec: LayerSpec) -> OperatorSet:
@@ -56,6 +69,11 @@ def first_operator(spec: LayerSpec) -> OperatorSet:
     if spec.attention is not None:
         return "attention"
     return "ffn" if spec.ffn is not None else "stage"
+
+
+def last_operator(spec: LayerSpec) -> OperatorSet:
+    """Where the last operator of a layer runs."""
+    return "stage" if spec.moe is not None else "ffn" if spec.ffn is not None else "attention"
 
 
 def write_layer(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
@@ -70,20 +88,24 @@ def write_layer(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet |
 
 
 class StageTimer:
-    """Times the passes of one stage."""
+    """Times the passes of one stage; `free` names an operation that is taken to cost nothing."""
 
-    def __init__(self, setting: Setting, phase: PhaseLayout, stage: StageLayout) -> None:
+    def __init__(
+        self, setting: Setting, phase: PhaseLayout, stage: StageLayout, *,
+        shape: StageShape | None = None, free: str | None = None,
+    ) -> None:  # fmt: skip
         self.setting = setting
         self.phase = phase
         self.stage = stage
-        self.shape: StageShape = stage_shape(setting, phase, stage)
+        self.free = free
+        self.shape: StageShape = shape or stage_shape(setting, phase, stage)
         # Shapes are compared by value once here; pieces are kept under their number.
         self.shape_number: int = setting.pieces.setdefault(("shape", self.shape), len(setting.pieces))
-        self.roof, self.links = Roof(setting.hardware), Links(setting.hardware)
+        self.clock, self.links = setting.clock, Links(setting.hardware, setting.clock)
 
     def context(self, load: TokenLoad) -> ProgramContext:
         """What programs of a pass of `load` are written from."""
-        return ProgramContext(self.setting, self.shape, load, self.roof, self.links)
+        return ProgramContext(self.setting, self.shape, load, self.clock, self.links)
 
     @cached_property
     def layer_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
@@ -94,8 +116,13 @@ class StageTimer:
         return tuple((layer, self._needed(layer, nxt)) for layer, nxt in zip(layers, nexts, strict=True))
 
     def _needed(self, layer: LayerSpec, following: OperatorSet | None) -> OperatorSet | None:
-        own: OperatorSet = "stage" if layer.moe is not None else "ffn" if layer.ffn is not None else "attention"
-        return following if self.shape.wider(own, following) is not None else None
+        return following if self.shape.wider(last_operator(layer), following) is not None else None
+
+    @property
+    def ends_on(self) -> OperatorSet:
+        """The devices that have the result of the last layer."""
+        layer, following = self.layer_sequence[-1]
+        return following or last_operator(layer)
 
     @cached_property
     def kinds(self) -> tuple[LayerKind, ...]:
@@ -116,6 +143,9 @@ class StageTimer:
         Of a layer only the attention core depends on what is cached: it is exchanged in the layer without a cache.
         Every path leads through it, so the longest path stays what it is.
         """
+        return self._without(self._layer(spec, following, load))
+
+    def _layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         bare = replace(load, context=0)
         key = ("layer", id(spec), following, self.shape_number, bare)
         piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
@@ -125,19 +155,19 @@ class StageTimer:
         found = self.setting.pieces.get(key)
         if found is None:
             work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
-            found = exchange_core(piece, work, self.roof.time(work))
+            found = exchange_core(piece, work, self.clock.time(work))
             self.setting.pieces[key] = found
         return found
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
         bare = replace(load, context=0)
-        return self._piece(("embedding", self.shape_number, bare), "embedding", bare, write_embedding)
+        return self._without(self._piece(("embedding", self.shape_number, bare), "embedding", bare, write_embedding))
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
         bare = replace(load, context=0)
-        return self._piece(("head", self.shape_number, bare), "head", bare, write_head)
+        return self._without(self._piece(("head", self.shape_number, bare), "head", bare, write_head))
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
@@ -147,21 +177,69 @@ class StageTimer:
         slices = max(1, min(len(before), len(after)))
         bare = replace(load, context=0)
         key = ("send", bare, between, slices, group)
-        return self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
+        piece = self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
+        return self._without(piece)
+
+    def _without(self, piece: Piece) -> Piece:
+        """`piece` with the operation that is free at no cost."""
+        if self.free is None or all(operation.name != self.free for operation in piece.operations):
+            return piece
+        operations = tuple(replace(o, seconds=0.0) if o.name == self.free else o for o in piece.operations)
+        return replace(piece, operations=operations, path=longest_path(operations))
 
     def pass_pieces(self, load: TokenLoad, following: StageTimer | None, *, with_head: bool) -> tuple[Piece, ...]:
         """Everything that one pass of `load` runs on the stage, in order; layers of a kind together."""
         pieces: list[Piece] = []
         if self.stage.embedding_devices:
             pieces.append(self.embedding(load))
-        for kind in self.kinds:
-            layer = self.layer(kind.spec, kind.following, load)
-            pieces.append(Piece(f"l{kind.first}", layer.operations, layer.path, kind.count))
+        pieces.extend(self.overlapped_pieces(load) or self.layer_pieces(load))
         if self.stage.head_devices and with_head:
             pieces.append(self.head(load))
         if following is not None:
             pieces.append(self.send(load, following))
         return tuple(pieces)
+
+    def layer_pieces(self, load: TokenLoad) -> tuple[Piece, ...]:
+        """The layers of the stage, one after the other; those of a kind together."""
+        layers = [(kind, self.layer(kind.spec, kind.following, load)) for kind in self.kinds]
+        return tuple(
+            Piece(f"l{kind.first}", layer.operations, layer.path, kind.count, kind.count) for kind, layer in layers
+        )
+
+    def overlapped_pieces(self, load: TokenLoad) -> tuple[Piece, ...]:
+        """The layers as two halves in turn, by kind and half: what of each lies on the critical path.
+
+        Empty where the plan does not choose two-batch overlap, or where there is nothing to halve.
+        """
+        halved = self.halved_layers(load)
+        if halved is None:
+            return ()
+        key = ("overlapped", self.stage.layers, self.shape_number, load, self.free)
+        found: tuple[Piece, ...] | None = self.setting.pieces.get(key)
+        if found is None:
+            overlapped = overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
+            found = tuple(
+                _on_path(overlapped, number, half, kind, halved[number])
+                for number, kind in enumerate(self.kinds)
+                for half in (0, 1)
+            )
+            self.setting.pieces[key] = found
+        return found
+
+    def halved_layers(self, load: TokenLoad) -> tuple[HalvedLayer, ...] | None:
+        """Each kind of layer as the two halves of `load` run it; `None` where they do not."""
+        halves = split_load(load) if is_two_batch(self.setting) else None
+        if halves is None:
+            return None
+        clash = contention(self.setting, load)
+        layers = ([self.layer(kind.spec, kind.following, half).operations for half in halves] for kind in self.kinds)
+        return tuple(halve_layer(first, second, clash) for first, second in layers)
+
+    @cached_property
+    def kind_sequence(self) -> tuple[int, ...]:
+        """The layers of the stage in order, each as the number of its kind in `kinds`."""
+        numbers = {(id(kind.spec), kind.following): number for number, kind in enumerate(self.kinds)}
+        return tuple(numbers[id(spec), following] for spec, following in self.layer_sequence)
 
     def _piece(
         self, key: tuple[object, ...], name: str, load: TokenLoad, write: Callable[[ProgramWriter], None]
@@ -174,6 +252,16 @@ class StageTimer:
             found = Piece(name, operations, longest_path(operations))
             self.setting.pieces[key] = found
         return found
+
+
+def _on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, layer: HalvedLayer) -> Piece:
+    """What of one half of one kind of layer lies on the critical path, with the seconds of all its times there."""
+    found: list[Operation] = []
+    for place, run in enumerate(layer.halves[half].runs):
+        times = overlapped.on_path.get((number, half, place), 0)
+        found.extend(replace(operation, seconds=operation.seconds * times) for operation in run.operations if times)
+    path = Path(tuple(found), sum(o.seconds for o in found))
+    return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
 
 
 def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
@@ -190,25 +278,6 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
     before = next(operation.seconds for operation in piece.operations if operation.op == "Attention")
     path = Path(exchanged(piece.path.operations), piece.path.seconds - before + time.seconds)
     return Piece(piece.name, exchanged(piece.operations), path, piece.count)
-
-
-def write_send(writer: ProgramWriter, slices: int, group: Group, *, between: bool) -> None:
-    """A SendRecv of one slice from each device, and the gather of the slices on the other side."""
-    context, load = writer.context, writer.context.load
-    hidden = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden)
-    part = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden / slices)
-    writer.transfer(
-        Operation("pipeline.send", "SendRecv", "pipeline", "pipeline", hidden, part if slices > 1 else hidden),
-        context.links.send(context.token_bytes / slices, between_domains=between),
-    )
-    if not group.is_trivial:
-        received = writer.operations[-1].output_shape
-        transfer = (
-            context.links.all_gather(context.token_bytes, group)
-            if slices > 1
-            else context.links.broadcast(context.token_bytes, group)
-        )
-        writer.transfer(Operation("pipeline.gather", "AllGather", "pipeline", "received", received, hidden), transfer)
 
 
 def pass_seconds(pieces: Sequence[Piece]) -> float:

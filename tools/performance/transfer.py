@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ..catalog.architecture import AttentionSpec
 from .collectives import Links, group_of
-from .kv_cache import all_layers, request_bytes
+from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
 from .layout import Layout
+from .setting import Setting
 from .shape import PhaseLayout
 
 
@@ -26,15 +28,31 @@ def kv_transfer_seconds(layout: Layout) -> float:
     prefill, decode = layout.phase("prefill"), layout.phase("decode")
     tokens = setting.prompt_tokens
     total = request_bytes(setting, all_layers(setting), tokens)
-    links = Links(setting.hardware)
+    links = Links(setting.hardware, setting.clock)
     apart = group_of((*prefill.devices, *decode.devices), setting.hardware).domains > 1
     seconds = links.send(total / min(_ends(prefill), _ends(decode)), between_domains=apart).seconds
     for stage in decode.stages:
-        degrees = decode.degrees
-        held = request_bytes(setting, stage.layers, tokens, degrees.tp, decode.token_parts)
-        whole = request_bytes(setting, stage.layers, tokens)
-        parts = degrees.tp * decode.token_parts
-        if held * parts > whole * 1.0001:
+        repeated = _repeated_bytes(setting, stage.layers, tokens, decode)
+        if repeated > 0.0:
+            parts = decode.degrees.tp * decode.token_parts
             group = group_of(stage.attention_devices[:parts], setting.hardware)
-            seconds += links.all_gather(held, group).seconds
+            seconds += links.all_gather(repeated, group).seconds
     return seconds
+
+
+def _repeated_bytes(setting: Setting, layers: tuple[int, int], tokens: int, decode: PhaseLayout) -> float:
+    """Cache bytes of one request on one device of a decode stage in layers of which several devices keep the same."""
+    tp, token_parts = decode.degrees.tp, decode.token_parts
+    total = 0.0
+    for run in setting.runs(*layers):
+        attention = run.spec.attention
+        if attention is not None and _is_repeated(attention, tp, token_parts):
+            total += run.count * layer_request_bytes(setting, attention, tokens, tp, token_parts)
+    return total
+
+
+def _is_repeated(attention: AttentionSpec, tp: int, token_parts: int) -> bool:
+    """Whether there are more tensor ranks than heads of the cache, or more devices than parts of a constant state."""
+    if attention.cache_elements_per_token and heads_share(tp, attention.cache_shards) * tp > 1.0 + 1e-9:
+        return True
+    return bool(attention.state_elements) and heads_share(tp, attention.state_shards) * tp * token_parts > 1.0 + 1e-9

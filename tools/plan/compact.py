@@ -158,11 +158,11 @@ class _Expander:
 
 def is_compact(document: Mapping[str, Any]) -> bool:
     """Whether anything in `document` is written in the compact form."""
-    return any(
-        "repeat" in item or "like" in item
-        for key in ("nodes", "edges")
-        for item in map(as_mapping, as_list(document.get(key)))
-    )
+    for key in ("nodes", "edges"):
+        for item in as_list(document.get(key)):
+            if isinstance(item, dict) and ("repeat" in item or "like" in item):
+                return True
+    return False
 
 
 def expand(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[SchemaFault, ...]]:

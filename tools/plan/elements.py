@@ -1,7 +1,7 @@
 """One node and one edge of a plan as the rules read them, and how a JSON value is read with a type.
 
-What is missing or of the wrong type reads as absent (`None`, `()`). What many rules ask for is read once, when the
-node is made; nothing here judges, raises or changes its input. The index over all of them is `view.py`.
+What is missing or of the wrong type reads as absent (`None`, `()`). Nothing here judges, raises or changes its input.
+How they are read is `element_reader.py`, the index over all of them `view.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ MAX_LEVELS = 64
 _MAX_EXPERTS = 100_000
 
 _DEVICE = re.compile(r"n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})")
-_NO_RANK: Mapping[str, int] = {}
 
 
 @lru_cache(maxsize=65536)
@@ -49,7 +48,8 @@ def as_list(value: object) -> Sequence[Any]:
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
 
 
-def _read_layers(value: object) -> tuple[int, int] | None:
+def read_layers(value: object) -> tuple[int, int] | None:
+    """`value` where it is a list of two integers, else `None`."""
     items = as_list(value)
     if len(items) != 2:
         return None
@@ -57,33 +57,35 @@ def _read_layers(value: object) -> tuple[int, int] | None:
     return None if first is None or last is None else (first, last)
 
 
-def _read_rank(value: object) -> Mapping[str, int]:
-    if not value or not isinstance(value, dict):
-        return _NO_RANK
-    return {key: place for key, place in as_mapping(cast("object", value)).items() if type(place) is int}
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeContent:
+    """What a node says beside its id, its parent and its devices' names: one object for all nodes that say the same.
 
+    `index` is that of a replica or stage, `layers` [first, last] of a stage or block, `rank` the integer entries of a
+    shard's rank, `expert_ranges` the ids of an expert group as inclusive ranges (`None` where unreadable): no cost
+    however many ids they name. `example` is the first node that says it.
+    """
 
-def _read_expert_ranges(value: object) -> tuple[tuple[int, int], ...] | None:
-    """The inclusive ranges that a list of ids and ranges names, as listed; `None` where unreadable."""
-    if not isinstance(value, list | tuple):
-        return None
-    ranges: list[tuple[int, int]] = []
-    for item in as_list(cast("object", value)):
-        single = as_int(item)
-        bounds = _read_layers(item) if single is None else (single, single)
-        if bounds is None or bounds[1] < bounds[0]:
-            return None
-        ranges.append(bounds)
-    return tuple(ranges)
+    example: Mapping[str, Any]
+    type: str
+    is_collective: bool
+    index: int | None
+    layers: tuple[int, int] | None
+    rank: Mapping[str, int]
+    expert_ranges: tuple[tuple[int, int], ...] | None
+    period: int
+    offset: int
+    kind: str | None
+    role: str | None
 
 
 @dataclass(slots=True, eq=False)
 class NodeView:
     """One node. Compared by identity; `raw` is the JSON object as it was read.
 
-    `index` is that of a replica or stage, `layers` [first, last] of a stage or block, `rank` the integer entries of a
-    shard's rank, `expert_ranges` the ids of an expert group as inclusive ranges (`None` where unreadable): no cost
-    however many ids they name.
+    The next three are known where the plan was looked through for what repeats (`likeness.py`), else `None`. `block` is
+    the layer block that the node is inside of, `place` its place there, and `likeness` is equal for two operators of
+    which one is a copy of the other but for names.
     """
 
     position: int
@@ -92,15 +94,16 @@ class NodeView:
     parent_id: str | None
     raw: Mapping[str, Any]
     devices: tuple[str, ...]
-    index: int | None
-    layers: tuple[int, int] | None
     rank: Mapping[str, int]
-    expert_ranges: tuple[tuple[int, int], ...] | None
     is_collective: bool
+    content: NodeContent
     children: list[NodeView]
     edges_in: list[EdgeView]
     edges_out: list[EdgeView]
     parent: NodeView | None = None
+    block: NodeView | None = None
+    place: int | None = None
+    likeness: tuple[int, int] | None = None
     _kinds: dict[str, list[NodeView]] | None = None
 
     @property
@@ -109,25 +112,39 @@ class NodeView:
         return f"/nodes/{self.position}"
 
     @property
+    def index(self) -> int | None:
+        """`index` of a replica or stage."""
+        return self.content.index
+
+    @property
+    def layers(self) -> tuple[int, int] | None:
+        """First and last layer of a stage or block."""
+        return self.content.layers
+
+    @property
+    def expert_ranges(self) -> tuple[tuple[int, int], ...] | None:
+        """Expert ids of a group as inclusive ranges, or `None` where unreadable."""
+        return self.content.expert_ranges
+
+    @property
     def period(self) -> int:
         """`period` of a block; 1 where absent or unreadable."""
-        period = as_int(self.raw.get("period", 1))
-        return period if period is not None and period >= 1 else 1
+        return self.content.period
 
     @property
     def offset(self) -> int:
         """`offset` of an operator in its block's period; 0 where absent or unreadable."""
-        return as_int(self.raw.get("offset", 0)) or 0
+        return self.content.offset
 
     @property
     def kind(self) -> str | None:
         """Attention kind as written."""
-        return as_str(self.raw.get("kind"))
+        return self.content.kind
 
     @property
     def role(self) -> str | None:
         """Role of an AllToAll."""
-        return as_str(self.raw.get("role"))
+        return self.content.role
 
     @property
     def experts(self) -> tuple[int, ...] | None:
@@ -182,6 +199,15 @@ class NodeView:
         return found
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeContent:
+    """What an edge says beside its ends: one object for all edges that say the same; `example` is the first of them."""
+
+    example: Mapping[str, Any]
+    type: str
+    carries: str | None
+
+
 @dataclass(slots=True, eq=False)
 class EdgeView:
     """One edge; `source`/`target` are `None` where no such node exists."""
@@ -193,56 +219,14 @@ class EdgeView:
     raw: Mapping[str, Any]
     source: NodeView | None
     target: NodeView | None
+    content: EdgeContent
 
     @property
     def carries(self) -> str | None:
         """What the edge says that it carries."""
-        return as_str(self.raw.get("carries"))
+        return self.content.carries
 
     @property
     def path(self) -> str:
         """JSON Pointer of this edge in the document."""
         return f"/edges/{self.position}"
-
-
-def read_node(position: int, item: object) -> NodeView | None:
-    """The node that stands at `position` of a document's nodes; `None` where it is no object with an id."""
-    raw = as_mapping(item)
-    name = raw.get("id")
-    if not isinstance(name, str):
-        return None
-    node_type, parent, devices = raw.get("type"), raw.get("parent"), raw.get("devices")
-    known_type = node_type if isinstance(node_type, str) else ""
-    return NodeView(
-        position,
-        name,
-        known_type,
-        parent if isinstance(parent, str) else None,
-        raw,
-        tuple([device for device in as_list(devices) if isinstance(device, str)]) if devices else (),
-        as_int(raw.get("index")),
-        _read_layers(raw["layers"]) if "layers" in raw else None,
-        _read_rank(raw.get("rank")),
-        _read_expert_ranges(raw["experts"]) if "experts" in raw else None,
-        known_type in COLLECTIVE_TYPES,
-        [],
-        [],
-        [],
-    )
-
-
-def read_edge(position: int, item: object, by_id: Mapping[str, NodeView]) -> EdgeView | None:
-    """The edge at `position` of a document's edges, hung onto its ends; `None` where it names no two ends."""
-    raw = as_mapping(item)
-    source_id, target_id, edge_type = raw.get("source"), raw.get("target"), raw.get("type")
-    if not isinstance(source_id, str) or not isinstance(target_id, str):
-        return None
-    source, target = by_id.get(source_id), by_id.get(target_id)
-    edge = EdgeView(
-        position, source_id, target_id, edge_type if isinstance(edge_type, str) else "", raw, source, target
-    )  # fmt: skip
-    if source is not None:
-        source.edges_out.append(edge)
-    if target is not None:
-        target.edges_in.append(edge)
-    return edge

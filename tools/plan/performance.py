@@ -106,12 +106,86 @@ class Calibration(Frozen):
     note: str | None = None
 
 
+class CostShare(Frozen):
+    """One of the largest costs of a critical path: an operation over all the layers that run it.
+
+    `resource` is what it keeps busy for most of its time; `layers` is 0 where it belongs to no layer.
+    """
+
+    what: str
+    layers: Count
+    ms: NonNegative
+    share_pct: NonNegative
+    resource: str
+
+
+class ResourceShare(Frozen):
+    """How much of a critical path one resource is what it waits for."""
+
+    resource: str
+    ms: NonNegative
+    share_pct: NonNegative
+
+
+class Remedy(Frozen):
+    """By how much a phase would be shorter, timed again with one thing changed, or with one cost removed."""
+
+    what: str
+    kind: Literal["change", "removal"]
+    saves_pct: NonNegative
+
+
+class PhaseExplanation(Frozen):
+    """Why one phase takes its time. `resources` and `largest` come largest first: the first resource binds.
+
+    Communication is exposed while the compute stream waits for it, hidden while it works. `expert_imbalance` is the
+    load of the slowest expert group over the mean one.
+    """
+
+    resources: tuple[ResourceShare, ...]
+    largest: tuple[CostShare, ...]
+    remedies: tuple[Remedy, ...]
+    bubble_pct: NonNegative
+    exposed_communication_ms: NonNegative
+    hidden_communication_ms: NonNegative
+    expert_imbalance: NonNegative | None = None
+
+
+class Explanation(Frozen):
+    """Where an estimate comes from, phase by phase. `kv_transfer_ms` is the cache's way from prefill to decode."""
+
+    prefill: PhaseExplanation
+    decode: PhaseExplanation
+    kv_transfer_ms: NonNegative
+
+
 class CostEstimate(Frozen):
     """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds."""
 
     per_million_output_tokens: NonNegative
     unit: Literal["usd", "gpu_seconds"]
     price_source: str | None = None
+
+
+class Percentiles(Frozen):
+    """Mean, median, 90th and 99th percentile over requests, in milliseconds."""
+
+    mean: NonNegative
+    p50: NonNegative
+    p99: NonNegative
+    p90: NonNegative | None = None
+
+
+class LoadEstimate(Frozen):
+    """What users see in a simulated run of the plan's load; `running` is the mean number of requests in decode."""
+
+    load: str
+    ttft_ms: Percentiles
+    tpot_ms: Percentiles
+    output_tokens_per_s: NonNegative
+    running: NonNegative
+    saturated: bool
+    headroom: str | None = None
 
 
 class PerformanceEstimate(Frozen):
@@ -124,6 +198,8 @@ class PerformanceEstimate(Frozen):
     calibration: Calibration
     cost: CostEstimate | None = None
     notes: tuple[str, ...] = ()
+    explanation: Explanation | None = None
+    under_load: LoadEstimate | None = None
 
 
 _optional_cache: dict[type[BaseModel], type[BaseModel]] = {}

@@ -33,17 +33,17 @@ _MAX_FAULTS = 100
 class ReadDocument:
     """A document as read: prose stripped, compact form expanded.
 
-    `raw` is the JSON object (`None` where the text holds none), `plan` the typed plan where the document is one.
+    `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read.
     """
 
     raw: dict[str, Any] | None
-    plan: Plan | None
+    view: PlanView
     faults: tuple[SchemaFault, ...] = field(default=())
 
     @cached_property
-    def view(self) -> PlanView:
-        """The indexed view of what was read."""
-        return PlanView(self.raw if self.raw is not None else {})
+    def plan(self) -> Plan | None:
+        """The typed plan where the document is one: made when it is asked for, since to check a plan needs none."""
+        return None if self.faults or self.raw is None else Plan.model_validate(self.raw)
 
 
 @collector_paused()
@@ -54,7 +54,7 @@ def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument
         InputError: the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
     """
     if isinstance(source, Plan):
-        return ReadDocument(source.model_dump(mode="json"), source)
+        return _read_object(source.model_dump(mode="json"), ())
     if isinstance(source, Mapping):
         return _read_object(source, ())
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
@@ -87,15 +87,17 @@ def read_text(text: str) -> ReadDocument:
     faults: list[SchemaFault] = []
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        # This is called for every object of the document: what is as it should be is told in one comparison.
+        if len(members) == len(pairs) <= MAX_MEMBERS:
+            return members
         if len(pairs) > MAX_MEMBERS:
             raise _TooLargeError(f"an object of {len(pairs):,} members, more than {MAX_MEMBERS:,}")
-        members = dict(pairs)
-        if len(members) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen and len(faults) < _MAX_FAULTS:
-                    faults.append(SchemaFault("", f"key {shown(key)} stands twice in one object", key))
-                seen.add(key)
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen and len(faults) < _MAX_FAULTS:
+                faults.append(SchemaFault("", f"key {shown(key)} stands twice in one object", key))
+            seen.add(key)
         return members
 
     def no_constant(name: str) -> float:
@@ -124,7 +126,7 @@ _TOO_DEEP = SchemaFault("", "nested too deeply to be a plan")
 
 
 def _unreadable(fault: SchemaFault) -> ReadDocument:
-    return ReadDocument(None, None, (fault,))
+    return ReadDocument(None, PlanView({}), (fault,))
 
 
 def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
@@ -145,16 +147,34 @@ def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
 def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -> ReadDocument:
     excess = _excess(document)
     if excess is not None:
-        return ReadDocument(None, None, (*faults, excess))
+        return ReadDocument(None, PlanView({}), (*faults, excess))
     raw, unexpanded = expand(document)
+    view = PlanView(raw)
     faults = (*faults, *unexpanded)
     try:
-        plan = Plan.model_validate(raw)
+        if not _is_plan(raw, view):
+            Plan.model_validate(raw)
     except ValidationError as refusal:
-        try:
-            return ReadDocument(raw, None, (*faults, *explain_refusal(raw, refusal)))
-        except RecursionError:
-            return ReadDocument(raw, None, (*faults, _TOO_DEEP))
+        faults = (*faults, *_explained(raw, refusal))
     except RecursionError:
-        return ReadDocument(raw, None, (*faults, _TOO_DEEP))
-    return ReadDocument(raw, None if faults else plan, faults)
+        faults = (*faults, _TOO_DEEP)
+    return ReadDocument(raw, view, faults)
+
+
+def _explained(raw: Mapping[str, Any], refusal: ValidationError) -> tuple[SchemaFault, ...]:
+    try:
+        return explain_refusal(raw, refusal)
+    except RecursionError:
+        return (_TOO_DEEP,)
+
+
+def _is_plan(raw: Mapping[str, Any], view: PlanView) -> bool:
+    """Whether `raw` is certainly of the format, as its header and one of each kind of its elements are."""
+    examples = view.elements.examples()
+    if examples is None or not isinstance(raw.get("nodes"), list) or not isinstance(raw.get("edges"), list):
+        return False
+    try:
+        Plan.model_validate({**raw, "nodes": examples[0], "edges": examples[1]})
+    except (ValidationError, RecursionError):
+        return False
+    return True

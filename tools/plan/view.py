@@ -7,15 +7,16 @@ input. Typed access only: nothing downstream looks into raw JSON but for a value
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
 from ..errors import ShardwrightError
+from .branches import PhaseView, StageView, distinct_phase
+from .element_reader import ElementReader
 from .elements import (
     COLLECTIVE_TYPES,
     EdgeView,
@@ -25,9 +26,8 @@ from .elements import (
     as_mapping,
     as_str,
     parse_device,
-    read_edge,
-    read_node,
 )
+from .likeness import Likenesses, find_likenesses
 
 __all__ = [
     "COLLECTIVE_TYPES",
@@ -49,65 +49,20 @@ OPERATOR_TYPES = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 PHASE_NAMES = ("prefill", "decode")
 
 
-@dataclass(frozen=True, eq=False)
-class StageView:
-    """One pipeline stage of one phase of one replica. `nodes` is all that hangs below it."""
-
-    node: NodeView
-    index: int | None
-    layers: tuple[int, int] | None
-    nodes: tuple[NodeView, ...]
-    blocks: tuple[NodeView, ...]
-
-    @cached_property
-    def _named(self) -> Counter[tuple[str, ...]]:
-        """Each list of devices that nodes of the stage name, with how many of them do."""
-        return Counter(node.devices for node in self.nodes)
-
-    @cached_property
-    def devices(self) -> frozenset[str]:
-        """D: every device that the stage's leaves name."""
-        return frozenset(self.node.devices).union(*self._named)
-
-    @cached_property
-    def settled_devices(self) -> frozenset[str]:
-        """D as the stage's nodes bear it out: devices that two of them name, or all that are named where none is so."""
-        seen: set[str] = set()
-        twice: set[str] = set()
-        for devices, times in self._named.items():
-            twice.update(devices if times > 1 else seen.intersection(devices))
-            seen.update(devices)
-        return frozenset(twice or seen)
-
-    @cached_property
-    def _operators(self) -> tuple[NodeView, ...]:
-        return tuple(
-            child
-            for block in self.blocks
-            for child in block.children_of_type("AttentionNode", "FFNNode", "MoENode")
-        )  # fmt: skip
-
-    def operators(self) -> tuple[NodeView, ...]:
-        """Attention, FFN and MoE operators of the stage's blocks (a shared expert is not one of its own)."""
-        return self._operators
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PhaseView:
-    """One phase branch of one replica, stages sorted by index (unreadable indices last)."""
-
-    node: NodeView
-    replica: NodeView | None
-    phase: str | None
-    stages: tuple[StageView, ...]
-    # What several rules work out of the phase alike, by the function that does: see `once_per_phase`.
-    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
-
-
 class PlanView:
-    """The whole document, indexed. Built once; everything hangs off `nodes` and `edges`."""
+    """The whole document, indexed. Built once; everything hangs off `nodes` and `edges`.
 
-    def __init__(self, document: object) -> None:
+    `compares`: whether what repeats is looked for. A check says the same without, and takes longer.
+    """
+
+    def __init__(self, document: object, *, compares: bool = True) -> None:
+        self._compares = compares
+        # The view of the whole plan, of which this may be the distinct part.
+        self.whole = self
+        # Whether no error is known of the graph: figures that are computed of a faulty one say nothing.
+        self.is_sound = True
+        # What several rules work out of the plan alike, by the function that does.
+        self.memo: dict[object, object] = {}
         self.raw = as_mapping(document)
         self.model = as_mapping(self.raw.get("model"))
         self.hardware = as_mapping(self.raw.get("hardware"))
@@ -120,10 +75,8 @@ class PlanView:
         # Nodes whose id stands before. An exact copy says nothing that the first does not, and is listed here alone.
         self.duplicates: list[NodeView] = []
         nodes: list[NodeView] = []
-        for position, item in enumerate(as_list(self.raw.get("nodes"))):
-            node = read_node(position, item)
-            if node is None:
-                continue
+        self.elements = ElementReader()
+        for node in self.elements.nodes(as_list(self.raw.get("nodes"))):
             first = self.by_id.setdefault(node.id, node)
             if first is not node:
                 self.duplicates.append(node)
@@ -135,8 +88,7 @@ class PlanView:
             if parent is not None and parent is not node:
                 node.parent = parent
                 parent.children.append(node)
-        edges = (read_edge(place, item, self.by_id) for place, item in enumerate(as_list(self.raw.get("edges"))))
-        self.edges: tuple[EdgeView, ...] = tuple(edge for edge in edges if edge is not None)
+        self.edges: tuple[EdgeView, ...] = tuple(self.elements.edges(as_list(self.raw.get("edges")), self.by_id))
 
     def of_type(self, *types: str) -> list[NodeView]:
         """All nodes of the given types, in document order."""
@@ -173,7 +125,60 @@ class PlanView:
         blocks = sorted(
             node.children_of_type("LayerBlockNode"), key=lambda block: (block.layers or (1 << 60, 0), block.position)
         )
-        return StageView(node, node.index, node.layers, tuple(node.descendants()), tuple(blocks))
+        return StageView(node, node.index, node.layers, tuple(node.descendants()), tuple(blocks), tuple(blocks))
+
+    @cached_property
+    def _likenesses(self) -> Likenesses:
+        return find_likenesses(self) if self._compares else Likenesses()
+
+    def likeness_of(self, phase: PhaseView) -> Hashable:
+        """Equal for two phase branches that are copies of one another but for names; `None` where that is not known."""
+        return self._likenesses.phases.get(phase.node.position)
+
+    @cached_property
+    def distinct(self) -> PlanView:
+        """This plan less what is like an earlier part of it: insides of layer blocks, phase branches, usual KV edges.
+
+        For checks that find the same in a block, or branch, and in its copies. Only lists are shorter (`nodes`,
+        `edges`, `phases`, `of_type`, operators and `distinct_blocks` of the stages): names, devices, parents, children
+        and `blocks` are those of the `whole` plan. Where nothing repeats it is this view.
+        """
+        like = self._likenesses
+        if not like.blocks:
+            return self
+        view = copy(self)
+        view.__dict__.pop("_by_type", None)
+        view.nodes = tuple(like.others(self.nodes))
+        view.edges = tuple(like.other_edges(self.edges))
+        view.__dict__["phases"] = tuple(
+            [distinct_phase(phase, like.blocks) for phase in self.phases if phase.node.position not in like.outer]
+        )
+        view.__dict__["distinct"] = view
+        view.whole = self
+        # What is worked out of the part is not what would be of the whole.
+        view.memo = {}
+        return view
+
+    @cached_property
+    def doubted(self) -> PlanView:
+        """This view for rules that rest on an estimate, once another rule has found an error in the graph."""
+        view = copy(self)
+        view.is_sound = False
+        view.__dict__.pop("distinct", None)
+        return view
+
+    def release(self) -> None:
+        """Let go of everything; the view is of no use afterwards.
+
+        Nodes and edges hold one another, so that else they stay in memory until Python's collector walks them all.
+        """
+        for node in (*self.nodes, *self.duplicates):
+            node.children.clear()
+            node.edges_in.clear()
+            node.edges_out.clear()
+            node.parent = node.block = None
+        for view in (self.__dict__.get("distinct", self), self):
+            view.__dict__.clear()
 
     @property
     def stages(self) -> Iterator[StageView]:

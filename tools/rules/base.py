@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..plan.view import EdgeView, NodeView, PlanView
+from .tree import Consequences
 
 Severity = Literal["error", "warning"]
 FixKind = Literal["local", "re-plan", "report", "none"]
@@ -41,6 +42,8 @@ class Finding:
     """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
 
     `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names).
+    `lacks` are the types of node whose absence is found, `unlinked` the edges: where such a node hangs in a wrong
+    place, or such an edge leads elsewhere, that is the fault, and this finding only follows from it.
     """
 
     message: str
@@ -51,17 +54,20 @@ class Finding:
     expected: Any = None
     remedy: str = ""
     severity: Severity | None = None
+    lacks: Sequence[str] = ()
+    unlinked: Sequence[tuple[NodeView, NodeView]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change to a base plan, by node id: `add_node`, `remove_node`, `set`, `add_edge`, `remove_edge`, `set_top`.
 
-    `set` changes `field` of node `id` to `value`; `set_top` changes the document value at JSON Pointer `field`.
+    `set` changes `field` of node `id` to `value`; `set_top` changes the document value at JSON Pointer `field`, and
+    `scale` multiplies the number there by `value`. `evaluate` writes the plan's estimate into `performance`.
     Removing a node removes what hangs below it and its edges.
     """
 
-    action: Literal["add_node", "remove_node", "set", "add_edge", "remove_edge", "set_top"]
+    action: Literal["add_node", "remove_node", "set", "add_edge", "remove_edge", "set_top", "evaluate", "scale"]
     id: str = ""
     field: str = ""
     value: Any = None
@@ -77,7 +83,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One hard rule (or warning). `name` is the offence; `remedy` the default remedy line of its findings."""
+    """One hard rule (or warning). `name` is the offence; `remedy` the default remedy line of its findings.
+
+    A rule that `rests_on_estimate` is run after the others, and told (`PlanView.is_sound`) whether these found the
+    graph in order: figures of a faulty graph would repeat its fault in other words.
+    """
 
     id: str
     name: str
@@ -90,11 +100,14 @@ class Rule:
     check: Callable[[PlanView], Iterable[Finding]]
     good: Example
     bad: Example
+    rests_on_estimate: bool = False
 
     def run(self, view: PlanView) -> Iterator[Violation]:
-        """The violations of this rule in `view`, in the order of the check."""
+        """The violations of this rule in `view`, in the order of the check, less what follows from another fault."""
+        consequences = Consequences(view)
         for finding in self.check(view):
-            yield self.violation(finding)
+            if not (consequences.are_displaced(finding.lacks) or consequences.are_misled(finding.unlinked)):
+                yield self.violation(finding)
 
     def violation(self, finding: Finding) -> Violation:
         """`finding` with what this rule knows."""

@@ -7,7 +7,7 @@ parts do not fit together (a rank twice, a hole, experts off the stage's devices
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -100,10 +100,14 @@ def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] |
 def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
     """The degrees that `phase` shows."""
     readings: dict[str, list[Reading]] = {}
+    known: dict[Hashable, list[tuple[str, int]]] = {}
     for stage in phase.stages:
         width = len(stage_devices(stage))
         for operator in _operators(stage):
-            for name, value in _operator_degrees(operator, width):
+            shown = known.get(operator.likeness) if operator.likeness is not None else None
+            if shown is None:
+                shown = known[operator.likeness] = [*_operator_degrees(operator, width)]
+            for name, value in shown:
                 readings.setdefault(name, []).append(Reading(operator, value))
     cut = _tiling(phase.stages, view.architecture.num_layers if view.architecture is not None else None)
     return PhaseDegrees(phase, None if cut is None else len(cut), cut, readings)

@@ -82,6 +82,19 @@ MLA: dict[str, Any] = {
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
 }
+# Every other layer attends to a window alone.
+_SLIDING: dict[str, Any] = {**DENSE, "model_type": "gemma2", "sliding_window": 4096, "query_pre_attn_scalar": 64}
+# Three layers of linear attention to one of full attention, experts in all of them.
+_HYBRID: dict[str, Any] = {
+    **_MOE_SHARED,
+    "model_type": "qwen3_next",
+    "linear_num_key_heads": 4,
+    "linear_num_value_heads": 8,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
+    "linear_conv_kernel_dim": 4,
+    "full_attention_interval": 4,
+}
 # A prompt that sequence parallelism is worth its communication for (004 §4.5).
 _LONG_PROMPT_TOKENS = 16384
 
@@ -121,9 +134,16 @@ _BASES: dict[str, _Base] = {
     "moe-shared-tp2-ep4": _Base(_MOE_SHARED, {**_TP2, "ep": 4}),
     "moe-shared-tp4-ep4": _Base(_MOE_SHARED, {"tp": 4, "tp_ffn": 4, "ep": 4}),
     "mla-tp2-ep2-pp2": _Base(MLA, {**_TP2, "ep": 2, "pp": 2}),
+    "sliding-tp2": _Base(_SLIDING, _TP2),
+    "hybrid-tp2-ep2-pp2": _Base(_HYBRID, {**_TP2, "ep": 2, "pp": 2}),
+    "dense-pp3-uneven": _Base(DENSE, {"pp": 3, "stage_layers": (2, 3, 3)}),
+    "disaggregated-moe": _Base(MOE, {"tp": 2, "ep": 2, "replicas": 2}, {"tp": 4, "ep": 4, "replicas": 1}, dp=3),
     "disaggregated-tp2": _Base(DENSE, {**_TP2, "replicas": 1}, dp=2),
     "relaxed-attention-dp2-ep4": _Base(
         _MOE_SHARED, {"attention_dp": 2, "tp": 2, "tp_ffn": 2, "ep": 4}, relaxations=("attention_dp",)
+    ),
+    "relaxed-attention-dp4": _Base(
+        DENSE, {"attention_dp": 4, "tp": 1, "tp_ffn": 4}, relaxations=("attention_dp",)
     ),
     "relaxed-tp-in-expert": _Base(
         MOE, {"tp": 4, "ep": 2, "tp_expert": 2}, relaxations=("tp_in_expert",)
@@ -227,14 +247,35 @@ def _remove_edge(document: dict[str, Any], edit: Edit) -> None:
 
 
 def _set_top(document: dict[str, Any], edit: Edit) -> None:
+    place, key = _place(document, edit)
+    place[key] = copy.deepcopy(edit.value)
+
+
+def _scale(document: dict[str, Any], edit: Edit) -> None:
+    place, key = _place(document, edit)
+    place[key] *= edit.value
+
+
+def _evaluate(document: dict[str, Any], _: Edit) -> None:
+    # Few examples need the performance model.
+    from ..performance.estimate import estimate
+
+    document["performance"] = estimate(document).model_dump(mode="json", exclude_none=True)
+
+
+def _place(document: dict[str, Any], edit: Edit) -> tuple[Any, str | int]:
+    """What holds the value at the JSON Pointer of `edit`, and under which key; a list must have the place already."""
     *parents, last = edit.field.removeprefix("/").split("/")
     place: Any = document
     try:
         for key in parents:
             place = place[_key(place, key)]
-        place[_key(place, last)] = copy.deepcopy(edit.value)
+        key = _key(place, last)
+        if isinstance(key, int) or edit.action == "scale":
+            place[key]
     except (KeyError, IndexError, ValueError):
-        raise InputError(f"edit 'set_top': the plan has nothing at {edit.field!r}") from None
+        raise InputError(f"edit {edit.action!r}: the plan has nothing at {edit.field!r}") from None
+    return place, key
 
 
 def _key(place: object, text: str) -> str | int:
@@ -248,4 +289,6 @@ _EDITORS = {
     "add_edge": _add_edge,
     "remove_edge": _remove_edge,
     "set_top": _set_top,
+    "evaluate": _evaluate,
+    "scale": _scale,
 }

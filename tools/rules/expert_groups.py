@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..plan.view import NodeView, PlanView
+from .sharding import devices_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,32 @@ def ids_text(runs: Sequence[Run], most: int = 8) -> str:
     """Expert ids for a message, at most `most` runs of them."""
     shown = [str(run.first) if run.first == run.last else f"{run.first}–{run.last}" for run in runs[:most]]
     return ", ".join(shown) + (", …" if len(runs) > most else "")
+
+
+def group_excess(view: PlanView, operator: NodeView, devices: frozenset[str]) -> int:
+    """How many of the stage's `devices` the groups of `operator` would need beyond those there are; negative: leave.
+
+    0 where another rule says what is wrong: experts split without the relaxation (TP006), a MoE operator that runs as a
+    whole on a part of the stage (GP003).
+    """
+    groups = operator.children_of_type("ExpertNode")
+    split = "tp_in_expert" not in view.relaxations and any(group.children_of_type("ShardNode") for group in groups)
+    excess = len(groups) * group_width(view, groups) - len(devices)
+    if not devices or split or not excess:
+        return 0
+    return 0 if groups and _is_narrow_throughout(operator, groups, devices) else excess
+
+
+def _is_narrow_throughout(operator: NodeView, groups: list[NodeView], devices: frozenset[str]) -> bool:
+    """Whether router, exchanges and experts agree on a part of the stage's devices."""
+    used = devices_of(groups)
+    parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
+    return bool(parts) and used < devices and all(frozenset(part.devices) == used for part in parts)
+
+
+def empty_groups(operator: NodeView) -> list[NodeView]:
+    """The groups of `operator` that list no expert."""
+    return [group for group in operator.children_of_type("ExpertNode") if group.expert_ranges == ()]
 
 
 def group_width(view: PlanView, groups: list[NodeView]) -> int:

@@ -24,7 +24,7 @@ def _placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView,
         return
     seen = bytearray(view.architecture.num_layers)
     for stage in phase.stages:
-        for block in stage.blocks:
+        for block in stage.distinct_blocks:
             if block.layers is None or (block.layers[1] - block.layers[0] + 1) % block.period:
                 continue
             layers = clipped(block.layers, len(seen))
@@ -44,6 +44,20 @@ def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int,
         if spec is not None:
             found.setdefault((layer - start) % period, {}).setdefault(id(spec), (layer, spec))
     return {offset: list(kinds.values()) for offset, kinds in found.items()}
+
+
+def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
+    """Whether `block` has an operator wherever the model has one in its period, and none beyond the period."""
+    operators = block.children_of_type("AttentionNode", "FFNNode", "MoENode")
+    found = {(node.offset, node.type == "AttentionNode") for node in operators}
+    wanted: set[tuple[int, bool]] = set()
+    for offset, covered in specs_by_offset(view, block, layers).items():
+        _, spec = covered[0]
+        if spec.attention is not None:
+            wanted.add((offset, True))
+        if spec.ffn is not None or spec.moe is not None:
+            wanted.add((offset, False))
+    return found >= wanted and all(offset < block.period for offset, _ in found)
 
 
 @once_per_phase

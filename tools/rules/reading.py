@@ -5,7 +5,7 @@ Everything here is linear in the document and reads the prepared view only; noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from math import gcd
@@ -35,6 +35,18 @@ def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
         return memo[read]
 
     return recalled
+
+
+def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView]:
+    """Of `phases` that are copies of one another the first alone."""
+    seen: set[Hashable] = set()
+    found: list[PhaseView] = []
+    for phase in phases:
+        likeness = view.likeness_of(phase)
+        if likeness is None or likeness not in seen:
+            seen.add(likeness)
+            found.append(phase)
+    return found
 
 
 class Enclosing:
@@ -77,6 +89,12 @@ def compute_devices(operator: NodeView) -> frozenset[str]:
     return frozenset(found)
 
 
+def is_on_too_many(view: PlanView, part: NodeView) -> bool:
+    """Whether a shard or an expert group names several devices where it may not (TP002, EP003)."""
+    wide = part.type == "ShardNode" or (part.type == "ExpertNode" and "tp_in_expert" not in view.relaxations)
+    return wide and len(part.devices) > 1
+
+
 def settled_devices(operator: NodeView) -> frozenset[str]:
     """Devices that the operator computes on and that another of its nodes (KV write, collective) bears out.
 
@@ -117,7 +135,7 @@ class StrangeDevices:
 
 def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
     """For each stage, by node position, the devices that it names and another stage or replica, or nobody, has."""
-    settled = [(phase, stage, stage_devices(stage)) for phase in view.phases for stage in phase.stages]
+    settled = [(phase, stage, stage_devices(stage)) for phase in view.whole.phases for stage in phase.stages]
     owners: dict[str, set[tuple[int, int]]] = {}
     for phase, _, devices in settled:
         for device in devices:
@@ -140,6 +158,25 @@ def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
 def _branch(phase: PhaseView) -> tuple[int, int]:
     """Positions of the replica and of the phase node."""
     return (-1 if phase.replica is None else phase.replica.position, phase.node.position)
+
+
+def tiles_layers(stage: StageView) -> bool:
+    """Whether the blocks of `stage` hold its layers in order, each once; otherwise PP004 says where they do not.
+
+    Blocks that say alike that they hold the same layers count as one: which of them is wrong is open.
+    """
+    if stage.layers is None:
+        return True
+    expected, previous = stage.layers[0], None
+    for block in stage.blocks:
+        if block.layers is None:
+            return True
+        if block.layers != previous:
+            if block.layers[0] != expected or block.layers[1] < expected:
+                return False
+            expected = block.layers[1] + 1
+        previous = block.layers
+    return expected == stage.layers[1] + 1
 
 
 def operators_in_order(block: NodeView) -> list[NodeView]:

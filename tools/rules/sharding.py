@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from math import prod
 
-from ..plan.view import NodeView, PlanView
-from .reading import Enclosing, label, stage_devices
+from ..plan.view import EdgeView, NodeView, PlanView
+from .reading import Enclosing, StrangeDevices, label, stage_devices, strange_devices
 
 # Names of a rank; where two could be at fault, the first that is present answers for it.
 DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
+REDUCTIONS = ("AllReduceNode", "ReduceScatterNode", "AllGatherNode")
+HOLDERS = frozenset({"AttentionNode", "FFNNode"})
 SEQUENCE_ROLES = ("sequence_in", "sequence_out")
 _MAX_NAMED = 16
 
@@ -83,6 +86,17 @@ def misranked_dimension(operator: NodeView) -> str | None:
     return next(iter(sizes), "tp")
 
 
+def joins_tensor_groups(edge: EdgeView, stages: Enclosing) -> bool:
+    """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage (TP004)."""
+    source, target = edge.source, edge.target
+    own, other = (None if end is None else end.parent for end in (source, target))
+    if source is None or target is None or own is None or other is None or own is other:
+        return False
+    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {own.type, other.type} <= HOLDERS:
+        return False
+    return stages.of(source) is not None and stages.of(source) is stages.of(target)
+
+
 def undefined_ranks(operator: NodeView) -> bool:
     """Whether a shard is ranked along a dimension that the format does not have (rule CO001)."""
     return any(name not in DIMENSIONS for shard in shards_of(operator) for name in shard.rank)
@@ -124,6 +138,17 @@ def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
     return frozenset(device for node in nodes for device in node.devices)
 
 
+def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:
+    """The parts, less the shards on several devices (TP002) or off their expert's (EP003)."""
+    for part in parts:
+        holder = part.parent
+        split = holder is not None and holder.type == "ExpertNode"
+        if part.type != "ShardNode" or (
+            len(part.devices) == 1 and not (split and holder is not None and part.devices[0] not in holder.devices)
+        ):
+            yield part
+
+
 class HomeDevices:
     """The devices of the stage around a node, as the stage's own nodes bear them out.
 
@@ -131,6 +156,7 @@ class HomeDevices:
     """
 
     def __init__(self, view: PlanView) -> None:
+        self._view = view
         self._stages = {stage.node.position: stage for stage in view.stages}
         self._enclosing = Enclosing("PipelineStageNode")
         self._devices: dict[int, frozenset[str]] = {}
@@ -146,5 +172,29 @@ class HomeDevices:
         return self._devices[stage.node.position]
 
     def left_out(self, collective: NodeView, parts: Sequence[NodeView]) -> list[str]:
-        """Devices that `parts` compute on at home and that `collective` does not reach."""
-        return sorted((devices_of(parts) & self.of(collective)) - set(collective.devices))
+        """Devices that `parts` compute on at home and that `collective` does not reach.
+
+        None where it names one device twice, or one that is not the stage's, in the place of the one that it leaves
+        out: a rule of devices (GP004, DP002, TP004) says so.
+        """
+        home, reached = self.of(collective), set(collective.devices)
+        left_out = (devices_of(parts) & home) - reached
+        if left_out:
+            left_out = (devices_of(_at_home(parts)) & home) - reached
+        if not left_out or len(set(collective.devices)) < len(collective.devices) or self._is_abroad(collective):
+            return []
+        return sorted(left_out)
+
+    @cached_property
+    def _strange(self) -> dict[int, StrangeDevices]:
+        return strange_devices(self._view)
+
+    def _is_abroad(self, collective: NodeView) -> bool:
+        stage, operator = self._enclosing.of(collective), collective.parent
+        if stage is None or operator is None or stage.position not in self._strange:
+            return False
+        strange = self._strange[stage.position]
+        # TP004 looks at the TP groups of attention and FFN, PP006 at the exchanges of experts; what else reaches into
+        # another stage is named by the rule of its operator.
+        in_group = operator.type == "MoENode" or (operator.type in HOLDERS and tensor_degree(operator) > 1)
+        return not (strange.both if in_group else strange.absent).isdisjoint(collective.devices)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
@@ -25,6 +26,8 @@ class SearchRequest:
     serving: ServingBlock | None = None
     concurrency_open: bool = False
     disaggregated: bool | None = None
+    # A user's own calibration: it changes times, never which strategies are legal.
+    calibration: CustomCalibration | None = None
 
     @property
     def fills_upwards(self) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..performance.balance import unbalanced_phases
 from ..performance.estimate import QuickTimes
 from ..performance.layout import Layout
+from ..performance.limits import missed_latency, missed_rates
 from ..plan.document import Strategy, WorkloadBlock
 from .candidate import Candidate
 from .describe import number
@@ -16,30 +18,16 @@ TIE_SHARE = 0.005
 
 def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tuple[str, ...]:
     """Each limit of the workload that the figures do not hold, by how much (rule PE010). `rate`: output tokens/s."""
-    missed: list[str] = []
-    for name, value, limit in (
-        ("TTFT", times.ttft_ms, workload.ttft_ms_max),
-        ("TPOT", times.tpot_ms, workload.tpot_ms_max),
-    ):
-        if limit is not None and value > limit:
-            missed.append(f"PE010: {name} {number(value)} ms exceeds {number(limit)} ms")
-    floors = {
-        "output tokens/s": workload.min_tokens_per_second,
-        "output tokens/s for the request rate": (
-            None if workload.request_rate is None else workload.request_rate * workload.output_tokens
-        ),
-    }
-    missed.extend(
-        f"PE010: {number(rate)} {name}, {number(floor)} wanted"
-        for name, floor in floors.items()
-        if floor is not None and rate < floor
+    latencies = (missed_latency(workload, "TTFT", times.ttft_ms), missed_latency(workload, "TPOT", times.tpot_ms))
+    return (
+        *(f"PE010: {m.name} {number(m.figure)} ms exceeds {number(m.limit)} ms" for m in latencies if m is not None),
+        *(f"PE010: {number(m.figure)} {m.name}, {number(m.limit)} wanted" for m in missed_rates(workload, rate)),
     )
-    return tuple(missed)
 
 
 def warnings_of(layout: Layout) -> tuple[str, ...]:
-    """Rules that warn of `layout`: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
-    found: set[str] = set()
+    """Rules that warn of `layout`: TP across domains (TP007), idle devices (GP005), uneven experts or stages."""
+    found: set[str] = {"PP008"} if unbalanced_phases(layout) else set()
     facts = layout.setting.hardware
     for replica in layout.replicas[:1] if layout.replicas_alike else layout.replicas:
         for phase in replica.phases:

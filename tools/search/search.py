@@ -47,7 +47,7 @@ class _Evaluator:
         self.request = request
         self.base = make_setting(
             request.architecture, request.facts, request.workload, request.precision, request.policy, request.serving
-        )
+        ).with_calibration(request.calibration)
         self.settings: dict[int, Setting] = {}
         self.known: KnownFigures = {} if known is None else known
 

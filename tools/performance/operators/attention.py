@@ -6,6 +6,7 @@ query head and each pair of a query and a key that it sees; keys and values are 
 
 from __future__ import annotations
 
+from ...calibration.shapes import Attention
 from .work import Work
 
 
@@ -31,10 +32,11 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
 
 
 def attention_core(
-    pairs: float, query_heads: float, head_dims: int, cached_bytes: float, activation_bytes: float
+    kernel: Attention, pairs: float, head_dims: int, cached_bytes: float, activation_bytes: float
 ) -> Work:
-    """Scores and values of `query_heads` on the device over `pairs`; `head_dims` is d_qk + d_v.
+    """Scores and values of the query heads on the device over `pairs` in all; `head_dims` is d_qk + d_v.
 
     `cached_bytes` are the keys and values read, `activation_bytes` queries read and outputs written.
     """
-    return Work(2.0 * pairs * query_heads * head_dims, cached_bytes + activation_bytes, 0.0, "bf16")
+    flops = 2.0 * pairs * kernel.query_heads * head_dims
+    return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16", (kernel,))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from ...calibration.shapes import Elementwise
 from .work import Work
 
 
 def embedding(tokens: float, hidden: int, row_element_bytes: float, element_bytes: float) -> Work:
     """Lookup of `tokens` rows."""
     rows = tokens * hidden * row_element_bytes
-    return Work(0.0, rows + tokens * hidden * element_bytes, rows, "bf16")
+    moved = rows + tokens * hidden * element_bytes
+    return Work(0.0, moved, rows, "bf16", (Elementwise(moved, "copy"),))

@@ -7,39 +7,27 @@ scores every cached token with a small indexer and attends to the best `topk`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ...calibration.shapes import LatentAttention
 from .work import Work
 
 
-@dataclass(frozen=True, slots=True)
-class LatentShape:
-    """Query heads on the device and the widths of MLA: latent, rotary part, position-free part, values."""
-
-    heads: float
-    latent: int
-    rope: int
-    nope: int
-    value: int
-
-
-def naive_flops(shape: LatentShape, pairs: float, context_tokens: float) -> float:
+def naive_flops(shape: LatentAttention, pairs: float, context_tokens: float) -> float:
     """FLOPs of the naive form; `context_tokens` cached tokens are expanded again."""
     per_pair = 2.0 * shape.heads * (shape.nope + shape.rope) + 2.0 * shape.heads * shape.value
     return pairs * per_pair + context_tokens * 2.0 * shape.latent * shape.heads * (shape.nope + shape.value)
 
 
-def absorbed_flops(shape: LatentShape, pairs: float) -> float:
+def absorbed_flops(shape: LatentAttention, pairs: float) -> float:
     """FLOPs of the absorbed form."""
     return pairs * (2.0 * shape.heads * (shape.latent + shape.rope) + 2.0 * shape.heads * shape.latent)
 
 
 def latent_attention(
-    shape: LatentShape, pairs: float, context_tokens: float, cached_bytes: float, activation_bytes: float
+    kernel: LatentAttention, pairs: float, context_tokens: float, cached_bytes: float, activation_bytes: float
 ) -> Work:
     """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read."""
-    flops = min(naive_flops(shape, pairs, context_tokens), absorbed_flops(shape, pairs))
-    return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16")
+    flops = min(naive_flops(kernel, pairs, context_tokens), absorbed_flops(kernel, pairs))
+    return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16", (kernel,))
 
 
 def indexer_scores(queries_times_keys: float, heads: int, width: int, cached_bytes: float) -> Work:

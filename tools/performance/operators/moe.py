@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...catalog.dtypes import DType
+from ...calibration.shapes import GroupedGemm
+from .linear import Matrix
 from .work import Work
 
 
@@ -20,8 +21,12 @@ def active_experts(experts: int, top_k: int, tokens: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ExpertLoad:
-    """What arrives at the slowest expert group: token copies, experts touched, and how it compares to the mean."""
+    """What arrives at the slowest expert group: token copies, experts touched, and how it compares to the mean.
 
+    `tokens` are those of the whole stage.
+    """
+
+    tokens: float
     copies: float
     touched: float
     imbalance: float
@@ -35,18 +40,31 @@ def slowest_load(tokens: float, experts: int, top_k: int, hosted: int, share: fl
     """
     mean = tokens * top_k * share
     if mean <= 0.0:
-        return ExpertLoad(0.0, 0.0, 1.0)
+        return ExpertLoad(tokens, 0.0, 0.0, 1.0)
     spread = math.sqrt(2.0 * mean * math.log(groups)) if groups > 1 else 0.0
     copies = max(mean, min(tokens * min(top_k, hosted), mean + spread))
     expected = hosted * active_experts(experts, top_k, tokens) / experts
     touched = min(float(hosted), copies, expected * copies / mean)
-    return ExpertLoad(copies, touched, copies / mean)
+    return ExpertLoad(tokens, copies, touched, copies / mean)
 
 
-def expert_work(load: ExpertLoad, weights: float, weight_bytes: float, widths: float, dtype: DType) -> Work:
-    """Grouped matrix multiplications of `load`; `weights` elements and `weight_bytes` are one expert's on the device.
+@dataclass(frozen=True, slots=True)
+class ExpertBank:
+    """The routed experts of a layer on one device: `matrix` is all of one expert, `inner` its width there."""
 
-    `widths` are the bytes that one copy moves: in, between the matrices, and out.
-    """
-    read = load.touched * weight_bytes
-    return Work(2.0 * load.copies * weights, read + load.copies * widths, read, dtype)
+    matrix: Matrix
+    experts: int
+    hidden: int
+    inner: float
+    gated: bool
+
+
+def expert_work(load: ExpertLoad, bank: ExpertBank, copy_bytes: float) -> Work:
+    """Grouped matrix multiplications of `load`; a copy moves `copy_bytes`: in, between the matrices, and out."""
+    matrix = bank.matrix
+    read = load.touched * matrix.weight_bytes
+    kernel = GroupedGemm(
+        load.tokens, load.copies, load.touched, bank.experts, bank.hidden, bank.inner, bank.gated,
+        matrix.stored, matrix.dtype, matrix.blockwise,
+    )  # fmt: skip
+    return Work(2.0 * load.copies * matrix.elements, read + load.copies * copy_bytes, read, matrix.dtype, (kernel,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.shapes import Elementwise
 from .work import Work
 
 # Square, accumulate, scale, multiply by the weight, and the residual's addition.
@@ -12,4 +13,5 @@ _PASSES = 4.0
 def norm(tokens: float, hidden: int, weight_bytes: float, element_bytes: float) -> Work:
     """One fused add and norm of `tokens` x `hidden`."""
     elements = tokens * hidden
-    return Work(_FLOPS_PER_ELEMENT * elements, _PASSES * elements * element_bytes + weight_bytes, weight_bytes, "bf16")
+    moved = _PASSES * elements * element_bytes + weight_bytes
+    return Work(_FLOPS_PER_ELEMENT * elements, moved, weight_bytes, "bf16", (Elementwise(moved, "norm"),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.shapes import Elementwise
 from .work import Work
 
 _SCORE_BYTES = 4.0
@@ -16,4 +17,5 @@ def routing(tokens: float, experts: int, top_k: int, hidden: int, element_bytes:
 
 def aggregate(tokens: float, parts: float, hidden: int, element_bytes: float) -> Work:
     """The weighted sum of `parts` results for each token."""
-    return Work(2.0 * tokens * parts * hidden, tokens * (parts + 1.0) * hidden * element_bytes, 0.0, "bf16")
+    moved = tokens * (parts + 1.0) * hidden * element_bytes
+    return Work(2.0 * tokens * parts * hidden, moved, 0.0, "bf16", (Elementwise(moved, "add"),))

@@ -7,25 +7,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...calibration.shapes import Kernel
 from ...catalog.dtypes import DType
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """FLOPs, bytes moved (of which weights), and the number format that the arithmetic runs in."""
+    """FLOPs, bytes moved (of which weights), and the number format that the arithmetic runs in.
+
+    `kernels` are the kernels that do it, for accelerators whose kernels were measured.
+    """
 
     flops: float
     moved_bytes: float
     weight_bytes: float
     dtype: DType
+    kernels: tuple[Kernel, ...] = ()
 
     def __add__(self, other: Work) -> Work:
-        """Both, one after the other in one kernel; the format of the first."""
+        """Both, one after the other; the format of the first."""
         return Work(
             self.flops + other.flops,
             self.moved_bytes + other.moved_bytes,
             self.weight_bytes + other.weight_bytes,
             self.dtype,
+            (*self.kernels, *other.kernels),
         )
 
 

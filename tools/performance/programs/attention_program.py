@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.architecture import AttentionSpec
 from ..kv_cache import heads_share, state_element_bytes
 from ..operation import Operation, Role, Where
 from ..operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
 from ..operators.cache_update import cache_update
-from ..operators.linear import linear
+from ..operators.linear import NO_MATRIX, Matrix, linear
 from ..operators.linear_attention import recurrence
-from ..operators.mla import LatentShape, indexer_scores, latent_attention
+from ..operators.mla import indexer_scores, latent_attention
 from ..operators.norm import norm
 from ..operators.work import Work
 from ..stage_shape import OperatorSet
 from .closing import close_operator, union_where
-from .tensors import NO_WEIGHTS, RoleWeights, weights_by_role
+from .tensors import weights_by_role
 from .writer import ProgramContext, ProgramWriter, shape_of
 
 
@@ -40,7 +42,7 @@ class AttentionProgram:
         context, shape = self.context, self.context.shape
         if shape.sp > 1:
             self._split()
-        vectors = self.weights.get(None, NO_WEIGHTS)
+        vectors = self.weights.get(None, NO_MATRIX)
         work = norm(self.tokens, context.hidden, vectors.weight_bytes, context.element_bytes)
         hidden = self._shape("hidden", context.hidden)
         norm_name = self.writer.compute(
@@ -48,7 +50,7 @@ class AttentionProgram:
         )
         width, inputs = self._latent_projections(norm_name) if self.spec.kind == "mla" else self._projections(norm_name)
         self._core(width, inputs)
-        out = self.weights.get("out", NO_WEIGHTS)
+        out = self.weights.get("out", NO_MATRIX)
         self._linear("attention.out", "out", out, context.hidden, output=True)
         if shape.sp > 1:
             close_operator(self.writer, "attention", reduces=shape.tp > 1, following=None, tokens=self.tokens)
@@ -70,7 +72,7 @@ class AttentionProgram:
         self,
         name: str,
         role: Role,
-        weights: RoleWeights,
+        weights: Matrix,
         known: int,
         inputs: tuple[str, ...] = (),
         *,
@@ -83,9 +85,7 @@ class AttentionProgram:
         result = (
             self._shape("hidden", known) if output else self._shape("qkv" if role not in _LOW_RANK else role, other)
         )
-        work = linear(
-            self.tokens, weights.elements, weights.weight_bytes, known + other, context.element_bytes, weights.dtype
-        )
+        work = linear(self.tokens, weights, other if output else known, context.element_bytes)
         self.writer.compute(
             Operation(name, "Linear", "attention", "attention", here, result, role=role, inputs=inputs), work
         )
@@ -96,10 +96,10 @@ class AttentionProgram:
 
     def _projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
         """The one fused projection of every kind but MLA, then the cache write; returns the width that goes on."""
-        qkv, hidden = self.weights.get("qkv", NO_WEIGHTS), self.context.hidden
+        qkv, hidden = self.weights.get("qkv", NO_MATRIX), self.context.hidden
         if (low := self.weights.get("q_a")) is not None:
             rank = self._linear("attention.q_a", "q_a", low, hidden, (norm_name,))
-            queries = self._linear("attention.q_b", "q_b", self.weights.get("q_b", NO_WEIGHTS), round(rank))
+            queries = self._linear("attention.q_b", "q_b", self.weights.get("q_b", NO_MATRIX), round(rank))
             width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
             self._cache("attention.qkv", width, "qkv")
             return width + queries, ("attention.q_b", "attention.cache")
@@ -113,16 +113,16 @@ class AttentionProgram:
         width = 0.0
         inputs: list[str] = []
         if spec.q_lora_rank is not None:
-            self._linear("attention.q_a", "q_a", weights.get("q_a", NO_WEIGHTS), hidden, (norm_name,))
-            width += self._linear("attention.q_b", "q_b", weights.get("q_b", NO_WEIGHTS), spec.q_lora_rank)
+            self._linear("attention.q_a", "q_a", weights.get("q_a", NO_MATRIX), hidden, (norm_name,))
+            width += self._linear("attention.q_b", "q_b", weights.get("q_b", NO_MATRIX), spec.q_lora_rank)
             inputs.append("attention.q_b")
         if (other := weights.get("qkv")) is not None:
             width += self._linear("attention.qkv", "qkv", other, hidden, (norm_name,))
             inputs.append("attention.qkv")
-        latent = self._linear("attention.kv_a", "kv_a", weights.get("kv_a", NO_WEIGHTS), hidden, (norm_name,))
+        latent = self._linear("attention.kv_a", "kv_a", weights.get("kv_a", NO_MATRIX), hidden, (norm_name,))
         self._cache("attention.kv_a", latent, "kv_a")
         rank = spec.kv_lora_rank or round(latent)
-        width += self._linear("attention.kv_b", "kv_b", weights.get("kv_b", NO_WEIGHTS), rank)
+        width += self._linear("attention.kv_b", "kv_b", weights.get("kv_b", NO_MATRIX), rank)
         return width, (*inputs, "attention.kv_b")
 
     def _cache(self, source: str, width: float, name: str) -> None:
@@ -203,20 +203,59 @@ class AttentionProgram:
         cached = self.sequences * visible * max(0.0, per_token - index) / read_parts
         state = self.sequences * spec.state_elements * setting.kv_element_bytes / read_parts
         if spec.kind == "mla":
-            latent = LatentShape(
-                heads,
-                spec.kv_lora_rank or spec.cache_elements_per_token,
-                spec.qk_rope_head_dim or 0,
-                spec.qk_nope_head_dim or spec.qk_head_dim,
-                spec.v_head_dim,
-            )
-            work = latent_attention(latent, pairs, self.sequences * load.context / split, cached, moved)
+            work = latent_attention(self._latent(heads), pairs, self.sequences * load.context / split, cached, moved)
         else:
-            work = attention_core(pairs, heads, spec.qk_head_dim + spec.v_head_dim, cached + state, moved)
+            work = attention_core(
+                self._attention(heads), pairs, spec.qk_head_dim + spec.v_head_dim, cached + state, moved
+            )
+            if spec.kind == "compressed":
+                # No kernel of this kind was measured: the roofline has to do.
+                work = replace(work, kernels=())
         if spec.index_heads and spec.index_head_dim:
             keys = self.sequences * (load.context + load.new_tokens) * index / read_parts
             work = work + indexer_scores(scored, spec.index_heads, spec.index_head_dim, keys)
         return work
+
+    def _part(self) -> tuple[float, float, float]:
+        """Sequences, new tokens and cached tokens of each as one device attends to them.
+
+        Sequence ranks divide the queries, the split cache its tokens; a sparse layer sees `index_topk` tokens at most,
+        which prefill does as if in pieces of that many, each behind half as many.
+        """
+        load, shape, topk = self.context.load, self.context.shape, self.spec.index_topk
+        sequences, new, context = float(self.sequences), load.new_tokens / shape.sp, load.context / shape.kv_sp
+        if shape.sp > 1:
+            # Queries of all parts of the prompt: on average they see the other parts' half.
+            context += (load.new_tokens - new) / 2
+        if topk is not None and self.spec.kind != "compressed" and context + new / 2 > topk:
+            if new > topk:
+                sequences, new, context = sequences * new / topk, float(topk), topk / 2
+            else:
+                context = max(0.0, topk - new / 2)
+        return sequences, new, context
+
+    def _latent(self, heads: float) -> LatentAttention:
+        spec = self.spec
+        sequences, new, context = self._part()
+        return LatentAttention(
+            sequences, new, context, heads,
+            latent=spec.kv_lora_rank or spec.cache_elements_per_token,
+            rope=spec.qk_rope_head_dim or 0,
+            nope=spec.qk_nope_head_dim or spec.qk_head_dim,
+            value=spec.v_head_dim,
+            kv=self.context.setting.precision.kv_cache,
+        )  # fmt: skip
+
+    def _attention(self, heads: float) -> Attention:
+        spec = self.spec
+        sequences, new, context = self._part()
+        return Attention(
+            sequences, new, context, heads,
+            kv_heads=spec.kv_heads * heads_share(self.context.shape.tp, spec.kv_heads),
+            head_dim=(spec.qk_head_dim + spec.v_head_dim) / 2,
+            kv=self.context.setting.precision.kv_cache,
+            window=spec.window_tokens,
+        )  # fmt: skip
 
     def _gather_tokens(self, following: OperatorSet | None) -> None:
         """Brings the tokens of all sequence ranks back to every device that goes on with them."""
@@ -252,7 +291,8 @@ def visible_pairs(spec: AttentionSpec, new_tokens: int, context: int) -> tuple[f
     if spec.window_tokens is not None:
         pairs = window_pairs(new_tokens, context, spec.window_tokens)
         return pairs, min(visible, float(spec.window_tokens + new_tokens)), 0.0
-    if spec.index_topk is not None and spec.index_heads:
+    if spec.index_topk is not None:
+        # A layer without heads of its own reuses the choice of the one before it.
         read = min(visible, float(spec.index_topk + new_tokens) if new_tokens == 1 else visible)
-        return window_pairs(new_tokens, context, spec.index_topk), read, every
+        return window_pairs(new_tokens, context, spec.index_topk), read, every if spec.index_heads else 0.0
     return every, visible, 0.0

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...catalog.architecture import WeightTensor
-from ...catalog.dtypes import DType
 from ..kv_cache import heads_share
 from ..operation import Role
+from ..operators.linear import Matrix
 from ..roofline import rate_dtype
 from ..setting import Setting
-
-
-@dataclass(frozen=True, slots=True)
-class RoleWeights:
-    """Elements and bytes on the device, the elements of the whole operator, and the format that they compute in."""
-
-    elements: float
-    weight_bytes: float
-    dtype: DType
-
 
 _ROLES: dict[str, Role] = {
     "q_a_proj": "q_a",
@@ -56,10 +44,10 @@ def share_on_device(tensor: WeightTensor, tp: int, kv_heads: int) -> float:
 
 def weights_by_role(
     setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int = 1
-) -> dict[Role | None, RoleWeights]:
+) -> dict[Role | None, Matrix]:
     """`tensors` on one of `tp` devices, by role; `None` is what the norm kernel reads. Kept per tuple (by identity)."""
     key = ("roles", id(tensors), tp, kv_heads)
-    found: dict[Role | None, RoleWeights] | None = setting.roles.get(key)
+    found: dict[Role | None, Matrix] | None = setting.roles.get(key)
     if found is None:
         found = {}
         for tensor in tensors:
@@ -67,13 +55,13 @@ def weights_by_role(
             share = share_on_device(tensor, tp, kv_heads)
             before = found.get(role)
             elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
-            found[role] = RoleWeights(
+            stored = setting.weight_dtype(tensor.tensor_class)
+            found[role] = Matrix(
                 elements + tensor.elements * share,
                 size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
-                rate_dtype(setting.weight_dtype(tensor.tensor_class), setting.precision.activations),
+                stored,
+                rate_dtype(stored, setting.precision.activations),
+                blockwise=stored == "fp8" and setting.architecture.fp8_block is not None,
             )
         setting.roles[key] = found
     return found
-
-
-NO_WEIGHTS = RoleWeights(0.0, 0.0, "bf16")

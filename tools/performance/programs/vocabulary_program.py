@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..operation import Operation
 from ..operators.embedding import embedding
-from ..operators.linear import linear
+from ..operators.linear import Matrix, linear
 from ..operators.norm import norm
 from ..roofline import rate_dtype
 from .writer import ProgramWriter, shape_of
@@ -53,7 +53,8 @@ def write_head(writer: ProgramWriter) -> None:
     weight_bytes = elements * setting.weight_bytes("vocabulary")
     vocabulary = architecture.vocab_size / shards
     rate = rate_dtype(setting.weight_dtype("vocabulary"), setting.precision.activations)
-    work = linear(positions, elements, weight_bytes, context.hidden + vocabulary, context.element_bytes, rate)
+    matrix = Matrix(elements, weight_bytes, setting.weight_dtype("vocabulary"), rate)
+    work = linear(positions, matrix, context.hidden, context.element_bytes)
     logits = shape_of(positions, 1, "vocab", vocabulary)
     writer.compute(Operation("head.logits", "Linear", "head", "head", here, logits, role="lm_head"), work)
     if shards > 1:

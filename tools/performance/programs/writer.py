@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..clock import Clock
 from ..collectives import Links, Transfer
 from ..operation import COLLECTIVES, Operation, Shape, TokenLoad
 from ..operators.work import Work
-from ..roofline import Roof
 from ..setting import Setting
 from ..stage_shape import StageShape
 
@@ -19,7 +19,7 @@ class ProgramContext:
     setting: Setting
     shape: StageShape
     load: TokenLoad
-    roof: Roof
+    clock: Clock
     links: Links
 
     @property
@@ -49,8 +49,8 @@ class ProgramWriter:
         self._last_of: dict[bool, str] = {}
 
     def compute(self, operation: Operation, work: Work) -> str:
-        """Add `operation` with the time of `work` under the roofline."""
-        time = self.context.roof.time(work)
+        """Add `operation` with the time of `work`."""
+        time = self.context.clock.time(work)
         return self._add(
             replace(
                 operation,
@@ -65,7 +65,13 @@ class ProgramWriter:
     def transfer(self, operation: Operation, transfer: Transfer) -> str:
         """Add a collective that costs `transfer`."""
         return self._add(
-            replace(operation, sent_bytes=transfer.sent_bytes, seconds=transfer.seconds, kind="communication")
+            replace(
+                operation,
+                sent_bytes=transfer.sent_bytes,
+                seconds=transfer.seconds,
+                kind="communication",
+                spans_domains=transfer.spans_domains,
+            )
         )
 
     def reshape(self, operation: Operation) -> str:

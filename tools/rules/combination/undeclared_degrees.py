@@ -11,9 +11,11 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
-from ..reading import label
+from ..reading import label, unlike_phases
 
 _MAX_NAMED = 64
+# What a degree counts, where it is not shards.
+_PARTS = {"pp": ("PipelineStageNode",), "ep": ("ExpertNode",), "tp_expert": ("ShardNode", "ExpertNode")}
 
 
 def _replica_counts(view: PlanView) -> Iterator[Finding]:
@@ -22,8 +24,14 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
     stated_dp = as_int(view.strategy.get("dp"))
     # A replica below the root's fan-out is DP001's: it may be meant to count.
     dp = stated_dp if stated_dp == len(view.replicas) else len(replicas)
+    served = {phase.phase for phase in view.phases}
+    serving_any = {id(phase.replica) for phase in view.phases}
+    # A phase that nobody serves, and a replica that serves none, are PH001's.
+    whole = served.issuperset(PHASE_NAMES) and counted <= serving_any
+    if not whole and stated_dp is not None and (dp or 0) < stated_dp:
+        return
     counts = {"/strategy/dp": (stated_dp, dp, "ReplicaNodes")}
-    for name in PHASE_NAMES:
+    for name in PHASE_NAMES if whole else ():
         serving = {id(phase.replica) for phase in view.phases if phase.phase == name and id(phase.replica) in counted}
         stated = as_int(as_mapping(view.strategy.get(name)).get("replicas"))
         counts[f"/strategy/{name}/replicas"] = (stated, len(serving), f"replicas that serve {name}")
@@ -35,6 +43,8 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
                 where=path,
                 value=stated,
                 expected=found,
+                remedy=f"set {path[1:].replace('/', '.')} to {found}, or write {stated} replicas",
+                lacks=("ReplicaNode", "PhaseNode") if found < stated else (),
             )
 
 
@@ -45,6 +55,8 @@ def _mismatch(name: str, degree: str, declared: int, shown: list[int], nodes: li
         nodes=nodes[:_MAX_NAMED],
         value=declared,
         expected=shown[0] if len(shown) == 1 else shown,
+        remedy=f"set strategy.{name}.{degree} to {shown[0]}, or rebuild the graph for {declared}",
+        lacks=_PARTS.get(degree, ("ShardNode",)) if max(shown) < declared else (),
     )
 
 
@@ -69,11 +81,17 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
                 value=values,
                 expected=common,
                 remedy="give all operators of the phase one degree, or declare it",
+                lacks=_PARTS.get(degree, ("ShardNode",)) if max(values) < (common or 0) else (),
             )
 
 
-def _named_elsewhere(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
-    """Whether a relaxed degree stands there without its relaxation: DP001, SP003 or TP006 says so."""
+def _named_elsewhere(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> bool:
+    """Whether a degree stands there that the phase, or a plan without its relaxation, must not have.
+
+    DP001, SP003 or TP006 says so.
+    """
+    if (name, degree) in (("decode", "sp"), ("prefill", "kv_sp")):
+        return True
     relaxations = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}
     relaxation = relaxations.get(degree)
     if relaxation is None or relaxation in view.relaxations:
@@ -110,6 +128,7 @@ def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[
             where=f"/strategy/{name}/stage_layers",
             value=list(stated),
             expected=list(cuts[0]),
+            remedy=f"set strategy.{name}.stage_layers to what the stages hold, or cut the stages as it says",
         )
 
 
@@ -132,6 +151,7 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
             nodes=odd[:_MAX_NAMED],
             value=stated,
             expected=other,
+            remedy=f"set strategy.{name}.sp_kind to '{other}', or exchange the sequence shards as it says",
         )
 
 
@@ -144,23 +164,31 @@ def _exchange_kind(attention: NodeView) -> str | None:
     return "all_gather" if len(gathers) > 1 and not exchanges else None
 
 
+def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """Faults of the branches of one phase."""
+    yield from _shape(view, name, branches)
+    for degree in DEGREE_NAMES:
+        declared = declared_degree(view, name, degree)
+        if declared is None or _named_elsewhere(view, name, degree, branches):
+            continue
+        if declared > 1 and not _applies(view, degree, branches):
+            yield _mismatch(name, degree, declared, [1], [])
+        else:
+            yield from _degree(name, degree, declared, branches)
+    yield from _exchange(view, name, branches)
+
+
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every degree that the graph does not bear out, and every operator that differs from its phase."""
     yield from _replica_counts(view)
     for name in PHASE_NAMES:
-        branches = [phase_degrees(view, phase) for phase in view.phases if phase.phase == name and phase.stages]
-        if not branches:
+        phases = [phase for phase in view.phases if phase.phase == name and phase.stages]
+        if not phases:
             continue
-        yield from _shape(view, name, branches)
-        for degree in DEGREE_NAMES:
-            declared = declared_degree(view, name, degree)
-            if declared is None or _named_elsewhere(view, degree, branches):
-                continue
-            if declared > 1 and not _applies(view, degree, branches):
-                yield _mismatch(name, degree, declared, [1], [])
-            else:
-                yield from _degree(name, degree, declared, branches)
-        yield from _exchange(view, name, branches)
+        # What is true of a branch is true of its copies; all are looked at where there is something to say.
+        unlike = [phase_degrees(view, phase) for phase in unlike_phases(view, phases)]
+        if any(True for _ in _branches(view, name, unlike)):
+            yield from _branches(view, name, [phase_degrees(view, phase) for phase in phases])
 
 
 _BASE = "dense-tp2"

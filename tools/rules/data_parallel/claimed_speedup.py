@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ...errors import InputError
 from ...plan.schema import shown
 from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import root_replicas
+from ..performance.attribution import faults_of, finding_of
 
-# A claimed figure matches within this share of the computed one.
-_TOLERANCE = 0.05
 _MAX_TEXT_CHARS = 4000
 _CLAUSES = re.compile(r"[.;:,!?\n。；：，！？]+")
 _SUBJECT = re.compile(r"\bdp\b|\bdp\s*=|data[ -]parallel|replica|数据并行|副本")
@@ -34,57 +30,6 @@ _DENIED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
-    """One claimed figure: where it stands, what it is, and over how many replicas it may have been divided."""
-
-    path: str
-    claimed: float
-    computed: float
-    replicas: int
-
-    @property
-    def is_divided(self) -> bool:
-        """Whether the claim is the computed figure divided by the replicas, and not the figure itself."""
-        return not _near(self.claimed, self.computed) and _near(self.claimed * self.replicas, self.computed)
-
-
-def _near(one: float, other: float) -> bool:
-    return abs(one - other) <= _TOLERANCE * abs(other)
-
-
-def _figures(view: PlanView) -> Iterator[_Claim]:
-    claimed = as_mapping(as_mapping(view.raw.get("performance")).get("latency"))
-    replicas = {id(replica) for replica in root_replicas(view)}
-    serving = {
-        name: len({id(phase.replica) for phase in view.phases if phase.phase == name} & replicas)
-        for name in ("prefill", "decode")
-    }
-    phase_of = {
-        "ttft_ms": "prefill", "prefill_ms": "prefill", "tpot_ms": "decode", "decode_ms": "decode",
-        "end_to_end_ms": "decode",
-    }  # fmt: skip
-    values = {name: claimed.get(name) for name in phase_of}
-    numbers = {
-        name: float(value)
-        for name, value in values.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
-    }
-    if not numbers or max(serving.values()) < 2:
-        return
-    # The performance model is wanted only where a plan of several replicas claims a latency.
-    from ...performance.estimate import estimate
-
-    try:
-        latency = estimate(view).latency
-    except InputError:
-        return
-    for name, value in numbers.items():
-        count = serving[phase_of[name]]
-        if count > 1:
-            yield _Claim(f"/performance/latency/{name}", value, float(getattr(latency, name)), count)
-
-
 def _says_so(text: str, *, of_dp: bool) -> str | None:
     """The clause of `text` that says DP lowers latency; `of_dp`: what names no strategy is about DP."""
     for clause in _CLAUSES.split(text[:_MAX_TEXT_CHARS].lower()):
@@ -96,16 +41,9 @@ def _says_so(text: str, *, of_dp: bool) -> str | None:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every claimed latency that DP is to have lowered, in figures and in words."""
-    for claim in _figures(view):
-        if claim.is_divided:
-            yield Finding(
-                f"{claim.path.rpartition('/')[2]} is claimed as {claim.claimed:g}, the computed {claim.computed:.4g} "
-                f"divided by {claim.replicas} replicas",
-                where=claim.path,
-                value=claim.claimed,
-                expected=claim.computed,
-                remedy="compute it again: replicas add throughput, not speed",
-            )
+    for fault in faults_of(view, "DP004"):
+        says = "it is the latency of a request divided by the replicas"
+        yield finding_of(fault, says, "compute it again: replicas add throughput, not speed")
     for position, item in enumerate(as_list(view.raw.get("reasoning"))):
         step = as_mapping(item)
         text = as_str(step.get("decision")) or ""
@@ -137,4 +75,5 @@ RULE = Rule(
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
+    rests_on_estimate=True,
 )

@@ -42,20 +42,33 @@ def _layers(view: PlanView, branch: PhaseView) -> _Held:
     return _Held(branch, held, tuple(stage.node for stage in branch.stages))
 
 
-def _operators(branch: PhaseView) -> Iterator[tuple[Hashable, _Held]]:
-    """Experts of each MoE operator, and shards of each operator whose own do not make a whole."""
-    for stage in branch.stages:
-        for operator in stage.operators():
-            block = operator.parent
-            key = (operator.type, None if block is None else block.layers, operator.offset)
-            shards = operator.children_of_type("ShardNode")
-            if operator.type == "MoENode":
-                groups = operator.children_of_type("ExpertNode")
-                experts = _bits((item for group in groups for item in group.expert_ranges or ()), None)
-                yield key, _Held(branch, experts, (operator, *groups))
-            elif shards and grid_sizes(shards) is None:
-                ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
-                yield key, _Held(branch, ranks, (operator, *shards))
+def _operators(branches: Iterable[PhaseView]) -> dict[Hashable, list[tuple[PhaseView, NodeView]]]:
+    """Operators of all branches by type and layers, less those that are alike in all of them."""
+    found: dict[Hashable, list[tuple[PhaseView, NodeView]]] = {}
+    for branch in branches:
+        for stage in branch.stages:
+            for operator in stage.operators():
+                block = operator.parent
+                key = (operator.type, None if block is None else block.layers, operator.offset)
+                found.setdefault(key, []).append((branch, operator))
+    return {key: held for key, held in found.items() if not _are_alike([operator for _, operator in held])}
+
+
+def _are_alike(operators: Sequence[NodeView]) -> bool:
+    first = operators[0].likeness
+    return first is not None and all(operator.likeness == first for operator in operators)
+
+
+def _held(branch: PhaseView, operator: NodeView) -> Iterator[_Held]:
+    """Experts of a MoE operator, and shards of an operator whose own do not make a whole."""
+    shards = operator.children_of_type("ShardNode")
+    if operator.type == "MoENode":
+        groups = operator.children_of_type("ExpertNode")
+        experts = _bits((item for group in groups for item in group.expert_ranges or ()), None)
+        yield _Held(branch, experts, (operator, *groups))
+    elif shards and grid_sizes(shards) is None:
+        ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
+        yield _Held(branch, ranks, (operator, *shards))
 
 
 def _divided(helds: Sequence[_Held]) -> list[_Held]:
@@ -97,12 +110,8 @@ def check(view: PlanView) -> Iterator[Finding]:
         if divided:
             yield _finding(name, "layers", divided)
             continue
-        helds: dict[Hashable, list[_Held]] = {}
-        for branch in first.values():
-            for key, held in _operators(branch):
-                helds.setdefault(key, []).append(held)
-        for key, found in helds.items():
-            divided = _divided(found)
+        for key, operators in _operators(first.values()).items():
+            divided = _divided([held for branch, operator in operators for held in _held(branch, operator)])
             if divided:
                 what = "experts" if isinstance(key, tuple) and key[0] == "MoENode" else "shards of one operator"
                 yield _finding(name, what, divided)

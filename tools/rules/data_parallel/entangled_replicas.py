@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import root_replicas
-from ..reading import Enclosing, label
+from ..reading import Enclosing, is_cache_edge, is_on_too_many, label
+from ..tree import Placed
 
 _MAX_NAMED = 16
 
@@ -24,8 +25,13 @@ def _only_phase(replica: NodeView) -> str | None:
 
 def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
     alone = {replica.position: _only_phase(replica) for replica in view.replicas}
-    for edge in view.edges:
+    served, placed = set(alone.values()), Placed(view)
+    # What is left out there are edges inside of blocks, and KV-cache edges inside of replicas or between split ones.
+    for edge in view.distinct.edges:
         if edge.source is None or edge.target is None:
+            continue
+        # Siblings that are no replicas themselves are in one.
+        if edge.source.parent is edge.target.parent and "ReplicaNode" not in (edge.source.type, edge.target.type):
             continue
         source, target = owners.of(edge.source), owners.of(edge.target)
         if source is None or target is None or source is target:
@@ -33,6 +39,11 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
         # Disaggregated (R14), in either direction: what may run between the two is PH002's matter.
         split = {alone[source.position], alone[target.position]} == {"prefill", "decode"}
         if split and edge.source is not source and edge.target is not target:
+            continue
+        # Where all replicas serve one phase alone, and the same, some have the wrong name for it (PH001).
+        if is_cache_edge(edge) and len(served) == 1 and None not in served:
+            continue
+        if not placed.holds(edge):
             continue
         yield Finding(
             f"the edge {label(edge.source)} → {label(edge.target)} joins replicas {label(source)} and {label(target)}",
@@ -60,21 +71,26 @@ class _Owners:
 
     def read(self, view: PlanView) -> None:
         """Find what is shared: what computes owns a device, a collective reaches for what others own."""
+        read: dict[tuple[str, ...], NodeView] = {}
         for node in view.nodes:
             replica = None if node.is_collective or not node.devices else self.replica_of(node)
-            if replica is None:
+            if replica is None or read.get(node.devices) is replica or is_on_too_many(view, node):
                 continue
+            read[node.devices] = replica
             for device in node.devices:
                 owner = self.of_device.setdefault(device, replica)
                 if owner is not replica:
                     pair = (owner.position, replica.position)
                     self.shared.setdefault(pair, (owner, replica, []))[2].append(device)
+        at_home: set[tuple[tuple[str, ...], int]] = set()
         for node in view.nodes:
             replica = self.replica_of(node) if node.is_collective else None
-            if replica is not None:
-                self._reach(node, replica)
+            if replica is None or (node.devices, replica.position) in at_home:
+                continue
+            if not self._reaches_out(node, replica):
+                at_home.add((node.devices, replica.position))
 
-    def _reach(self, node: NodeView, replica: NodeView) -> None:
+    def _reaches_out(self, node: NodeView, replica: NodeView) -> bool:
         foreign: dict[int, list[str]] = {}
         others: dict[int, NodeView] = {}
         for device in node.devices:
@@ -85,6 +101,7 @@ class _Owners:
                 others[owner.position] = owner
         for position, devices in foreign.items():
             self.reaching.append((node, replica, others[position], devices))
+        return bool(foreign)
 
 
 def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from ...plan.view import PHASE_NAMES, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
-from ..reading import label
+from ..reading import label, unlike_phases
 
 _Shape = dict[str, int | tuple[int, ...]]
 
@@ -52,14 +52,18 @@ def _differences(shape: _Shape, common: _Shape) -> dict[str, tuple[object, objec
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every replica that differs from the others that serve the same phase."""
     counted = {replica.position for replica in root_replicas(view)}
-    if len(counted) < 2:
+    if len(counted) < 2 or not {phase.phase for phase in view.phases}.issuperset(PHASE_NAMES):
+        # A phase that nobody serves stands there under the name of the other (PH001).
         return
     for name in PHASE_NAMES:
-        branches = [
-            phase_degrees(view, phase)
+        phases = [
+            phase
             for phase in view.phases
             if phase.phase == name and phase.stages and phase.replica is not None and phase.replica.position in counted
         ]
+        if len(unlike_phases(view, phases)) < 2:
+            continue
+        branches = [phase_degrees(view, phase) for phase in phases]
         shapes = [_shape(view, branch) for branch in branches]
         common = _common(shapes, {degree: declared_degree(view, name, degree) for degree in ("pp", *DEGREE_NAMES)})
         for branch, shape in zip(branches, shapes, strict=True):
@@ -73,6 +77,7 @@ def check(view: PlanView) -> Iterator[Finding]:
                     nodes=(replica, branch.phase.node),
                     value={key: value for key, (value, _) in odd.items()},
                     expected={key: usual for key, (_, usual) in odd.items()},
+                    lacks=("ShardNode", "ExpertNode", "PipelineStageNode"),
                 )
 
 

@@ -12,6 +12,7 @@ from math import prod
 
 from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
 from ..base import Edit, Example, Finding, Rule
+from .counting import is_explained
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,8 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield the declared count where it is the degrees multiplied and the graph uses another number."""
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
     if declared is None or not used or declared == used or not is_degree_product(view, declared):
+        return
+    if is_explained(view, declared):
         return
     yield Finding(
         f"strategy.gpu_count is {declared}, the degrees multiplied; the graph uses {used} devices, since dimensions "

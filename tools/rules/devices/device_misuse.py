@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
+from ..expert_groups import group_width
 from ..reading import Enclosing, is_in_inventory, label
 from .unfit_operator import shard_excess
 
@@ -67,11 +68,17 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
         if len(parts) < 2:
             continue
         stage = stages.of(operator)
-        if stage is not None and shard_excess(operator, widths.get(stage.position, len(parts))):
+        width = len(parts) if stage is None else widths.get(stage.position, len(parts))
+        groups = operator.children_of_type("ExpertNode")
+        if not wide and any(group.children_of_type("ShardNode") for group in groups):
+            # Split experts are TP006's.
+            parts = [part for part in parts if part.type != "ExpertNode"]
+        # More experts than devices are EP004's.
+        if shard_excess(operator, width) or (groups and len(groups) * group_width(view, groups) > width):
             continue
         first: dict[tuple[str, str], NodeView] = {}
         for part in parts:
-            for device in dict.fromkeys(part.devices):
+            for device in dict.fromkeys(_home(part)):
                 other = first.setdefault((part.type, device), part)
                 if other is not part:
                     yield Finding(
@@ -81,6 +88,12 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
                         value=device,
                         remedy="give each shard and each expert group a device of its own",
                     )
+
+
+def _home(part: NodeView) -> list[str]:
+    """Where a shard or an expert group computes; of a split expert, what it and its shards agree on (else EP003)."""
+    inner = {device for shard in part.children_of_type("ShardNode") for device in shard.devices}
+    return [device for device in part.devices if not inner or device in inner]
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -6,37 +6,12 @@ number, has another fault first.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
-from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
+from ...plan.view import PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
-from ..reading import is_in_inventory, stage_devices
+from .counting import is_explained
 from .degree_product import is_degree_product
-
-_PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})
-
-
-def _settled(view: PlanView) -> int:
-    """Devices less those that one node names alone and should not: that node is misplaced, which others report."""
-    named = Counter(device for node in view.nodes for device in set(node.devices))
-    strays = {
-        device
-        for node in view.nodes
-        for device in node.devices
-        if named[device] == 1 and (node.type in _PARTS or not is_in_inventory(view, device))
-    }
-    return len(view.devices - strays)
-
-
-def _apart(view: PlanView) -> int:
-    """Devices that the graph would use if no two stages of a phase and no two replicas shared one."""
-    widths: dict[int, list[int]] = {}
-    for phase in view.phases:
-        if phase.replica is not None:
-            width = sum(len(stage_devices(stage)) for stage in phase.stages)
-            widths.setdefault(phase.replica.position, []).append(width)
-    return sum(max(phases) for phases in widths.values())
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -44,10 +19,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
     if declared is None or not used or declared == used:
         return
-    if declared == _settled(view) or is_degree_product(view, declared):
-        return
-    # Stages or replicas that share devices are one fault (PP006, DP002): the count is right once they do not.
-    if used < declared == _apart(view):
+    if is_explained(view, declared) or is_degree_product(view, declared):
         return
     yield Finding(
         f"strategy.gpu_count is {declared}, the graph uses {used} devices",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import PlanView
+from ...plan.view import PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 
 
@@ -20,7 +20,9 @@ def _nodes(view: PlanView) -> Iterator[Finding]:
             f"node id {shown(node.id)} stands again, on {'an exact copy' if same else 'a different node'}",
             where=node,
             value=node.id,
-            remedy="drop the copy" if same else "rename one of the two, and the edges that mean it",
+            remedy=f"drop the copy of {shown(node.id)}"
+            if same
+            else "rename one of the two, and the edges that mean it",
         )
     for node in view.nodes:
         if node.parent_id is not None and node.parent_id not in view.by_id:
@@ -55,7 +57,10 @@ def _edges(view: PlanView) -> Iterator[Finding]:
 def _replicas(view: PlanView) -> Iterator[Finding]:
     replicas = [node for node in view.replicas if view.by_id[node.id] is node]
     indices = [node.index for node in replicas]
-    if replicas and indices != list(range(len(replicas))):
+    stated = as_int(view.strategy.get("dp")) or 0
+    # Replicas of which some are missing: fewer than declared (CO002), and each with a number of its own.
+    some_missing = len(set(indices)) == len(indices) < stated and all(index in range(stated) for index in indices)
+    if replicas and indices != list(range(len(replicas))) and not some_missing:
         wrong = [node for place, node in enumerate(replicas) if node.index != place]
         yield Finding(
             f"the {len(replicas)} replicas have the indices {indices!r:.120}; they run from 0, each once",

@@ -1,26 +1,31 @@
 """ST006: edges join siblings; only KV-cache edges run elsewhere.
 
 A KV-cache edge leads from a KVCacheUpdate of a prefill branch to a decode attention operator of the same layers.
-Edges across stages, phases or replicas are named by PP003, PH002 and DP002; what an edge's type must be, by ST007.
+Edges across stages, phases or replicas are named by PP003, PH002 and DP002, those between the TP groups of two
+operators by TP004; what an edge's type must be, by ST007.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, NodeView, PlanView
+from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, covered_layers, is_cache_edge, label, ranges_meet
-from .misplaced_node import placed_positions
+from ..sharding import joins_tensor_groups
+from ..tree import Placed
 
 
 def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
-    if not is_cache_edge(edge):
-        return False
+    """Whether the edge hands a cache on to another branch.
+
+    Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
+    """
     source, target = phases.of(edge.source), phases.of(edge.target)
-    if source is None or target is None:
+    if not is_cache_edge(edge) or source is None or target is None or source is target:
         return False
-    return source.raw.get("phase") == "prefill" and target.raw.get("phase") == "decode"
+    names = as_str(source.raw.get("phase")), as_str(target.raw.get("phase"))
+    return names == PHASE_NAMES or names[0] == names[1] or not set(names).issubset(PHASE_NAMES)
 
 
 def _layers_of(view: PlanView, attention: NodeView | None) -> range | None:
@@ -31,10 +36,35 @@ def _layers_of(view: PlanView, attention: NodeView | None) -> range | None:
     return covered_layers(block, attention.offset, total)
 
 
-def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Finding | None:
+class _Feeds:
+    """Whether a cache write leads to an attention operator of its own layers in a branch; remembered."""
+
+    def __init__(self, view: PlanView, phases: Enclosing) -> None:
+        self._view, self._phases = view, phases
+        self._fed: dict[int, set[int]] = {}
+
+    def reach(self, update: NodeView, written: range, branch: NodeView | None) -> bool:
+        """Whether `update`, the write of the layers `written`, feeds them in `branch`."""
+        if update.position not in self._fed:
+            self._fed[update.position] = {
+                home.position
+                for edge in update.edges_out
+                if is_cache_edge(edge)
+                and (home := self._phases.of(edge.target)) is not None
+                and ranges_meet(written, _layers_of(self._view, edge.target) or range(0))
+            }
+        return branch is not None and branch.position in self._fed[update.position]
+
+
+def _wrong_layers(view: PlanView, feeds: _Feeds, edge: EdgeView, branch: NodeView | None) -> Finding | None:
+    source, target = edge.source, edge.target
+    assert source is not None and target is not None
     written, read = _layers_of(view, source.parent), _layers_of(view, target)
     # Layers that lie outside the model or the stage altogether are PP004's.
     if not written or not read or ranges_meet(written, read):
+        return None
+    if not feeds.reach(source, written, branch):
+        # The edge that should lead to these layers leads elsewhere: they have no cache (DE003).
         return None
     return Finding(
         f"the KV-cache edge {label(source)} → {label(target)} joins different layers: "
@@ -47,20 +77,18 @@ def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: Node
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between nodes that are no siblings and no KV-cache edge of the same layers."""
-    phases = Enclosing("PhaseNode")
-    placed: frozenset[int] | None = None
+    phases, stages, placed = Enclosing("PhaseNode"), Enclosing("PipelineStageNode"), Placed(view)
+    feeds = _Feeds(view, phases)
     for edge in view.edges:
         source, target = edge.source, edge.target
         if source is None or target is None or source.parent is target.parent:
             continue
         if _is_cache_edge_elsewhere(edge, phases):
-            fault = _wrong_layers(view, edge, source, target)
+            fault = _wrong_layers(view, feeds, edge, phases.of(target))
             if fault is not None:
                 yield fault
-            continue
-        placed = placed_positions(view) if placed is None else placed
         # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
-        if source.position in placed and target.position in placed:
+        elif placed.holds(edge) and not joins_tensor_groups(edge, stages):
             yield Finding(
                 f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
                 where=edge,

@@ -12,9 +12,10 @@ from itertools import groupby, pairwise
 
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import OPERATOR_ORDER, label, operators_in_order
+from ..layer_specs import has_all_operators, placed_blocks
+from ..reading import OPERATOR_ORDER, label, operators_in_order, tiles_layers
 from ..stage_chain import stage_chain
-from .misplaced_node import is_placed
+from ..tree import enters_astray, is_placed, leaves_astray
 
 
 def _missing_link(source: NodeView, target: NodeView) -> Finding:
@@ -25,6 +26,7 @@ def _missing_link(source: NodeView, target: NodeView) -> Finding:
         nodes=(source, target),
         expected={"source": source.id, "target": target.id},
         remedy=f"add the edge {label(source)} → {label(target)}",
+        unlinked=[(source, target)],
     )
 
 
@@ -53,6 +55,9 @@ def _sequence(groups: Sequence[Sequence[NodeView]]) -> Iterator[Finding]:
 def _stage_sequence(stage: StageView, *, first: bool, last: bool) -> Iterator[Finding]:
     if not stage.blocks or any(block.layers is None for block in stage.blocks):
         return
+    if not tiles_layers(stage):
+        # A block may be missing between two others, or before the first (PP004).
+        return
     groups: list[list[NodeView]] = [list(group) for _, group in groupby(stage.blocks, key=lambda block: block.layers)]
     # A second embedding or head, or one in another stage, is PP007's.
     if first:
@@ -66,15 +71,22 @@ def _block_sequence(block: NodeView) -> Iterator[Finding]:
     def place(node: NodeView) -> tuple[int, bool]:
         return node.offset, node.type != "AttentionNode"
 
+    if any(node.offset >= block.period for node in block.children_of_type(*OPERATOR_ORDER)):
+        # Where in the period it runs is open: PP005.
+        return
     yield from _sequence([list(group) for _, group in groupby(operators_in_order(block), key=place)])
 
 
-def _phase(phase: PhaseView) -> Iterator[Finding]:
+def _phase(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     stages = stage_chain(phase).stages
+    described = {block.position: layers for block, layers in placed_blocks(view, phase)}
     for stage in stages:
         yield from _stage_sequence(stage, first=stage is stages[0], last=stage is stages[-1])
-        for block in stage.blocks:
-            yield from _block_sequence(block)
+        for block in stage.distinct_blocks:
+            # Where an operator of the model is not there (PP005), its edges are not either.
+            layers = described.get(block.position)
+            if layers is None or has_all_operators(view, block, layers):
+                yield from _block_sequence(block)
 
 
 def _shards_to(
@@ -86,11 +98,26 @@ def _shards_to(
     if len(lacking) == len(shards) and ends:
         yield Finding(
             f"no shard of {label(operator)} leads to its {what} {label(ends[0])}",
-            where=ends[0], nodes=(ends[0], *shards), remedy=f"add an edge from every shard to {label(ends[0])}",
-        )  # fmt: skip
+            where=ends[0],
+            nodes=(ends[0], *shards),
+            value=0,
+            expected=len(shards),
+            remedy=f"add an edge from every shard to {label(ends[0])}",
+            unlinked=[(shard, ends[0]) for shard in lacking],
+        )
     elif ends:
         for shard in lacking:
             yield _missing_link(shard, ends[0])
+
+
+def _leads(node: NodeView, computing: frozenset[int]) -> bool:
+    """Whether `node` is before some shards, and not in a circle with any of them (ST004)."""
+    after = _positions(edge.target for edge in node.edges_out) & computing
+    return bool(after) and not _follows(node, after)
+
+
+def _is_fed_inside(operator: NodeView, node: NodeView) -> bool:
+    return any(edge.source is not None and edge.source.parent is operator for edge in node.edges_in)
 
 
 def _inside_operator(operator: NodeView) -> Iterator[Finding]:
@@ -103,7 +130,7 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     computing = _positions(shards)
     collectives = [child for child in operator.children if child.is_collective]
     # What feeds the shards (K/V AllGather, `sequence_in`, gathered tokens) closes nothing and has no edge in.
-    leading = [node for node in collectives if node.role == "sequence_in" or _precedes(node, computing)]
+    leading = [node for node in collectives if node.role == "sequence_in" or _leads(node, computing)]
     starts = _positions(leading)
     for shard in shards:
         if leading and not _follows(shard, starts):
@@ -114,10 +141,13 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     fed = [node for node in closing if _follows(node, computing)]
     yield from _shards_to(operator, shards, fed or closing[:1], "collective")
     # The first closing collective was named above where no shard leads to any.
-    for node in (*updates[1:], *(closing if fed else closing[1:])):
-        if not any(edge.source is not None and edge.source.parent is operator for edge in node.edges_in):
+    rest = (*updates[1:], *(closing if fed else closing[1:]))
+    unfed = [node for node in rest if not _is_fed_inside(operator, node)]
+    # Where an edge of the operator leads elsewhere, that is the fault.
+    if unfed and not any(leaves_astray(child) or enters_astray(child) for child in operator.children):
+        for node in unfed:
             yield Finding(
-                f"nothing in {label(operator)} leads to {label(node)}", where=node,
+                f"nothing in {label(operator)} leads to {label(node)}", where=node, value=0, expected="at least 1 edge",
                 remedy="add the edges that its role needs, or drop it",
             )  # fmt: skip
 
@@ -130,26 +160,31 @@ def _empty(view: PlanView) -> Iterator[Finding]:
             yield Finding(
                 f"{label(operator)} has no shard: no device computes it",
                 where=operator,
+                value=0,
+                expected="at least 1 shard",
                 remedy="add a shard on each device that computes it",
             )
 
 
 def _inside_moe(operator: NodeView) -> Iterator[Finding]:
-    """Parts of a MoE operator that no edge touches, as one finding."""
-    parts = [child for child in operator.children if child.is_collective or child.type in ("RouterNode", "ExpertNode")]
-    loose = [part for part in parts if not part.edges_in and not part.edges_out]
-    if loose and len(parts) > 1:
+    """Collectives of a MoE operator that no edge touches, as one finding; its other parts are EP002's."""
+    collectives = operator.children_of_type("AllReduceNode", "AllGatherNode", "ReduceScatterNode")
+    loose = [node for node in collectives if not node.edges_in and not node.edges_out]
+    if loose:
         yield Finding(
             f"no edge joins {', '.join(label(part) for part in loose[:4])} to the rest of {label(operator)}",
             where=loose[0],
             nodes=loose,
+            value=0,
+            expected="at least 1 edge",
+            remedy=f"add the edges of {label(loose[0])}, or drop it",
         )
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every missing edge inside the stages."""
     for phase in view.phases:
-        yield from _phase(phase)
+        yield from _phase(view, phase)
     yield from _empty(view)
     holders = [*OPERATOR_ORDER]
     if "tp_in_expert" in view.relaxations:

@@ -1,6 +1,7 @@
 """ST007: each edge has the type that its ends call for.
 
-Judges edges that may exist: between siblings, and KV-cache edges. One that may not is ST006's whatever its type.
+Judges edges that may exist: between siblings, and KV-cache edges. One that may not is ST006's whatever its type, and
+EP006's between two experts.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ def _may_exist(edge: EdgeView) -> bool:
         return False
     if edge.source.type not in _NODE_TYPES or edge.target.type not in _NODE_TYPES:
         return False
+    if edge.source.type == edge.target.type == "ExpertNode":
+        return False
     return edge.source.parent is edge.target.parent or is_cache_edge(edge)
 
 
@@ -52,7 +55,7 @@ def check(view: PlanView) -> Iterator[Finding]:
                 where=edge,
                 value=edge.raw.get("type"),
                 expected=expected,
-                remedy=f"set its type to {expected}",
+                remedy=f"set the type of the edge to {expected}",
             )
 
 

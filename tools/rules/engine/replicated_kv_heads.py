@@ -51,9 +51,10 @@ def _fullest(stage: StageView, devices: dict[str, DeviceMemory]) -> DeviceMemory
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each decode stage whose devices hold more copies of KV heads than anything else."""
-    copied = {id(phase): _copied_heads(view, phase) for phase in view.phases if phase.phase == "decode"}
-    if not any(copied.values()):
+    distinct = view.distinct
+    if not any(_copied_heads(distinct, phase) for phase in distinct.phases if phase.phase == "decode"):
         return
+    copied = {id(phase): _copied_heads(view, phase) for phase in view.phases if phase.phase == "decode"}
     try:
         devices = {memory.device: memory for memory in memory_of_view(view).per_device}
     except InputError:

@@ -6,13 +6,13 @@ Without the relaxation a split expert is TP006's; two expert groups on one devic
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import group_width
-from ..reading import label
+from ..reading import is_in_inventory, label
+from ..sharding import misranked_dimension
 
 
 def _strict(expert: NodeView) -> Finding | None:
@@ -27,8 +27,22 @@ def _strict(expert: NodeView) -> Finding | None:
     )
 
 
-def _relaxed(expert: NodeView, width: int) -> Finding | None:
+def _are_misused(view: PlanView, expert: NodeView, shards: list[NodeView]) -> bool:
+    """Whether a device is none or does two shards (GP004), or a shard is lacking or on several (TP002)."""
+    named = [device for shard in shards for device in shard.devices]
+    return (
+        len(set(named)) < len(named)
+        or any(len(shard.devices) > 1 for shard in shards)
+        or misranked_dimension(expert) is not None
+        or any(not is_in_inventory(view, device) for device in (*named, *expert.devices))
+    )
+
+
+def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
     devices = sorted(set(expert.devices))
+    if len(devices) < len(expert.devices):
+        # One device named twice is GP004's.
+        return None
     if len(devices) != width:
         return Finding(
             f"{label(expert)} is on {len(devices)} devices where the other expert groups are on {width}",
@@ -38,8 +52,8 @@ def _relaxed(expert: NodeView, width: int) -> Finding | None:
             remedy="give every expert group the same number of devices",
         )
     shards = expert.children_of_type("ShardNode")
-    homes = Counter(device for shard in shards for device in shard.devices)
-    if width > 1 and set(homes) != set(devices):
+    homes = {device for shard in shards for device in shard.devices}
+    if width > 1 and homes != set(devices) and not _are_misused(view, expert, shards):
         return Finding(
             f"the shards of {label(expert)} are not one on each of its {width} devices",
             where=expert,
@@ -47,6 +61,7 @@ def _relaxed(expert: NodeView, width: int) -> Finding | None:
             value=sorted(homes),
             expected=devices,
             remedy="place one shard on each device of the expert group",
+            lacks=("ShardNode",),
         )
     return None
 
@@ -58,7 +73,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         experts = operator.children_of_type("ExpertNode")
         width = group_width(view, experts)
         for expert in experts:
-            finding = _relaxed(expert, width) if relaxed else _strict(expert)
+            finding = _relaxed(view, expert, width) if relaxed else _strict(expert)
             if finding is not None:
                 yield finding
 

@@ -36,6 +36,7 @@ def _miscounted(operator: NodeView, what: str, found: list[NodeView]) -> Finding
         value=len(found),
         expected=1,
         remedy=f"keep one {what} over all devices of the stage" if found else f"add the {what} and its edges",
+        lacks=() if found else (what.split()[0],),
     )
 
 
@@ -48,6 +49,7 @@ def _unjoined(operator: NodeView, sources: list[NodeView], targets: list[NodeVie
         value=None,
         expected={"source": [n.id for n in sources[:_MAX_NAMED]], "target": [n.id for n in targets[:_MAX_NAMED]]},
         remedy=f"join {ends} by edges",
+        unlinked=[(source, target) for source in sources for target in targets],
     )
 
 
@@ -91,14 +93,15 @@ def check(view: PlanView) -> Iterator[Finding]:
     for operator in view.of_type("MoENode"):
         parts, experts = _parts(operator), operator.children_of_type("ExpertNode")
         exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
-        alone = len(experts) == 1
+        # Without any expert it is these that lack (EP004).
+        alone = len(experts) <= 1
         for what, found in parts.items():
             optional = alone and what != "RouterNode"
             if len(found) > 1 or (not found and not optional):
                 yield _miscounted(operator, what, found)
-        if alone:
+        if alone and experts:
             yield from _direct_faults(operator, parts["RouterNode"], experts[0])
-        else:
+        elif experts:
             yield from _path_faults(operator, parts, experts)
             yield from _coverage_faults(homes, exchanges, experts)
 

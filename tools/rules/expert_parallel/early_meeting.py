@@ -16,7 +16,8 @@ from ..reading import label
 def _joined_experts(view: PlanView) -> Iterator[Finding]:
     for expert in view.of_type("ExpertNode"):
         for edge in expert.edges_out:
-            if edge.target is not None and edge.target.type == "ExpertNode":
+            # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
+            if edge.target is not None and edge.target.type == "ExpertNode" and edge.target.parent is expert.parent:
                 yield Finding(
                     f"an edge joins the branches {label(expert)} and {label(edge.target)} inside the fan-out",
                     where=edge,
@@ -33,12 +34,12 @@ def _touches_branches(collective: NodeView) -> bool:
 
 
 def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
-    combines = [node for node in operator.children_of_type("AllToAllNode") if node.role == "combine"]
+    roles = {node.role for node in operator.children_of_type("AllToAllNode")}
     for node in operator.children:
         if not node.is_collective or node.role in ("dispatch", "combine") or not _touches_branches(node):
             continue
-        # Experts that meet in another collective *instead* of the combine lack the combine (EP002).
-        if combines:
+        # A collective that stands there *instead* of the dispatch or the combine: that one is lacking (EP002).
+        if roles >= {"dispatch", "combine"}:
             yield Finding(
                 f"{label(node)} ({node.type}) stands inside the fan-out of {label(operator)}",
                 where=node,

@@ -10,27 +10,17 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..expert_groups import group_width
+from ..expert_groups import empty_groups, group_excess, group_width
 from ..layer_specs import operator_specs
 from ..reading import label, stage_devices
 from ..sharding import devices_of, names
 
 
-def _is_narrow_throughout(operator: NodeView, experts: list[NodeView], devices: frozenset[str]) -> bool:
-    """Whether router, exchanges and experts agree on a part of the stage's devices."""
-    used = devices_of(experts)
-    parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
-    return bool(parts) and used < devices and all(frozenset(part.devices) == used for part in parts)
-
-
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
+    excess = group_excess(view, operator, devices)
+    if not excess:
+        return None
     experts = operator.children_of_type("ExpertNode")
-    split = "tp_in_expert" not in view.relaxations and any(e.children_of_type("ShardNode") for e in experts)
-    width = group_width(view, experts)
-    if not devices or split or len(experts) * width == len(devices):
-        return None
-    if experts and _is_narrow_throughout(operator, experts, devices):
-        return None
     idle = sorted(devices - devices_of(experts))
     return Finding(
         f"{label(operator)} has {len(experts)} ExpertNodes on the {len(devices)} devices of its stage"
@@ -38,14 +28,14 @@ def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> 
         where=operator,
         nodes=(operator, *experts),
         value=len(experts),
-        expected=len(devices) // width,
+        expected=len(devices) // group_width(view, experts),
         remedy="regroup the experts: one ExpertNode on each device",
+        lacks=("ExpertNode",) if excess < 0 else (),
     )
 
 
 def _empty(operator: NodeView, available: int | None) -> Finding | None:
-    experts = operator.children_of_type("ExpertNode")
-    empty = [expert for expert in experts if expert.expert_ranges == ()]
+    experts, empty = operator.children_of_type("ExpertNode"), empty_groups(operator)
     if not empty:
         return None
     scarce = available is not None and available < len(experts)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..expert_groups import Run, beyond, copies, gaps, ids_text, listed
+from ..expert_groups import Run, beyond, copies, empty_groups, gaps, group_excess, ids_text, listed
 from ..layer_specs import operator_specs
-from ..reading import label
+from ..reading import label, stage_devices
 
 _MAX_NAMED = 64
 
@@ -23,7 +23,7 @@ def _unreadable(group: NodeView) -> Finding:
         where=group,
         value=group.raw.get("experts"),
         expected="a list of ids and inclusive ranges",
-        remedy="list the ids that the group hosts",
+        remedy=f"list the ids of the experts that {label(group)} hosts",
     )
 
 
@@ -34,6 +34,7 @@ def _finding(operator: NodeView, what: str, runs: list[Run], groups: list[NodeVi
         nodes=(operator, *groups[:_MAX_NAMED]),
         value=[[run.first, run.last] for run in runs[:_MAX_NAMED]],
         expected="each expert of the layer once",
+        lacks=("ExpertNode",),
     )
 
 
@@ -47,7 +48,8 @@ def _hosts(groups: list[NodeView], runs: list[Run]) -> list[NodeView]:
     ]
 
 
-def _faults(view: PlanView, operator: NodeView, total: int | None) -> Iterator[Finding]:
+def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) -> Iterator[Finding]:
+    """Faults of the experts of `operator`; what follows from groups too few, too many or empty is EP004's."""
     groups = operator.children_of_type("ExpertNode")
     unreadable = [group for group in groups if group.expert_ranges is None]
     yield from map(_unreadable, unreadable)
@@ -56,13 +58,13 @@ def _faults(view: PlanView, operator: NodeView, total: int | None) -> Iterator[F
     runs = listed(operator)
     if total is not None:
         missing, unknown = gaps(runs, total), beyond(runs, total)
-        if missing:
+        if missing and excess >= 0 and not empty_groups(operator):
             yield _finding(operator, "no group hosts expert", missing, groups)
         if unknown:
             what = f"the layer has the experts 0–{total - 1}, not"
             yield _finding(operator, what, unknown, _hosts(groups, unknown))
     doubled = [run for run in runs if run.times > 1]
-    if doubled and "redundant_experts" not in view.relaxations:
+    if doubled and excess <= 0 and "redundant_experts" not in view.relaxations:
         yield _finding(operator, "hosted more than once: expert", doubled, _hosts(groups, doubled))
 
 
@@ -74,8 +76,14 @@ def check(view: PlanView) -> Iterator[Finding]:
             if operator.type == "MoENode":
                 experts = [spec.moe.experts for _, spec in specs if spec.moe is not None]
                 totals[operator.position] = experts[0] if experts else None
+    excess = {
+        operator.position: group_excess(view, operator, stage_devices(stage))
+        for stage in view.stages
+        for operator in stage.operators()
+        if operator.type == "MoENode"
+    }
     for operator in view.of_type("MoENode"):
-        yield from _faults(view, operator, totals.get(operator.position))
+        yield from _faults(view, operator, totals.get(operator.position), excess.get(operator.position, 0))
 
 
 _BASE = "moe-ep2"

@@ -1,7 +1,7 @@
 """EP001: experts live in MoE operators, and MoE operators where the model has MoE layers, and nowhere else.
 
-Experts inside shards are EP007's. A run of layers that lumps dense and MoE layers together is PP005's; how many
-experts there are and where is EP004's and EP005's.
+Experts inside shards are EP007's, above the operators CO004's. A run of layers that lumps dense and MoE layers together
+is PP005's; how many experts there are and where is EP004's and EP005's.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import placed_blocks, specs_by_offset
-from ..reading import Enclosing, label
+from ..reading import label
+from ..tree import is_outside_experts
+
+_ABOVE_OPERATORS = frozenset({"RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"})
 
 
 def _outside(view: PlanView) -> Iterator[Finding]:
-    operators = Enclosing("MoENode")
     for node in view.of_type("ExpertNode", "RouterNode", "AllToAllNode"):
-        if node.type == "AllToAllNode" and node.role not in ("dispatch", "combine"):
-            continue
         parent = node.parent
-        if parent is None or operators.of(parent) is not None:
+        if parent is None or not is_outside_experts(node):
+            continue
+        # Experts and routers above the operators are on the wrong layer altogether (CO004).
+        if node.type != "AllToAllNode" and parent.type in _ABOVE_OPERATORS:
             continue
         what = f"{node.type}, {node.role}" if node.type == "AllToAllNode" else node.type
         yield Finding(
@@ -39,6 +42,9 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
         written.setdefault(node.offset, []).append(node)
     # A MoE operator that hangs too deep in the block is there: EP007 or ST003 says where it belongs.
     deeper = any(node.type == "MoENode" and node.parent is not block for node in block.descendants())
+    if any(offset >= block.period for offset in written):
+        # Which layer of the period is meant is open: PP005.
+        return
     for offset, covered in specs_by_offset(view, block, layers).items():
         kinds = {spec.moe is not None for _, spec in covered}
         if len(kinds) > 1:
@@ -54,6 +60,7 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
                 value=[node.type for node in operators],
                 expected="MoENode",
                 remedy="describe the layer's experts: router, dispatch, one ExpertNode a device, combine",
+                lacks=("MoENode",),
             )
         elif kinds == {False} and experts:
             yield Finding(

@@ -21,7 +21,10 @@ def _joined(operator: NodeView) -> Iterator[Finding]:
     for shared in operator.children_of_type("FFNNode"):
         for edge in (*shared.edges_in, *shared.edges_out):
             other = edge.source if edge.target is shared else edge.target
-            if other is not None and (other.type in ("RouterNode", "ExpertNode") or other.role in _EXCHANGES):
+            # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
+            if other is None or other.parent is not operator:
+                continue
+            if other.type in ("RouterNode", "ExpertNode") or other.role in _EXCHANGES:
                 yield Finding(
                     f"the edge {label(edge.source or shared)} → {label(edge.target or shared)} joins the shared expert "
                     "to the routed fan-out",
@@ -49,6 +52,7 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
         value=len(found),
         expected=int(wanted),
         remedy="write the shared expert as one FFNNode below the MoENode" if wanted else "drop the FFNNode",
+        lacks=() if found else ("FFNNode",),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from ...plan.view import PHASE_NAMES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
+from ..devices.counting import is_explained
 from ..devices.degree_product import is_degree_product
 from ..expert_groups import copies
 from ..reading import label
@@ -34,7 +35,9 @@ def _copies(view: PlanView) -> Iterator[Finding]:
 
 def _multiplied_count(view: PlanView) -> Iterator[Finding]:
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used or is_degree_product(view, declared):
+    if declared is None or not used or declared == used or is_explained(view, declared):
+        return
+    if is_degree_product(view, declared):
         return
     for phase in PHASE_NAMES:
         ep, tp, pp = (view.degree(phase, name) or 1 for name in ("ep", "tp", "pp"))
@@ -55,7 +58,7 @@ def _multiplied_count(view: PlanView) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every use of EP as a factor."""
     yield from _copies(view)
-    yield from _multiplied_count(view)
+    yield from _multiplied_count(view.whole)
 
 
 _BASE = "moe-ep4"

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
-from ...performance.memory import memory_of_view
+from ...performance.memory import device_memory, fits
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..evaluation import layout_of
 
 _MAX_NAMED = 64
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
@@ -75,6 +76,7 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
         yield Finding(
             f"memory cannot be computed: {view.architecture_error}",
             where="/model/config",
+            value=view.model.get("name"),
             remedy="give the config fields that it names",
         )
 
@@ -92,11 +94,15 @@ def check(view: PlanView) -> Iterator[Finding]:
         )  # fmt: skip
         return
     try:
-        estimate = memory_of_view(view)
+        layout = layout_of(view)
+        if fits(layout):
+            return
+        estimate = device_memory(layout)
     except (MissingFieldError, UnknownNameError) as error:
         yield Finding(
-            f"memory cannot be computed: {error}", where="/hardware/accelerator", remedy="name hardware that is known"
-        )
+            f"memory cannot be computed: {error}", where="/hardware/accelerator",
+            value=view.hardware.get("accelerator"), remedy="name hardware of the catalogue, or give its fields in full",
+        )  # fmt: skip
         return
     except InputError:
         # A part of the document that cannot be read: the rule of that part (ST001, PH001, PP004) names it.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, is_cache_edge, label
+from ..tree import Placed
 
 
 @dataclass(slots=True)
@@ -46,7 +47,7 @@ def _requests(view: PlanView) -> _Requests:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between a prefill and a decode branch that is no KV-cache edge forward."""
     requests = _requests(view)
-    phases = Enclosing("PhaseNode")
+    phases, placed = Enclosing("PhaseNode"), Placed(view)
     for edge in view.edges:
         source, target = edge.source, edge.target
         if source is None or target is None:
@@ -57,9 +58,10 @@ def check(view: PlanView) -> Iterator[Finding]:
         if start is None or end is None or start is end:
             continue
         if requests.share(start, end):
-            if not is_cache_edge(edge) or edge.carries not in (None, "kv_cache"):
+            is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
+            if not is_cache and placed.holds(edge):
                 yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
-        elif requests.share(end, start):
+        elif requests.share(end, start) and placed.holds(edge):
             yield _finding(edge, source, target, "leads from decode back to prefill")
 
 

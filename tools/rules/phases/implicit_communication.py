@@ -9,7 +9,7 @@ another stage, to another replica or to nobody are named by TP004, PP006, DP002 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -34,6 +34,12 @@ class _Step:
 
     operator: NodeView
     following: tuple[NodeView, ...]
+
+    @property
+    def likeness(self) -> Hashable:
+        """Equal for steps of like operators on like stages; `None` where that is not known."""
+        parts = (self.operator.likeness, *[node.likeness for node in self.following])
+        return None if None in parts else parts
 
 
 def _steps(stage: StageView) -> Iterator[_Step]:
@@ -112,20 +118,41 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
     return None
 
 
+def _where(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
+    """Devices that the operator runs on; where its parts disagree, those that the stage bears out."""
+    settled = settled_devices(operator)
+    return settled if settled & here else (compute_devices(operator) & here) or settled
+
+
+def _is_unsettled(operator: NodeView) -> bool:
+    """Whether no collective and not the cache either bears out the shards of an attention operator.
+
+    A shard is lacking or misplaced then, or the cache is: DE003, GP004, TP002 or CO002 says which.
+    """
+    updates = operator.children_of_type("KVCacheUpdateNode")
+    written = frozenset(device for update in updates for device in update.devices)
+    gathered = any(child.is_collective for child in operator.children)
+    return bool(written) and not gathered and compute_devices(operator) != written
+
+
 def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
     operator = step.operator
-    own = (settled_devices(operator) | (compute_devices(operator) & here)) - strange
-    wanted = frozenset[str]().union(*(settled_devices(node) for node in step.following)) - strange
+    own = (_where(operator, here) | (compute_devices(operator) & here)) - strange
+    wanted = frozenset[str]().union(*(_where(node, here) for node in step.following)) - strange
     if operator.type == "MoENode":
         # Experts that are not on all devices of the stage are GP003's and EP004's.
         own |= here
-    # An embedding on another stage's devices is PP006's: nothing can be said of the rest of its list.
-    if not own or wanted <= own or (operator.type == "EmbeddingNode" and strange.intersection(operator.devices)):
+    # An embedding on another stage's devices is PP006's, one that names a device twice GP004's: nothing can be said of
+    # the rest of its list.
+    astray = strange.intersection(operator.devices) or len(set(operator.devices)) < len(operator.devices)
+    if not own or wanted <= own or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
         return None
     union = wanted | own
     closing = _closing(operator)
-    # A collective that leaves out the operator's own devices is one fault, named for that.
-    if any(union <= set(child.devices) | strange or not own <= set(child.devices) | strange for child in closing):
+    # A collective that leaves out the operator's own devices, or names strange ones, is one fault, named for that; so
+    # is a split operator that no collective closes (TP003, SP002).
+    is_open = not closing and len(own) > 1 and _has_groups(operator)
+    if is_open or any(_is_named(child, own, union, strange) for child in closing):
         return None
     reached = own.union(*(child.devices for child in closing))
     lacking = sorted(union - reached) or sorted(wanted - own)
@@ -139,11 +166,20 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
     )
 
 
-def _unmerged(operator: NodeView) -> Finding | None:
+def _is_named(closing: NodeView, own: frozenset[str], union: frozenset[str], strange: frozenset[str]) -> bool:
+    spans = frozenset(closing.devices)
+    twice = len(spans) < len(closing.devices)
+    return twice or union <= spans or not own <= spans or not spans.isdisjoint(strange)
+
+
+def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
     """Shards of the cache (`kv_sp`) whose partial results no collective merges."""
     shards = operator.children_of_type("ShardNode")
-    if not any("kv_sp" in shard.rank for shard in shards) or any(
-        shard.rank.get(name, 0) > 0 for shard in shards for name in ("tp", "sp")
+    # A split of the cache that the plan does not allow is SP003's.
+    if (
+        "kv_sequence_decode" not in view.relaxations
+        or len({shard.rank.get("kv_sp") for shard in shards}) < 2
+        or any(shard.rank.get(name, 0) > 0 for shard in shards for name in ("tp", "sp"))
     ):
         return None
     computing = compute_devices(operator)
@@ -155,22 +191,38 @@ def _unmerged(operator: NodeView) -> Finding | None:
     )  # fmt: skip
 
 
+def _shard_devices(operator: NodeView) -> set[str]:
+    return {device for shard in operator.children_of_type("ShardNode") for device in shard.devices}
+
+
 def _inner(operator: NodeView) -> list[NodeView]:
-    """The operator and what is nested in it with collectives of its own: a shared expert, a split expert."""
-    return [operator, *operator.children_of_type("FFNNode", "ExpertNode")]
+    """The operator and what is nested in it with collectives of its own: a shared expert, a split expert.
+
+    A split expert whose shards are not on its own devices is EP003's, such an embedding or LM head TP002's.
+    """
+    experts = operator.children_of_type("ExpertNode")
+    split = [part for part in (operator, *experts) if part.children]
+    agreed = [part for part in split if not part.devices or _shard_devices(part) <= set(part.devices)]
+    return [*operator.children_of_type("FFNNode"), *agreed]
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, once for each operator, where its activations reach a device by no node."""
     strangers = strange_devices(view)
+    sound: set[Hashable] = set()
     for stage in view.stages:
         strange, here = strangers[stage.node.position].both, stage_devices(stage)
         for step in _steps(stage):
+            likeness = None if strange else step.likeness
+            if likeness in sound:
+                continue
             inner = (_narrow(node, strange, here) for node in _inner(step.operator))
             fault = next((finding for finding in inner if finding is not None), None)
-            finding = fault or _unmerged(step.operator) or _unreached(step, strange, here)
+            finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, here)
             if finding is not None:
                 yield finding
+            elif likeness is not None:
+                sound.add(likeness)
 
 
 _BASE = "dense-tp2"

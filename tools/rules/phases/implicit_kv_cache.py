@@ -13,7 +13,15 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import compute_devices, covered_layers, label, prefill_feeders, strange_devices
+from ..reading import (
+    StrangeDevices,
+    compute_devices,
+    covered_layers,
+    label,
+    prefill_feeders,
+    strange_devices,
+    tiles_layers,
+)
 
 # Beyond it a document lists its layers many times over, which PP004 reports.
 _MAX_STEPS = 5_000_000
@@ -33,18 +41,21 @@ class _Cached:
 def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
     total = view.architecture.num_layers if view.architecture is not None else None
     for stage in phase.stages:
+        tiled = tiles_layers(stage)
         for block in stage.blocks:
             for node in block.children_of_type("AttentionNode"):
-                layers = covered_layers(block, node.offset, total)
+                # Where blocks do not tile the stage, one of them says the wrong layers (PP004).
+                layers = covered_layers(block, node.offset, total) if tiled else range(0)
                 yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
 
-def _writes(cached: _Cached, strange: frozenset[str]) -> Iterator[Finding]:
+def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     attention = cached.attention
     if not cached.updates:
         yield Finding(
             f"attention {label(attention)} has no KVCacheUpdate",
             where=attention, value=None, expected="KVCacheUpdateNode", remedy="add a KVCacheUpdate after its shards",
+            lacks=("KVCacheUpdateNode",),
         )  # fmt: skip
         return
     computing = compute_devices(attention)
@@ -55,8 +66,11 @@ def _writes(cached: _Cached, strange: frozenset[str]) -> Iterator[Finding]:
     agreed = not gathered or computing <= gathered
     witnessed = bool(gathered) or len(attention.children_of_type("ShardNode")) == 1
     wrong = (computing - writing) | (writing - computing - gathered if witnessed else set[str]())
-    # A device outside the inventory or of another replica is GP004's or DP002's.
-    if writing and computing and wrong and agreed and not writing & strange:
+    # A device outside the inventory, or named twice, is GP004's, one of another replica DP002's.
+    # A shard on a device of another stage is PP006's or TP004's; a cache there is nobody else's to name.
+    abroad = writing & strange.absent or computing & strange.both
+    repeats = any(len(set(update.devices)) < len(update.devices) for update in cached.updates)
+    if writing and computing and wrong and agreed and not repeats and not abroad:
         yield Finding(
             f"{label(cached.updates[0])} writes on other devices than the shards of {label(attention)} compute on: "
             f"they differ in {', '.join(sorted(wrong)[:_MAX_NAMED])}",
@@ -86,17 +100,25 @@ class _Owners:
         return {layer: cached for layer, cached in owners.items() if cached is not None}
 
 
+def _borders(owners: dict[int, _Cached]) -> set[int]:
+    """Layers whose operator is another than that of the layer before."""
+    return {layer for layer, cached in owners.items() if owners.get(layer - 1) is not cached}
+
+
 def _unfed(
-    targets: dict[int, _Cached], sources: list[dict[int, _Cached]], fed: dict[int, set[int]]
+    targets: dict[int, _Cached], sources: list[dict[int, _Cached]], borders: set[int], fed: dict[int, set[int]]
 ) -> Iterator[tuple[_Cached, list[NodeView]]]:
     """Each decode operator with the cache writes of its layers that lead neither to it nor to a node inside it.
 
-    `fed` remembers where the writes of each prefill operator lead.
+    Only layers of `borders` are looked at: between them the same operators meet again. `fed` remembers where the writes
+    of each prefill operator lead.
     """
     lacking: dict[int, list[NodeView]] = {}
     by_position: dict[int, _Cached] = {}
     seen: set[tuple[int, int]] = set()
     for layer, target in targets.items():
+        if layer not in borders:
+            continue
         position = target.attention.position
         if position not in by_position:
             by_position[position] = target
@@ -125,9 +147,11 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
     owners = _Owners()
     fed: dict[int, set[int]] = {}
     held = {phase.node.position: owners.of(operators[phase.node.position]) for phase in view.phases}
+    borders = {position: _borders(operators_of) for position, operators_of in held.items()}
     for decode, feeders in prefill_feeders(view):
         sources = [held[phase.node.position] for phase in feeders]
-        for target, lacking in _unfed(held[decode.node.position], sources, fed):
+        met = borders[decode.node.position].union(*[borders[phase.node.position] for phase in feeders])
+        for target, lacking in _unfed(held[decode.node.position], sources, met, fed):
             names = ", ".join(label(update) for update in lacking[:_MAX_NAMED])
             yield Finding(
                 f"decode attention {label(target.attention)} has no KV-cache edge from {names}",
@@ -136,6 +160,7 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
                 value=[edge.source_id for edge in target.attention.edges_in if edge.carries == "kv_cache"],
                 expected=[update.id for update in lacking],
                 remedy="add a data edge that carries kv_cache from each of them to the attention operator",
+                unlinked=[(update, target.attention) for update in lacking],
             )
 
 
@@ -145,7 +170,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     strange = strange_devices(view)
     for held in operators.values():
         for cached in held:
-            yield from _writes(cached, strange[cached.stage.position].absent)
+            yield from _writes(cached, strange[cached.stage.position])
     yield from _edges(view, operators)
 
 

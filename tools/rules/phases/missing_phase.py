@@ -34,6 +34,7 @@ def _without(replicas: list[NodeView], missing: str, why: str) -> Finding:
         value=None,
         expected=missing,
         remedy=f"add the {missing} branch",
+        lacks=("PhaseNode",),
     )
 
 

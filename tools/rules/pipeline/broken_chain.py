@@ -25,6 +25,7 @@ def _misnumbered(chain: StageChain) -> Iterator[Finding]:
             value=indices,
             expected=list(range(len(indices))),
             remedy="number the stages from 0 in the order of their layers",
+            lacks=("PipelineStageNode",),
         )
 
 
@@ -46,6 +47,8 @@ def _unjoined(chain: StageChain) -> Iterator[Finding]:
             value=None if gap.turned is None else [after.id, before.id],
             expected={"source": before.id, "target": after.id, "type": "pipeline"},
             remedy=f"join {link} by a pipeline edge",
+            lacks=("PipelineStageNode",),
+            unlinked=[(before, after)],
         )
 
 

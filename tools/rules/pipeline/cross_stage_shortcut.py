@@ -12,6 +12,7 @@ from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, label
 from ..stage_chain import stage_chain
+from ..tree import Placed
 
 
 def _skipping(view: PlanView) -> Iterator[Finding]:
@@ -36,7 +37,7 @@ def _skipping(view: PlanView) -> Iterator[Finding]:
 
 
 def _inside(view: PlanView) -> Iterator[Finding]:
-    stages = Enclosing("PipelineStageNode")
+    stages, placed = Enclosing("PipelineStageNode"), Placed(view)
     for edge in view.edges:
         source, target = edge.source, edge.target
         # Siblings are in one stage, or are stages themselves.
@@ -45,7 +46,7 @@ def _inside(view: PlanView) -> Iterator[Finding]:
         from_stage, to_stage = stages.of(source), stages.of(target)
         if from_stage is None or to_stage is None or from_stage is to_stage:
             continue
-        if from_stage.parent is not to_stage.parent:
+        if from_stage.parent is not to_stage.parent or not placed.holds(edge):
             continue
         yield Finding(
             f"the edge {label(source)} → {label(target)} joins nodes inside two stages, "

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ...catalog.architecture import LayerSpec
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import MAX_LAYERS, clipped, label
+from ..reading import MAX_LAYERS, clipped, label, tiles_layers
 
 # Words that people use for the kinds of attention that the model is read into.
 _KINDS = {
@@ -21,17 +21,19 @@ _KINDS = {
     "swa": "sliding", "local": "sliding", "window": "sliding", "sliding_window": "sliding", "hybrid_sliding": "sliding",
     "mamba": "linear", "mamba2": "linear", "recurrent": "linear", "lightning": "linear", "gated_deltanet": "linear",
     "compressed_sparse": "compressed", "heavily_compressed": "compressed",
-    "dsa": "mla",
+    "dsa": "mla", "latent": "mla", "multi_latent": "mla", "multi_head_latent": "mla",
 }  # fmt: skip
 # How heads share K and V; says nothing of which layers attend to what.
-_HEAD_SHARING = frozenset({"mha", "mqa", "gqa"})
+_HEAD_SHARING = frozenset(
+    {"mha", "mqa", "gqa", "multi_head", "multi_query", "grouped_query", "group_query", "self", "softmax"}
+)
 _SHARING_KINDS = frozenset({"full", "sliding", "chunked"})
 
 
 def _kind_fits(written: str | None, actual: str) -> bool:
     if written is None:
         return True
-    word = written.strip().lower().replace("-", "_").removesuffix("_attention")
+    word = written.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_attention")
     if word in _HEAD_SHARING:
         return actual in _SHARING_KINDS
     return _KINDS.get(word, word) == actual
@@ -56,27 +58,58 @@ def _slots(block: NodeView) -> dict[int, _Slot]:
     return found
 
 
-def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> tuple[str, NodeView | None] | None:
-    """What of `slot` is not so in `layer`, and the node that says it; `like`: the slot covers layers of one kind."""
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """What a slot says of a layer (`written`) and what the model has there (`actual`); `node` is the one to blame."""
+
+    text: str
+    written: str | None
+    actual: str | None
+    node: NodeView | None = None
+
+    def finding(self, layer: int, block: NodeView) -> Finding:
+        """The finding at `layer` in `block`; where a node is lacking, one in a wrong place may be the fault."""
+        return Finding(
+            f"layer {layer} in {label(block)} {self.text}",
+            where=self.node or block,
+            nodes=(block,),
+            value=self.written,
+            expected=self.actual,
+            lacks=(self.actual,) if self.node is None and self.actual is not None else (),
+        )
+
+
+def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
+    """What of `slot` is not so in `layer`; `like`: the slot covers layers of one kind."""
     for name, nodes in (("attention", slot.attention), ("FFN", slot.ffn), ("MoE", slot.moe)):
         if len(nodes) > 1:
-            return f"has two {name} operators", nodes[1]
-    attention = layer.attention
-    if attention is None and slot.attention:
-        return "has an attention operator, the model has none there", slot.attention[0]
-    if attention is not None and not slot.attention:
-        return f"has no attention operator, the model has {attention.kind} attention there", None
-    if attention is not None and not _kind_fits(slot.attention[0].kind, attention.kind):
-        wrong = slot.attention[0]
-        return f"has attention of kind {wrong.kind!r:.80}, the model has {attention.kind!r} there", wrong
+            return _Fault(f"has two {name} operators", f"{len(nodes)} operators", "1 operator", nodes[1])
+    return _attention_fault(slot.attention, layer) or _ffn_fault(slot, layer, like=like)
+
+
+def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | None:
+    if layer.attention is None:
+        if not written:
+            return None
+        return _Fault("has an attention operator, the model has none there", "AttentionNode", None, written[0])
+    actual = layer.attention.kind
+    if not written:
+        return _Fault(f"has no attention operator, the model has {actual} attention there", None, "AttentionNode")
+    kind = written[0].kind
+    if _kind_fits(kind, actual):
+        return None
+    return _Fault(f"has attention of kind {kind!r:.80}, the model has {actual!r} there", kind, actual, written[0])
+
+
+def _ffn_fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
     if layer.ffn is not None and not slot.ffn and not slot.moe:
-        return "has no FFN operator, the model has a dense FFN there", None
+        return _Fault("has no FFN operator, the model has a dense FFN there", None, "FFNNode")
     if layer.ffn is not None and slot.moe and not slot.ffn and not like:
-        return "has a MoE operator, the model has a dense FFN there", slot.moe[0]
+        return _Fault("has a MoE operator, the model has a dense FFN there", "MoENode", "FFNNode", slot.moe[0])
     if layer.ffn is None and slot.ffn and (layer.moe is None or slot.moe):
-        return "has a dense FFN, the model has none there", slot.ffn[0]
+        return _Fault("has a dense FFN, the model has none there", "FFNNode", None, slot.ffn[0])
     if layer.moe is not None and slot.ffn and not slot.moe and not like:
-        return "has a dense FFN, the model has a MoE operator there", slot.ffn[0]
+        return _Fault("has a dense FFN, the model has a MoE operator there", "FFNNode", "MoENode", slot.ffn[0])
     return None
 
 
@@ -89,6 +122,9 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
                 f"{label(node)} stands at offset {offset} of a period of {block.period}",
                 where=node, nodes=(block,), value=offset, expected=f"0 to {block.period - 1}",
             )  # fmt: skip
+    if any(offset >= block.period for offset in slots):
+        # The layer that it is meant for lacks it: one fault.
+        return
     start = block.layers[0] if block.layers is not None else 0
     specs: dict[int, list[tuple[int, LayerSpec]]] = {}
     for layer in layers:
@@ -101,8 +137,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
         for layer, spec in covered:
             fault = _fault(slot, spec, like=like)
             if fault is not None:
-                node = fault[1]
-                yield Finding(f"layer {layer} in {label(block)} {fault[0]}", where=node or block, nodes=(block,))
+                yield fault.finding(layer, block)
                 break
 
 
@@ -110,7 +145,8 @@ def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     # Each layer is compared once: a block over layers that another one holds already is PP004's.
     seen = bytearray(view.architecture.num_layers if view.architecture is not None else MAX_LAYERS)
     for stage in phase.stages:
-        for block in stage.blocks:
+        # Where blocks do not tile the stage, one of them says the wrong layers (PP004).
+        for block in stage.distinct_blocks if tiles_layers(stage) else ():
             if block.layers is None:
                 continue
             held = block.layers[1] - block.layers[0] + 1
@@ -137,7 +173,10 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         return
     for stage in phase.stages:
         if not stage.blocks or (stage.layers is not None and stage.layers[1] < stage.layers[0]):
-            yield Finding(f"stage {label(stage.node)} holds no layer", where=stage.node, value=stage.layers)
+            yield Finding(
+                f"stage {label(stage.node)} holds no layer", where=stage.node, value=stage.layers,
+                lacks=() if stage.blocks else ("LayerBlockNode",),
+            )  # fmt: skip
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -150,7 +189,10 @@ def check(view: PlanView) -> Iterator[Finding]:
                 continue
             decoding.add(phase.replica.position)
         if not phase.stages:
-            yield Finding(f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1")
+            yield Finding(
+                f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1",
+                lacks=("PipelineStageNode",),
+            )  # fmt: skip
             continue
         yield from _stages(view, phase)
         yield from _structure(view, phase)

@@ -39,8 +39,9 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
         yield Finding(f"stage {label(home.node)} has a second {name}, {label(node)}", where=node, nodes=(here[0],))
     if not here and not elsewhere and not _strays(chain, node_type):
         yield Finding(
-            f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type
-        )
+            f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type,
+            lacks=(node_type, "PipelineStageNode"),
+        )  # fmt: skip
 
 
 def _strays(chain: StageChain, node_type: str) -> list[NodeView]:

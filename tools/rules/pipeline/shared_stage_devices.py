@@ -1,7 +1,7 @@
 """PP006: the stages of one phase share no device.
 
-Counts the devices that a stage computes on. One TP group with a shard on a device of another stage is TP004's; what
-one device does in prefill and in decode is no matter of this rule.
+Counts the devices that a stage computes on and those that its exchanges reach. One TP group with a shard on a device of
+another stage is TP004's; what one device does in prefill and in decode is no matter of this rule.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import COMPUTE_TYPES, label
+from ..reading import COMPUTE_TYPES, is_on_too_many, label
+from ..sharding import HOLDERS
 from ..stage_chain import StageChain, stage_chain
 
-_COMPUTES = frozenset({*COMPUTE_TYPES, "EmbeddingNode", "LMHeadNode"})
+_USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"})
 _MAX_NAMED = 16
 
 
@@ -26,14 +27,15 @@ class _Home:
     witness: dict[str, NodeView] = field(default_factory=dict[str, NodeView])
 
 
-def _home(stage: StageView, chain: StageChain) -> _Home:
+def _home(view: PlanView, stage: StageView, chain: StageChain) -> _Home:
     home = _Home()
     ends = {"EmbeddingNode": chain.stages[0], "LMHeadNode": chain.stages[-1]}
     for node in stage.nodes:
         # An embedding or LM head in another stage than its own is one fault, PP007's.
-        if node.type not in _COMPUTES or ends.get(node.type, stage) is not stage:
+        if node.type not in _USES or ends.get(node.type, stage) is not stage or is_on_too_many(view, node):
             continue
-        operator = node.parent if node.type == "ShardNode" and node.parent is not None else node
+        grouped = node.type in ("ShardNode", "AllToAllNode")
+        operator = node.parent if grouped and node.parent is not None else node
         for device in node.devices:
             home.operators.setdefault(device, {})[operator.position] = operator
             home.witness.setdefault(device, node)
@@ -43,15 +45,17 @@ def _home(stage: StageView, chain: StageChain) -> _Home:
 def _strays(home: _Home, device: str, foreign: _Home) -> bool:
     """Whether `device` is used by one TP group alone that has its other shards at home: TP004's fault."""
     operators = list(home.operators[device].values())
-    if len(operators) != 1 or operators[0].type not in ("AttentionNode", "FFNNode"):
+    if len(operators) != 1 or operators[0].type not in HOLDERS:
         return False
     shards = operators[0].children_of_type("ShardNode")
     return any(own not in foreign.operators for shard in shards for own in shard.devices)
 
 
-def _phase_faults(phase: PhaseView) -> Iterator[Finding]:
+def _phase_faults(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    if len(phase.stages) < 2:
+        return
     chain = stage_chain(phase)
-    homes = [_home(stage, chain) for stage in phase.stages]
+    homes = [_home(view, stage, chain) for stage in phase.stages]
     first: dict[str, int] = {}
     shared: dict[tuple[int, int], list[str]] = {}
     for place, home in enumerate(homes):
@@ -75,7 +79,7 @@ def _phase_faults(phase: PhaseView) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each pair of stages of one phase with a device in common."""
     for phase in view.phases:
-        yield from _phase_faults(phase)
+        yield from _phase_faults(view, phase)
 
 
 _BASE = "dense-pp4"

@@ -25,6 +25,8 @@ def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
             continue
         start, end = stage.layers
         if end < start:
+            # An empty stage (PP005); written backwards it leaves open where the next one begins.
+            expected = expected if not stage.blocks else None
             continue
         if previous is not None and stage.node.position in parallel and stage.layers == previous.layers:
             continue
@@ -35,6 +37,7 @@ def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
                 nodes=(stage.node,) if previous is None else (stage.node, previous.node),
                 value=[start, end],
                 expected=[expected, end],
+                lacks=("PipelineStageNode",),
             )
         expected, previous = end + 1, stage
     if total is not None and expected is not None and expected != total and previous is not None:
@@ -44,6 +47,7 @@ def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
             nodes=(previous.node,),
             value=expected - 1,
             expected=total - 1,
+            lacks=("PipelineStageNode",),
         )
 
 
@@ -64,6 +68,7 @@ def _block_fault(stage: StageView) -> Finding | None:
                 nodes=(block, stage.node),
                 value=[start, end],
                 expected=[expected, stage.layers[1]],
+                lacks=("LayerBlockNode",),
             )
         expected = end + 1
     if expected == stage.layers[1] + 1:
@@ -74,6 +79,7 @@ def _block_fault(stage: StageView) -> Finding | None:
         nodes=(stage.blocks[-1],),
         value=expected - 1,
         expected=stage.layers[1],
+        lacks=("LayerBlockNode",),
     )
 
 

@@ -38,7 +38,7 @@ class _Exchange:
 
 def _exchange(operator: NodeView) -> _Exchange:
     gathers = operator.children_of_type("AllGatherNode")
-    feeding = [node for node in gathers if any(_is_shard(edge.target) for edge in node.edges_out)]
+    feeding = [node for node in gathers if any(_is_shard_of(operator, edge.target) for edge in node.edges_out)]
     # Where no gather feeds the shards, the one that nothing leads into is the gather of K and V without its edges.
     feeding = feeding or [node for node in gathers if not node.edges_in][:1]
     exchanges = operator.children_of_type("AllToAllNode")
@@ -50,8 +50,8 @@ def _exchange(operator: NodeView) -> _Exchange:
     )
 
 
-def _is_shard(node: NodeView | None) -> bool:
-    return node is not None and node.type == "ShardNode"
+def _is_shard_of(operator: NodeView, node: NodeView | None) -> bool:
+    return node is not None and node.type == "ShardNode" and node.parent is operator
 
 
 def _ranks(operator: NodeView) -> Finding | None:
@@ -68,11 +68,15 @@ def _ranks(operator: NodeView) -> Finding | None:
         value=ranks,
         expected=list(range(len(known))),
         remedy="number the sequence shards from 0, each once in every TP group",
+        lacks=("ShardNode",),
     )
 
 
 def _missing(exchange: _Exchange) -> Iterator[Finding]:
     operator = exchange.operator
+    if any(node.role in ("dispatch", "combine") for node in operator.children_of_type("AllToAllNode")):
+        # It is there under the role of an exchange of experts (EP001).
+        return
     sides = (
         (exchange.into, exchange.out, "before its shards", "AllGather of K and V", "sequence_in"),
         (exchange.out, exchange.into, "after its shards", "closing AllGather", "sequence_out"),
@@ -88,6 +92,7 @@ def _missing(exchange: _Exchange) -> Iterator[Finding]:
             value=None,
             expected=wanted,
             remedy=f"add the {wanted} over the shards' devices and its synchronization edges",
+            lacks=("AllToAllNode",) if wanted.startswith("AllToAll") else ("AllGatherNode",),
         )
 
 
@@ -117,6 +122,7 @@ def _unfed(exchange: _Exchange) -> Iterator[Finding]:
             nodes=(exchange.into[0], *lacking),
             value=[shard.id for shard in lacking[:_MAX_NAMED]],
             remedy="join the exchange to every shard by a synchronization edge",
+            unlinked=[(exchange.into[0], shard) for shard in lacking],
         )
 
 
@@ -135,6 +141,7 @@ def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
             nodes=(exchange.out[0], *lacking),
             value=[node.id for node in lacking[:_MAX_NAMED]],
             remedy="join it to the closing exchange by a synchronization edge",
+            unlinked=[(node, exchange.out[0]) for node in lacking],
         )
 
 

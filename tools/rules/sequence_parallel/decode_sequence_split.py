@@ -1,12 +1,14 @@
 """SP003: no sequence parallelism over query tokens in decode.
 
 Reports sequence shards and exchanges in a decode branch, and a declared decode degree above 1. Shards along the KV
-cache (`kv_sp`) are allowed under `kv_sequence_decode` alone.
+cache (`kv_sp`) are allowed in decode under `kv_sequence_decode` alone, and never in prefill.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView, as_int, as_mapping
 from ..base import Edit, Example, Finding, Rule
@@ -20,49 +22,63 @@ def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
     """What splits an attention operator along `name`: nothing where all its shards have one rank there."""
     ranked = [shard for shard in shards_of(operator) if name in shard.rank]
     exchanges = [n for n in operator.children_of_type("AllToAllNode") if name == "sp" and n.role in SEQUENCE_ROLES]
-    if len({shard.rank[name] for shard in ranked}) < 2:
+    if {shard.rank.get(name) for shard in shards_of(operator)} == {0}:
         ranked = []
     return [*ranked, *exchanges]
 
 
-def _declared(view: PlanView, name: str) -> int:
-    return as_int(as_mapping(view.strategy.get("decode")).get(name)) or 1
+@dataclass(frozen=True, slots=True)
+class _Split:
+    """A split along the sequence that a phase must not have, and what to do instead."""
+
+    phase: str
+    name: str
+    what: str
+    remedy: str
 
 
-def _finding(view: PlanView, name: str, found: list[tuple[NodeView, list[NodeView]]], remedy: str) -> Finding:
-    what = "query tokens" if name == "sp" else "the KV cache (without the relaxation kv_sequence_decode)"
-    declared = _declared(view, name)
+def _forbidden(view: PlanView) -> Iterator[_Split]:
+    remedy = "give the devices to tp in decode; a step has one query token a request"
+    yield _Split("decode", "sp", "query tokens", remedy)
+    if "kv_sequence_decode" not in view.relaxations:
+        what = "the KV cache (without the relaxation kv_sequence_decode)"
+        yield _Split("decode", "kv_sp", what, "name kv_sequence_decode in policy.relaxations, or use tp")
+    # Prefill splits its sequence by `sp`: shards of the cache are a way of decoding.
+    yield _Split("prefill", "kv_sp", "the KV cache, as decode alone may,", "split the sequence of prefill by sp")
+
+
+def _finding(view: PlanView, split: _Split, found: list[tuple[NodeView, list[NodeView]]]) -> Finding:
+    declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
     if not found:
         return Finding(
-            f"strategy.decode.{name} is {declared}: decode does not split {what} along the sequence",
-            where=f"/strategy/decode/{name}", value=declared, expected=1, remedy=remedy,
+            f"strategy.{split.phase}.{split.name} is {declared}: {split.phase} does not split {split.what} along the "
+            "sequence",
+            where=f"/strategy/{split.phase}/{split.name}", value=declared, expected=1, remedy=split.remedy,
         )  # fmt: skip
     nodes = [node for operator, parts in found for node in (operator, *parts)]
     return Finding(
-        f"{label(found[0][0])}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: decode splits {what} along "
-        "the sequence",
-        where=found[0][0], nodes=nodes[:_MAX_NAMED], value=len(found[0][1]), expected=0, remedy=remedy,
+        f"{label(found[0][0])}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {split.phase} splits "
+        f"{split.what} along the sequence",
+        where=found[0][0], nodes=nodes[:_MAX_NAMED], value=len(found[0][1]), expected=0, remedy=split.remedy,
     )  # fmt: skip
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield SP in decode, once for the queries and once for the cache."""
-    decode = [phase for phase in view.phases if phase.phase == "decode"]
-    operators = [
-        node
-        for phase in decode
-        for stage in phase.stages
-        for node in stage.operators()
-        if node.type == "AttentionNode"
-    ]  # fmt: skip
-    remedies = {"sp": "give the devices to tp in decode; a step has one query token a request"}
-    if "kv_sequence_decode" not in view.relaxations:
-        remedies["kv_sp"] = "name kv_sequence_decode in policy.relaxations, or use tp"
-    for name, remedy in remedies.items():
-        found = [(operator, _split_nodes(operator, name)) for operator in operators]
+    """Yield SP in decode, once for the queries and once for the cache, and a split of the cache in prefill."""
+    operators: dict[str | None, list[NodeView]] = {}
+    named = Counter((phase.replica, phase.phase) for phase in view.phases)
+    for phase in view.phases:
+        # Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
+        if named[phase.replica, phase.phase] > 1:
+            continue
+        attention = (node for stage in phase.stages for node in stage.operators() if node.type == "AttentionNode")
+        operators.setdefault(phase.phase, []).extend(attention)
+    for split in _forbidden(view):
+        found = [(operator, _split_nodes(operator, split.name)) for operator in operators.get(split.phase, ())]
         found = [(operator, parts) for operator, parts in found if parts]
-        if found or _declared(view, name) > 1:
-            yield _finding(view, name, found, remedy)
+        declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
+        if found or declared > 1:
+            yield _finding(view, split, found)
 
 
 _BASE = "relaxed-kv-sp2"

@@ -22,7 +22,9 @@ _COLLECTIVE_HOLDERS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 def _is_stray(node: NodeView) -> bool:
     parent = node.parent
     if node.type == "ShardNode":
-        return "sp" in node.rank and parent is not None and parent.type != "AttentionNode"
+        # Below an expert or another shard the nesting is inverted (CO003).
+        homes = ("AttentionNode", "ExpertNode", "ShardNode") if "sp" in node.rank else ("AttentionNode",)
+        return not {"sp", "kv_sp"}.isdisjoint(node.rank) and parent is not None and parent.type not in homes
     if node.type != "AllToAllNode":
         return node.type not in _RANKED and "sp" in node.rank
     if node.role not in SEQUENCE_ROLES or parent is None or parent.type == "AttentionNode":

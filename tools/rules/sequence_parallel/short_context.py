@@ -1,15 +1,23 @@
 """SP004 (warning): sequence parallelism is for long prompts.
 
-Below the stated length a prompt's attention is too small a part of prefill to pay for the exchange of K and V. It
-looks at the prompt's length alone and estimates nothing.
+Below the stated length a prompt's attention is as a rule too small a part of prefill to pay for the exchange of K and
+V. Where the estimate of a prompt's prefill is clearly shorter than with the same devices as TP, it says nothing; where
+nothing can be estimated, the length decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...catalog.architecture import Architecture
+from ...errors import InputError
+from ...performance.layout import Layout
+from ...performance.shape import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
+from ..evaluation import layout_of
+from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
 
 LONG_PROMPT_TOKENS = 8192
@@ -29,7 +37,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         for node in stage.operators()
         if node.type == "AttentionNode" and sequence_degree(node) > 1
     ]
-    if split:
+    if split and not _beats_tp(view):
         yield Finding(
             f"prefill uses SP {sequence_degree(split[0])} for prompts of {tokens} tokens; it is for "
             f"{LONG_PROMPT_TOKENS} and more",
@@ -40,13 +48,52 @@ def check(view: PlanView) -> Iterator[Finding]:
         )
 
 
+def _beats_tp(view: PlanView) -> bool:
+    """Whether prefill is estimated to be shorter than on the same devices as TP, by more than figures are compared."""
+    if not view.is_sound:
+        return False
+    try:
+        layout = layout_of(view)
+        phase = layout.phase("prefill")
+        tp = _widest_tp(layout.setting.architecture, phase.degrees.sp * phase.degrees.tp)
+        instead = phase.degrees.model_copy(update={"tp": tp, "sp": 1, "sp_kind": None})
+        other = replace(phase, degrees=instead, stages=tuple(_on_first(phase, tp)))
+        return _prefill_seconds(layout, phase) < _prefill_seconds(layout, other) * (1 - TOLERANCE)
+    except InputError:
+        return False
+
+
+def _on_first(phase: PhaseLayout, tp: int) -> Iterator[StageLayout]:
+    """The stages with attention on as many of its devices as `tp` can use."""
+    width = tp * phase.attention_groups
+    return (replace(stage, attention_devices=stage.attention_devices[:width]) for stage in phase.stages)
+
+
+def _widest_tp(architecture: Architecture, most: int) -> int:
+    """The most devices, of `most`, that heads can be dealt out to."""
+    specs = [layer.attention for layer in architecture.layers if layer.attention is not None]
+    heads = {spec.linear_key_heads or spec.query_heads for spec in specs}
+    return max(tp for tp in range(1, most + 1) if most % tp == 0 and all(count % tp == 0 for count in heads))
+
+
+def _prefill_seconds(layout: Layout, phase: PhaseLayout) -> float:
+    """Seconds of one prompt."""
+    # The performance model is wanted only where short prompts are split.
+    from ...performance.schedule import PhaseTimer, prefill_loads
+
+    return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1, 1)).seconds
+
+
 _BASE = "dense-sp2-tp2"
 
 RULE = Rule(
     id="SP004",
     name="SP for short prompts",
     severity="warning",
-    requirement="SP only for long context: below 8,192 input tokens it is not worth its communication.",
+    requirement=(
+        "SP only for long context: below 8,192 input tokens it is not worth its communication unless the estimate "
+        "beats the same devices used as TP."
+    ),
     rationale=(
         "The work that SP splits and TP does not grows with the square of the prompt, the exchange of K and V with its "
         "length; below some thousand tokens the same devices do more as TP."
@@ -57,4 +104,5 @@ RULE = Rule(
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/workload/input_tokens", value=2048),)),
+    rests_on_estimate=True,
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
+from ..reading import is_in_inventory, label
 from ..sharding import misranked_dimension, names, shards_of, tensor_groups, tensor_holders, undefined_ranks
 
 _RELAXED = {"dp": "attention_dp", "kv_sp": "kv_sequence_decode"}
@@ -20,8 +20,15 @@ _MAX_SHOWN = 64
 
 def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
     name = misranked_dimension(operator)
+    if name == "kv_sp" and operator.type != "AttentionNode":
+        # No such split belongs there (SP001).
+        return None
     # A dimension that no relaxation allows is not mended by counting it right.
     if name in (None, "sp") or _RELAXED.get(name, name) not in (*view.relaxations, "tp") or undefined_ranks(operator):
+        return None
+    phase = operator.ancestor("PhaseNode")
+    if name == "kv_sp" and phase is not None and phase.raw.get("phase") == "prefill":
+        # No such split belongs there (SP003).
         return None
     shards = shards_of(operator)
     ranks: list[Any] = [dict(shard.rank) for shard in shards]
@@ -39,6 +46,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         nodes=(operator, *shards),
         value=ranks[:_MAX_SHOWN],
         expected=list(range(min(size, _MAX_SHOWN))),
+        lacks=("ShardNode",),
     )
 
 
@@ -46,11 +54,8 @@ def _places(group: list[NodeView]) -> list[int]:
     return sorted(shard.rank.get("tp", -1) for shard in group)
 
 
-def _misplaced(operator: NodeView, width: int | None) -> Iterator[Finding]:
-    if width is not None and len(shards_of(operator)) > width:
-        return
+def _misplaced(operator: NodeView) -> Iterator[Finding]:
     for group in tensor_groups(operator):
-        first: dict[str, NodeView] = {}
         for shard in group if len(group) > 1 else ():
             if len(set(shard.devices)) != 1:
                 yield Finding(
@@ -58,27 +63,38 @@ def _misplaced(operator: NodeView, width: int | None) -> Iterator[Finding]:
                     where=shard, nodes=(operator,), value=list(shard.devices), expected=1,
                     remedy="place the shard on one device of its own",
                 )  # fmt: skip
-                continue
-            other = first.setdefault(shard.devices[0], shard)
-            if other is not shard:
-                yield Finding(
-                    f"{label(other)} and {label(shard)} of one TP group of {label(operator)} are both on "
-                    f"{shard.devices[0]}",
-                    where=shard, nodes=(other, operator), value=shard.devices[0],
-                    remedy="place each shard on a device of its own",
-                )  # fmt: skip
+
+
+def _uncovered(view: PlanView, vocabulary: NodeView) -> Iterator[Finding]:
+    """An embedding or LM head that is split, and not over the devices that it names."""
+    shards = shards_of(vocabulary)
+    homes = {device for shard in shards for device in shard.devices}
+    # A device that is none, or is named twice, is GP004's.
+    named = [device for node in (vocabulary, *shards) for device in node.devices]
+    twice = len(named) != len(homes) + len(set(vocabulary.devices))
+    if twice or any(not is_in_inventory(view, device) for device in named):
+        return
+    if shards and homes != set(vocabulary.devices):
+        yield Finding(
+            f"the shards {names(shards)} of {label(vocabulary)} are not one on each of its devices",
+            where=vocabulary,
+            nodes=(vocabulary, *shards),
+            value=sorted(homes),
+            expected=sorted(set(vocabulary.devices)),
+            remedy="place one shard on each device of the embedding or LM head",
+            lacks=("ShardNode",),
+        )
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every operator whose shards are ranked wrongly, and every shard without a device of its own."""
-    widths = {stage.node.position: len(stage.devices) for stage in view.stages}
-    stages = Enclosing("PipelineStageNode")
+    """Yield every operator whose shards are ranked wrongly, and every shard that is on no one device."""
     for operator in tensor_holders(view):
         finding = _misranked(view, operator)
         if finding is not None:
             yield finding
-        stage = stages.of(operator)
-        yield from _misplaced(operator, None if stage is None else widths.get(stage.position))
+        yield from _misplaced(operator)
+        if operator.type in ("EmbeddingNode", "LMHeadNode"):
+            yield from _uncovered(view, operator)
 
 
 _BASE = "dense-tp2"

@@ -12,13 +12,12 @@ from collections.abc import Iterator
 from ...plan.view import PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, label, stage_devices
-from ..sharding import devices_of, names, shards_of, tensor_degree
-
-_REDUCTIONS = ("AllReduceNode", "ReduceScatterNode", "AllGatherNode")
-_HOLDERS = frozenset({"AttentionNode", "FFNNode"})
+from ..sharding import HOLDERS, REDUCTIONS, devices_of, joins_tensor_groups, names, shards_of, tensor_degree
 
 
 def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
+    if len(phase.stages) < 2:
+        return
     homes = [stage_devices(stage) for stage in phase.stages]
     owners: dict[str, int] = {}
     for place, home in enumerate(homes):
@@ -26,9 +25,11 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
             owners.setdefault(device, place)
     for place, (stage, home) in enumerate(zip(phase.stages, homes, strict=True)):
         for operator in stage.nodes:
-            if operator.type not in _HOLDERS or tensor_degree(operator) < 2:
+            if operator.type not in HOLDERS or tensor_degree(operator) < 2:
                 continue
-            parts = [*shards_of(operator), *operator.children_of_type(*_REDUCTIONS)]
+            # A shard on several devices is TP002's.
+            shards = [shard for shard in shards_of(operator) if len(shard.devices) == 1]
+            parts = [*shards, *operator.children_of_type(*REDUCTIONS)]
             foreign = sorted(d for d in devices_of(parts) - home if owners.get(d, place) != place)
             # A group that is abroad as a whole spans nothing: its stage is on the wrong devices (PP006).
             if not foreign or not devices_of(parts) & home:
@@ -52,11 +53,7 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
         for edge in shard.edges_out:
             target, own = edge.target, shard.parent
             other = None if target is None else target.parent
-            if target is None or own is None or other is None or other is own:
-                continue
-            if target.type not in _REDUCTIONS or own.type not in _HOLDERS or other.type not in _HOLDERS:
-                continue
-            if stages.of(shard) is None or stages.of(shard) is not stages.of(target):
+            if target is None or own is None or other is None or not joins_tensor_groups(edge, stages):
                 continue
             yield Finding(
                 f"{label(shard)}, a shard of {label(own)}, leads into {label(target)} of {label(other)}: a TP group "

@@ -11,35 +11,40 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import HomeDevices, leading_to, names, shards_of, tensor_degree, tensor_holders
+from ..sharding import REDUCTIONS, HomeDevices, leading_to, names, shards_of, tensor_degree, tensor_holders
 
 _MAX_NAMED = 16
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
 
 
-def _scatters_tokens(view: PlanView, operator: NodeView) -> bool:
-    """Whether a ReduceScatter alone closes: the tokens of several attention groups were gathered before the shards."""
-    gathers = operator.children_of_type("AllGatherNode")
-    return "attention_dp" in view.relaxations and any(
-        edge.target is not None and edge.target.type == "ShardNode" for node in gathers for edge in node.edges_out
-    )
+def _has_groups(view: PlanView) -> bool:
+    """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
+    return "attention_dp" in view.relaxations or any("dp" in shard.rank for shard in view.of_type("ShardNode"))
 
 
-def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
-    """Collectives of the operator after which every device of a group has the whole result; the first few of them."""
+def _feeds_shards(gather: NodeView) -> bool:
+    return any(edge.target is not None and edge.target.type == "ShardNode" for edge in gather.edges_out)
+
+
+def _meeting_points(operator: NodeView, *, grouped: bool) -> list[NodeView]:
+    """Collectives of the operator after which every device of a group has the whole result; the first few of them.
+
+    A ReduceScatter is one by itself where the tokens of several attention groups were gathered before the shards.
+    """
     found = operator.children_of_type("AllReduceNode")
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
-    alone = _scatters_tokens(view, operator)
+    alone = grouped and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
     found += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
         found += operator.children_of_type("AllGatherNode")
     return found[:_MAX_MEETINGS]
 
 
-def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | None:
+def _fault(homes: HomeDevices, operator: NodeView, *, grouped: bool) -> Finding | None:
     shards = [shard for shard in shards_of(operator) if "tp" in shard.rank]
-    meetings = _meeting_points(view, operator)
+    meetings = _meeting_points(operator, grouped=grouped)
+    is_vocabulary = operator.type in ("EmbeddingNode", "LMHeadNode")
     if not meetings:
         scatters = operator.children_of_type("ReduceScatterNode")
         lacking = "an AllGather after its ReduceScatter" if scatters else "AllReduce (or ReduceScatter → AllGather)"
@@ -48,6 +53,8 @@ def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | 
             f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
             where=operator, nodes=(operator, *shards, *others), value=None, expected="AllReduceNode",
             remedy="close the operator with an AllReduce over its shards' devices",
+            lacks=("AllGatherNode",) if scatters else REDUCTIONS if is_vocabulary else REDUCTIONS[:2],
+            unlinked=[(scatter, shards[0]) for scatter in scatters],
         )  # fmt: skip
     leading = {node.position: leading_to([node]) for node in meetings}
     best = max(meetings, key=lambda node: sum(shard.position in leading[node.position] for shard in shards))
@@ -58,8 +65,15 @@ def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | 
             where=best, nodes=(best, *absent, operator), expected=best.id,
             value=[shard.id for shard in absent[:_MAX_NAMED]],
             remedy="join every shard to the collective by a synchronization edge",
+            unlinked=[(shard, best) for shard in absent],
         )  # fmt: skip
     left_out = homes.left_out(best, shards)
+    if not left_out:
+        # What gathers the tokens before the shards of an FFN reaches all of them too (before attention: SP002).
+        gathers = operator.children_of_type("AllGatherNode") if operator.type == "FFNNode" else []
+        gathers = [node for node in gathers if _feeds_shards(node)]
+        best = next((node for node in gathers if homes.left_out(node, shards)), best)
+        left_out = homes.left_out(best, shards)
     if left_out:
         return Finding(
             f"{label(best)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of {label(operator)} compute",
@@ -71,10 +85,10 @@ def _fault(view: PlanView, homes: HomeDevices, operator: NodeView) -> Finding | 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every operator whose TP shards do not all meet."""
-    homes = HomeDevices(view)
+    homes, grouped = HomeDevices(view), _has_groups(view)
     for operator in tensor_holders(view):
         if tensor_degree(operator) > 1:
-            finding = _fault(view, homes, operator)
+            finding = _fault(homes, operator, grouped=grouped)
             if finding is not None:
                 yield finding
 

@@ -89,6 +89,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             nodes=nodes[:_MAX_NAMED],
             value={fault.degree: fault.parts, fault.what: fault.size},
             expected=f"a divisor of {fault.size}" + (" or a multiple of it" if fault.what.startswith("KV") else ""),
+            lacks=("ShardNode",),
         )
 
 

@@ -1,0 +1,206 @@
+"""`measure` and `calibrate`: this machine's kernels timed, and a calibration fitted to what was measured."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...tools.errors import InputError
+from .documents import title_of
+from .flags import COUNT, DTYPE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
+from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...tools.calibration.measure.run import Kernel
+    from ...tools.calibration.measure.table import KernelRow
+    from ...tools.fidelity.bench_outputs import Served
+
+_KERNELS = ("gemm", "attention", "moe", "collectives")
+_MAX_NAME = 100
+
+
+@click.command("measure", short_help="Time this machine's kernels, for calibrate.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table here; else to standard output.")
+@click.option(
+    "--kernels", metavar="LIST", help=f"Which of {','.join(_KERNELS)}; all, where left out (collectives: several GPUs)."
+)
+@click.option("--quick", is_flag=True, help="A short grid, just enough for every fit.")
+@click.option("--gpu", type=TEXT, help="The accelerator's name in the catalogue, where its own is not known.")
+@output_format
+def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: str | None, output_format: str) -> int:
+    """Time matmuls, attention, experts and collectives on this machine's accelerator with PyTorch.
+
+    Writes one CSV with a column "table", in the columns of public kernel tables; times are microseconds. Kernels are
+    replayed as CUDA graphs on operands that no cache holds. Needs PyTorch: pip install 'shardwright[measure]'. Without
+    an accelerator the host is timed, for trying it out.
+    """
+    if output_format == "json" and output is None:
+        raise click.UsageError("--format json prints what was measured: -o FILE says where the table goes")
+    wanted = None if kernels is None else _kernels(kernels)
+    from ...tools.calibration.measure.machine import FULL, QUICK, find_machine
+    from ...tools.calibration.measure.run import measure
+    from ...tools.calibration.measure.table import table_text
+
+    machine = find_machine(gpu)
+    if machine.is_host:
+        click.echo("shardwright measure: no accelerator here: the host is timed, for trying it out", err=True)
+    # Between processes of a host there is no link worth a time, unless it is asked for.
+    chosen = wanted or tuple(name for name in _known_kernels() if not machine.is_host or name != "collectives")
+    found = measure(machine, chosen, QUICK if quick else FULL, _progress())
+    text = table_text(found.rows)
+    if output is None:
+        write_stdout(text)
+        return 0
+    write_file(output, text)
+    if output_format == "json":
+        write_json(found.report)
+    else:
+        from ..report.calibration import render_measure
+
+        write_stdout(render_measure(found.report, width=text_width(), bold=may_style(), saved_as=output))
+    return 0
+
+
+def _known_kernels() -> tuple[Kernel, ...]:
+    from ...tools.calibration.measure.run import KERNELS
+
+    return KERNELS
+
+
+def _kernels(words: str) -> tuple[Kernel, ...]:
+    """The kernels that a list names.
+
+    Raises:
+        UsageError: one is none of them.
+    """
+    names = [word.strip().lower() for word in words[:200].split(",") if word.strip()]
+    unknown = next((name for name in names if name not in _KERNELS), None)
+    if unknown is not None or not names:
+        raise click.UsageError(f"--kernels {words[:60]!r} is no list of {', '.join(_KERNELS)}")
+    return tuple(name for name in _known_kernels() if name in names)
+
+
+def _progress() -> Callable[[KernelRow], None] | None:
+    """A line on stderr that is written over, where a person watches."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+    done = 0
+
+    def mark(row: KernelRow) -> None:
+        nonlocal done
+        done += 1
+        click.echo(f"\r{done:,} kernels timed ({row.table})".ljust(60), nl=False, err=True)
+
+    return mark
+
+
+@click.command("calibrate", short_help="Fit a calibration to kernel times or serving results of your own.")
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the calibration to this file.")
+@click.option("--name", type=TEXT, help="What estimates call it; the file's name where left out.")
+@click.option("--model", type=TEXT, help="What was served, where the file does not say (a catalogue name).")
+@click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="What it ran on: 1x8:h100-sxm.")
+@click.option("--tp", type=COUNT, help="Tensor-parallel degree of the deployment.")
+@click.option("--pp", type=COUNT, help="Pipeline stages.")
+@click.option("--ep", type=COUNT, help="Expert-parallel degree.")
+@click.option("--dp", type=COUNT, help="Replicas of a dense model, data-parallel attention of a MoE.")
+@click.option("--precision", type=DTYPE, help="Number format of the weights; the checkpoint's where left out.")
+@click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache; the engine's default where left out.")
+@click.option("--engine", type=TEXT, help="What served: vllm, sglang, trtllm, …; the client's own where left out.")
+@click.option("--engine-version", type=TEXT, help="Its version, such as 0.11.0.")
+@calibration_option("A calibration to begin with: what FILE does not cover stays as it says.", from_environment=False)
+@output_format
+def calibrate_command(
+    file: Path, output: Path | None, name: str | None, calibration: Path | None, output_format: str, **served: Any
+) -> int:
+    """Fit constants to what you measured in FILE, beginning at those that ship, and say how far off both are.
+
+    \b
+    FILE is one of
+      what shardwright measure wrote (or one of the public kernel tables)
+      vLLM:   vllm bench serve --save-result            needs --hardware; --tp where it has several GPUs
+      SGLang: python -m sglang.bench_serving --output-file   the same
+      a CSV of serving results with the columns of shardwright fidelity
+
+    Several runs under different loads tell more than one. Use the result with --calibration on estimate and plan, or
+    name it in $SHARDWRIGHT_CALIBRATION. It changes times, never what is valid.
+    """
+    text = _text(file)
+    from datetime import datetime
+
+    from ...tools.calibration.custom import read_calibration
+    from ...tools.fidelity.calibrate import Task, calibrate
+
+    today = datetime.now().astimezone().date()
+    base = None if calibration is None else read_calibration(calibration)
+    task = Task(_name(name, output, file), title_of(file), today, _served(served), base)
+    report = calibrate(text, task)
+    if output is not None:
+        write_file(output, report.calibration.model_dump_json(indent=1, exclude_none=True) + "\n")
+    if output_format == "json":
+        write_json(report)
+    else:
+        from ..report.calibration import render_calibration
+
+        write_stdout(
+            render_calibration(report, title=title_of(file), width=text_width(), bold=may_style(), saved_as=output)
+        )
+    return 0
+
+
+def _name(name: str | None, output: Path | None, file: Path) -> str:
+    """What the calibration is called: as stated, or by the file that it goes to or comes from."""
+    stem = (output or file).stem
+    found = name or "".join(letter for letter in stem if letter.isprintable()) or "own"
+    if not found.isprintable() or len(found) > _MAX_NAME:
+        raise InputError(f"--name must be printable and at most {_MAX_NAME} characters long")
+    return found[:_MAX_NAME]
+
+
+def _served(options: dict[str, Any]) -> Served:
+    from ...tools.fidelity.bench_outputs import Served
+
+    hardware: HardwareFlag | None = options["hardware"]
+    return Served(
+        accelerator=None if hardware is None else hardware.accelerator,
+        nodes=1 if hardware is None else hardware.nodes,
+        gpus_per_node=1 if hardware is None else hardware.gpus_per_node,
+        model=options["model"],
+        tp=options["tp"],
+        pp=options["pp"],
+        ep=options["ep"],
+        dp=options["dp"],
+        weights=options["precision"],
+        kv_cache=options["kv_precision"],
+        engine=options["engine"],
+        engine_version=options["engine_version"],
+    )
+
+
+def _text(file: Path) -> str:
+    """The text of the file, `-` being standard input.
+
+    Raises:
+        InputError: it cannot be read, is too large, or is not UTF-8.
+    """
+    from ...tools.fidelity.bench_json import MAX_FILE_BYTES
+
+    if str(file) == STANDARD:
+        return read_stdin(MAX_FILE_BYTES)
+    name = title_of(file)
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"{name}: larger than {MAX_FILE_BYTES >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name}: not UTF-8 text (byte {error.start})") from None

@@ -1,0 +1,73 @@
+"""`fidelity`: predictions for a table of measured results, and how far off they are."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .documents import title_of
+from .flags import output_format
+from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ...tools.fidelity.table import MeasuredRow
+
+_ROWS_BETWEEN_MARKS = 50
+
+
+@click.command("fidelity", short_help="Predict a table of measured results and say how far off.")
+@click.argument("table", metavar="CSV", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write id, metric, measured, predicted, error, reason."
+)
+@output_format
+def fidelity_command(table: Path, output: Path | None, output_format: str) -> int:
+    """Predict every row of CSV, a table of measured serving results, and print the errors beside a plain roofline's.
+
+    Columns: id, model, gpu, tp, isl, osl, concurrency_or_batch, metric, value; and where known framework,
+    framework_version, weights_dtype, kv_dtype, gpus, pp, ep, dp, disaggregated, notes. A row that cannot be modelled is
+    left out of the errors and counted with its reason.
+    """
+    rows = _read(table)
+    from ...tools.fidelity.run import predict_rows, predictions_csv, report_of
+    from ...tools.performance.serving_estimate import serve
+
+    predictions = predict_rows(rows, serve, _progress(len(rows)))
+    if output is not None:
+        write_file(output, predictions_csv(predictions))
+    report = report_of(predictions)
+    if output_format == "json":
+        write_json(report)
+    else:
+        from ..report.fidelity import render_fidelity
+
+        write_stdout(render_fidelity(report, title=title_of(table), width=text_width(), bold=may_style()))
+    return 0
+
+
+def _read(table: Path) -> tuple[MeasuredRow, ...]:
+    from ...tools.fidelity.table import MAX_TABLE_BYTES, read_table, read_table_file
+
+    if str(table) == STANDARD:
+        return read_table(read_stdin(MAX_TABLE_BYTES), "standard input")
+    return read_table_file(table)
+
+
+def _progress(total: int) -> Callable[[int], None] | None:
+    """Marks on stderr where a person watches, nothing anywhere else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+
+    def mark(done: int) -> None:
+        if done == total:
+            # Blank the line: what follows is the report.
+            click.echo(f"\r{'':40}\r", nl=False, err=True)
+        elif done % _ROWS_BETWEEN_MARKS == 0:
+            click.echo(f"\rpredicted {done:,} of {total:,} rows", nl=False, err=True)
+
+    return mark

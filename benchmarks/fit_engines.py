@@ -1,0 +1,242 @@
+"""Fits the constants of serving engines to measured results and writes the data file that ships with the package.
+
+    OMP_NUM_THREADS=1 python benchmarks/fit_engines.py MEASURED.csv [--folds 5] [--rotate] [--write]
+
+Rows that the table's own notes or other rows contradict are left out (`SUSPICIOUS` says which and why). With `--rotate`
+the error on held-back pairs of architecture and accelerator is measured and printed, and written as the error bands.
+The same table gives the same file. numba, where installed, makes it some hundred times as quick.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+
+from shardwright.tools.calibration.engine_profile import all_entries
+from shardwright.tools.errors import InputError
+from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
+from shardwright.tools.fidelity.engine_fit import Fitted, figure_of
+from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, fold_of, key_of
+from shardwright.tools.fidelity.fast_simulation import mean_times
+from shardwright.tools.fidelity.situation import Situation, architecture_of, situation_of
+from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
+from shardwright.tools.performance.serving.load import Burst
+
+DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration" / "data" / "engines.json"
+
+
+Figures = dict[Situation, dict[str, list[float]]]
+# A group of many rows says little more than one of a dozen, spread over its loads.
+MOST_OF_GROUP = 12
+MOST_AT_ONCE = 6000
+# The families that errors are scored in, and what the profiles call them.
+BANDS = {
+    "tpot": "tpot", "ttft_low": "ttft_low", "ttft_load": "ttft_load", "e2e": "end_to_end", "throughput": "throughput"
+}  # fmt: skip
+# Relative errors by family and group.
+Errors = dict[tuple[str, str], list[float]]
+
+
+def suspicious(row: MeasuredRow) -> str:
+    """Why a row takes no part in the fit (empty: it does)."""
+    if row.disaggregated or row.tier == "C":
+        return "ambiguous"
+    if row.framework_version in ("1.3.0rc1", "1.3.0rc5"):
+        return "times independent of the concurrency, or faster than it allows"
+    if row.source == "GPUSTACK" and not row.load.isdigit():
+        return "hundreds of requests at once: limits of API servers and preemption that nobody states"
+    if "Mixtral" in row.model and row.source == "TRT090":
+        return "dummy weights: the routing collapses"
+    if "gpt-oss" in row.model and row.load == "512" and "H100" in row.gpu:
+        return "faster at 512 than at 64"
+    if (
+        row.source == "IX"
+        and row.metric == "ttft_ms"
+        and row.published.startswith("2025-11")
+        and "sglang" in row.framework
+    ):
+        return "warm-up compilation averaged in"
+    return ""
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a table: rows of one deployment and load are one case."""
+    figures: Figures = defaultdict(lambda: defaultdict(list))
+    about: dict[Situation, tuple[str, str, str]] = {}
+    for row in read_table_file(path):
+        situation = situation_of(row)
+        if suspicious(row) or not isinstance(situation, Situation):
+            continue
+        arrivals = situation.arrivals
+        if isinstance(arrivals, Burst):
+            # Some waves of a saturated engine tell as much as dozens.
+            arrivals = Burst(min(arrivals.requests, MOST_AT_ONCE))
+        plain = Situation(situation.deployment, arrivals, situation.lengths, "ttft_ms")
+        figures[plain][situation.figure].append(row.value)
+        layout = ",".join(str(degree or "") for degree in (row.tp, row.ep, row.dp, row.pp))
+        architecture = architecture_of(situation.deployment.model)
+        shape = f"{architecture.model_type}-{architecture.hidden_size}-{architecture.num_layers}"
+        group = f"{row.source}|{row.model}|{row.gpu}|{layout}"
+        about[plain] = (group, f"{shape}@{situation.deployment.accelerator}", row.tier)
+    cases: list[Case] = []
+    settings: Settings = {}
+    refused: defaultdict[str, int] = defaultdict(int)
+    for situation, found in spread_out(figures, about).items():
+        group, pair, tier = about[situation]
+        measured = {name: statistics.fmean(values) for name, values in found.items()}
+        try:
+            cases.append(case_of(About(tier, group, pair), situation, measured, settings))
+        except InputError as error:
+            refused[str(error)[:90]] += 1
+    for reason, count in sorted(refused.items(), key=lambda item: -item[1])[:5]:
+        print(f"  left out {count}: {reason}")
+    return cases
+
+
+def spread_out(figures: Figures, about: dict[Situation, tuple[str, str, str]]) -> Figures:
+    """At most `MOST_OF_GROUP` situations of each group, spread evenly over its lengths and loads."""
+    groups: defaultdict[str, list[Situation]] = defaultdict(list)
+    for situation in figures:
+        groups[about[situation][0]].append(situation)
+    kept: Figures = {}
+    for group in groups.values():
+        group.sort(key=lambda one: (one.lengths.input_tokens, one.lengths.output_tokens, str(one.arrivals)))
+        count = min(MOST_OF_GROUP, len(group))
+        chosen = {round(place * (len(group) - 1) / max(1, count - 1)) for place in range(count)}
+        kept |= {group[index]: figures[group[index]] for index in sorted(chosen)}
+    return kept
+
+
+def family(case: Case, figure: str) -> str:
+    """The family that a figure is scored in."""
+    if figure == "ttft_ms":
+        users = getattr(case.arrivals, "users", None) or getattr(case.arrivals, "sequences", None)
+        return "ttft_low" if users is not None and users <= 8 else "ttft_load"
+    return {"tpot_ms": "tpot", "e2e_ms": "e2e", "makespan_ms": "e2e"}.get(figure, "throughput")
+
+
+def score(cases: Sequence[Case], constants: Sequence[Fitted]) -> Errors:
+    """Signed log errors by (family, group)."""
+    errors: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for case, fitted in zip(cases, constants, strict=True):
+        times = mean_times(case.server_with(fitted.constants), case)
+        for figure, measured in case.measured.items():
+            if times is not None:
+                predicted = figure_of(times, figure, case.lengths, case.gpus)
+                errors[(family(case, figure), case.about.group)].append(predicted / measured - 1.0)
+    return errors
+
+
+def summary(
+    errors: dict[tuple[str, str], list[float]], keep: set[str] | None = None
+) -> dict[str, tuple[float, float, int]]:
+    """Median and p90 over groups of the groups' median absolute error in percent, and the number of groups."""
+    found: dict[str, tuple[float, float, int]] = {}
+    for name in ("tpot", "ttft_low", "ttft_load", "e2e", "throughput"):
+        medians = [
+            100 * float(np.median(np.abs(values)))
+            for (fam, group), values in errors.items()
+            if fam == name and (keep is None or group in keep)
+        ]
+        if medians:
+            found[name] = (float(np.median(medians)), float(np.percentile(medians, 90)), len(medians))
+    return found
+
+
+def show(title: str, errors: Errors, tier_a: set[str]) -> None:
+    """Print the scores of all groups, of tier A, and of each source."""
+    print(title)
+    sources = sorted({group.partition("|")[0] for _, group in errors})
+    for name, keep in (("all", None), ("tier A", tier_a)):
+        print(f"  {name:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(errors, keep).items()))
+    for source in sources:
+        own = {key: value for key, value in errors.items() if key[1].startswith(source + "|")}
+        print(f"  {source:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(own).items()))
+
+
+def bands_of(errors: Errors, groups: set[str]) -> list[dict[str, object]]:
+    """The error bands of an entry: what the rotation missed by on its groups."""
+    return [
+        {"metric": BANDS[name], "median_pct": round(median, 1), "p90_pct": round(p90, 1), "groups": count}
+        for name, (median, p90, count) in summary(errors, groups).items()
+    ]
+
+
+def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case], errors: Errors) -> dict[str, object]:
+    """One entry of the data file. How the engine schedules is documented behaviour, kept from the file as it is."""
+    own = [case for case in cases if key_of(case)[:2] == key[:2] and key[2] in (POOLED, key_of(case)[2])]
+    scheduler = next(
+        entry.scheduler
+        for wanted in (key, (*key[:2], POOLED))
+        for entry in all_entries()
+        if (entry.engine, entry.generation, entry.accelerator_class) == wanted
+    )
+    return {
+        "engine": key[0],
+        "generation": key[1],
+        "accelerator_class": key[2],
+        "constants": {name: float(f"{value:.4g}") for name, value in fitted.constants.model_dump().items()},
+        "scheduler": scheduler.model_dump(exclude_defaults=True),
+        "bands": bands_of(errors, {case.about.group for case in own}),
+        "rows": sum(len(case.measured) for case in own),
+        "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in own})),
+        "fitted": date.today().isoformat(),
+    }
+
+
+def sources_of(case: Case) -> str:
+    """The source of a case, by the key that the measured table gives it."""
+    return case.about.group.partition("|")[0]
+
+
+def rotate(cases: Sequence[Case], folds: int, note: Callable[[str], None]) -> Errors:
+    """Errors on pairs of architecture and accelerator that took no part in the fit."""
+    held_cases: list[Case] = []
+    held: list[Fitted] = []
+    for fold in range(folds):
+        own = [case for case in cases if fold_of(case.about.pair, folds) == fold]
+        without = fit_levels([case for case in cases if fold_of(case.about.pair, folds) != fold])
+        held_cases += own
+        held += [without.of(key_of(case)) for case in own]
+        note(f"fold {fold + 1} of {folds}: {len(own)} cases held back")
+    return score(held_cases, held)
+
+
+def main() -> None:
+    """Fit, rotate, write."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("table", type=Path)
+    parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--rotate", action="store_true", help="measure the error on held-back pairs")
+    parser.add_argument("--write", action="store_true", help="write the data file")
+    chosen = parser.parse_args()
+    start = time.perf_counter()
+
+    def note(text: str) -> None:
+        print(f"  {time.perf_counter() - start:6.0f} s  {text}", flush=True)
+
+    cases = read_cases(chosen.table)
+    tier_a = {case.about.group for case in cases if case.about.tier == "A"}
+    note(f"{len(cases)} cases in {len({case.about.group for case in cases})} groups")
+    levels = fit_levels(cases, note)
+    show("In sample", score(cases, [levels.of(key_of(case)) for case in cases]), tier_a)
+    errors: Errors = {}
+    if chosen.rotate:
+        errors = rotate(cases, chosen.folds, note)
+        show("Held back", errors, tier_a)
+    if chosen.write:
+        entries = [entry_of(key, fitted, cases, errors) for key, fitted in sorted(levels.fitted.items())]
+        text = json.dumps({"entries": entries}, indent=1, ensure_ascii=False) + "\n"
+        DATA.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

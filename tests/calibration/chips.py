@@ -1,0 +1,37 @@
+"""Chips, and the same chips made faster, for the properties that every form of kernel time must have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from shardwright.tools.calibration.chip import Chip, chip_of
+from shardwright.tools.calibration.kernel_times import KernelTimes
+from shardwright.tools.calibration.profile import load_kernel_profile
+from shardwright.tools.catalog.hardware import find_accelerator
+
+MEASURED = ("a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200", "l40s")
+CARRIED = ("h20", "h100-pcie", "mi300x", "rtx-6000-ada", "v100-32gb-sxm")
+FRAMEWORKS = ("vllm", "sglang", "trtllm", None)
+
+
+def times_of(accelerator: str, framework: str | None = "vllm") -> KernelTimes:
+    """The times of a catalogue entry."""
+    return KernelTimes(chip_of(find_accelerator(accelerator)), load_kernel_profile(accelerator, framework))
+
+
+def faster(chip: Chip, compute: float = 1.0, memory: float = 1.0, links: float = 1.0) -> Chip:
+    """The same chip with higher peaks, bandwidth or links."""
+    return replace(
+        chip,
+        peak_flops_s={dtype: peak * compute for dtype, peak in chip.peak_flops_s.items()},
+        memory_bytes_s=chip.memory_bytes_s * memory,
+        link_bytes_s=None if chip.link_bytes_s is None else chip.link_bytes_s * links,
+        nic_bytes_s=None if chip.nic_bytes_s is None else chip.nic_bytes_s * links,
+    )
+
+
+accelerators = st.sampled_from((*MEASURED, *CARRIED))
+frameworks = st.sampled_from(FRAMEWORKS)
+speedups = st.floats(1.0, 8.0)

@@ -1,0 +1,35 @@
+"""Step tables that tests share: a plausible large engine, and small ones drawn at random."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shardwright.tools.performance.serving.policy import Policy
+from shardwright.tools.performance.serving.step_table import StepTable
+
+TOKENS = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0]
+SEQUENCES = TOKENS[:6]
+
+# About a dense 70B model in FP8 on two H100: 8 ms to read the weights, 30 us a token once arithmetic binds.
+ENGINE = StepTable(
+    tokens=TOKENS,
+    linear_s=[max(8e-3, 3e-5 * tokens) for tokens in TOKENS],
+    sequences=SEQUENCES,
+    decode_base_s=[1e-4 + 1e-7 * sequences for sequences in SEQUENCES],
+    decode_per_token_s=[3e-9] * len(SEQUENCES),
+    head_s=[3e-4 + 1e-6 * sequences for sequences in SEQUENCES],
+    chunk_tokens=TOKENS,
+    prefill_fixed_s=[1e-4] * len(TOKENS),
+    prefill_per_pair_s=[2e-11] * len(TOKENS),
+    host_fixed_s=1e-3,
+    host_per_sequence_s=5e-6,
+    host_per_prefill_s=1e-3,
+)
+# Half of the layers see only the last 40 tokens.
+WINDOWED = replace(
+    ENGINE,
+    window_tokens=40,
+    decode_per_window_token_s=[2e-6] * len(SEQUENCES),
+    prefill_per_window_pair_s=[1e-8] * len(TOKENS),
+)
+ROOMY = Policy(token_budget=8192, max_sequences=1024, kv_tokens=10_000_000)

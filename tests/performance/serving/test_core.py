@@ -1,0 +1,66 @@
+"""The parts of the core: closed forms against plain sums, and the same run compiled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardwright.tools.performance.serving import core
+from shardwright.tools.performance.serving.costs import position, rate_at, time_at, window_pairs
+from shardwright.tools.performance.serving.inputs import inputs_of
+from shardwright.tools.performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
+
+from .engines import ROOMY, WINDOWED
+
+
+@given(st.floats(0.0, 1e3), st.floats(1e-6, 1.0), st.floats(0.0, 1.0))
+def test_steps_to_reach_are_the_fewest_that_last_so_long(duration: float, first: float, share: float) -> None:
+    growth = first * share
+    steps = core.steps_to_reach(duration, first, growth)
+    assert steps * (first + 0.5 * growth * (steps - 1)) >= duration
+    assert steps == 1 or (steps - 1) * (first + 0.5 * growth * (steps - 2)) < duration
+
+
+@given(st.integers(0, 50), st.integers(1, 50), st.integers(1, 60))
+def test_window_pairs_count_what_each_token_sees(prefix: int, tokens: int, window: int) -> None:
+    assert window_pairs(prefix, tokens, window) == sum(min(prefix + j, window) for j in range(1, tokens + 1))
+
+
+@pytest.mark.parametrize(
+    ("x", "time", "rate"),
+    [(0.5, 10.0, 10.0), (1.0, 10.0, 10.0), (2.0, 15.0, 15.0), (3.0, 20.0, 20.0), (6.0, 32.0, 32.0), (9.0, 44.0, 36.0)],
+)
+def test_columns_are_straight_between_points_and_beyond_the_end(x: float, time: float, rate: float) -> None:
+    grid, column = [1.0, 3.0, 5.0, 7.0], [10.0, 20.0, 28.0, 36.0]
+    assert time_at(column, position(grid, x)) == pytest.approx(time)
+    assert rate_at(column, position(grid, x)) == pytest.approx(rate)
+
+
+@pytest.fixture(scope="module")
+def compiled() -> Any:
+    numba = pytest.importorskip("numba")
+    for helper in core.HELPERS:
+        numba.extending.register_jitable(helper)
+    return numba.njit(core.run)
+
+
+@pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
+@pytest.mark.parametrize("arrivals", [ClosedLoop(30, 200), OpenLoop(5.0, 200)], ids=["closed", "open"])
+def test_compiled_by_numba_the_core_gives_the_same_numbers(compiled: Any, mode: Any, arrivals: Arrivals) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def in_arrays(lists: NamedTuple) -> Any:
+        return type(lists)(*(numpy.asarray(x) if isinstance(x, list | tuple) else x for x in lists))
+
+    policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
+    inputs = inputs_of(WINDOWED, policy, arrivals, Lengths(300, 200, 0.4))
+    plain, fast = (core.Seen(*([0.0] * 200 for _ in range(3))), core.Seen(*(numpy.zeros(200) for _ in range(3))))
+    expected = core.run(inputs.step, inputs.rules, inputs.requests, plain)
+    got = compiled(in_arrays(inputs.step), inputs.rules, in_arrays(inputs.requests), fast)
+    assert got.preemptions == expected.preemptions > 0
+    assert got.end_s == expected.end_s
+    assert [list(times) for times in fast] == [list(times) for times in plain]

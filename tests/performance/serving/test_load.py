@@ -1,0 +1,79 @@
+"""Draws, defaults and statistics: the same everywhere, and what they say they are."""
+
+from __future__ import annotations
+
+import statistics as library
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardwright.tools.performance.serving.draws import (
+    INPUT_STREAM,
+    OUTPUT_STREAM,
+    drawn_lengths,
+    poisson_arrivals,
+    uniforms,
+)
+from shardwright.tools.performance.serving.load import closed_loop
+from shardwright.tools.performance.serving.summary import percentile, statistics_of, weighted_percentile
+
+SAMPLES = st.lists(st.floats(0.0, 1e3), min_size=2, max_size=60)
+
+
+def test_draws_are_the_same_on_every_machine() -> None:
+    assert uniforms(INPUT_STREAM, 3) == (0.13436424411240122, 0.8474337369372327, 0.763774618976614)
+    assert uniforms(INPUT_STREAM, 50)[:3] == uniforms(INPUT_STREAM, 3)
+    assert uniforms(OUTPUT_STREAM, 3) != uniforms(INPUT_STREAM, 3)
+
+
+@given(st.integers(1, 10_000), st.floats(0.0, 1.0))
+def test_lengths_stay_within_their_spread(nominal: int, spread: float) -> None:
+    lengths = drawn_lengths(nominal, spread, INPUT_STREAM, 200)
+    assert max(1, (1.0 - spread) * nominal) <= min(lengths) + 1e-9
+    assert max(lengths) <= nominal
+
+
+def test_lengths_are_uniform_and_without_spread_all_alike() -> None:
+    assert library.mean(drawn_lengths(1000, 0.2, INPUT_STREAM, 5000)) == pytest.approx(900, rel=0.005)
+    assert set(drawn_lengths(1000, 0.0, INPUT_STREAM, 50)) == {1000}
+
+
+@pytest.mark.parametrize("one_of", [1, 4, 500])
+def test_arrivals_come_at_their_rate_and_more_evenly_where_dealt(one_of: int) -> None:
+    times = poisson_arrivals(5.0, 4000, one_of)
+    gaps = [later - earlier for earlier, later in pairwise(times)]
+    assert library.mean(gaps) == pytest.approx(0.2, rel=0.03)
+    # An Erlang gap of k parts varies by 1 / sqrt(k).
+    assert library.stdev(gaps) / 0.2 == pytest.approx(min(one_of, 64) ** -0.5, rel=0.06)
+
+
+@pytest.mark.parametrize(
+    ("users", "requests"), [(1, 40), (64, 640), (500, 5000), (800, 5000), (1024, 5120), (4000, 20000)]
+)
+def test_a_closed_loop_has_ten_requests_a_user_until_that_is_too_slow(users: int, requests: int) -> None:
+    assert closed_loop(users).users == users
+    assert closed_loop(users).requests == requests
+
+
+@given(SAMPLES)
+def test_percentiles_are_those_of_the_standard_library(values: list[float]) -> None:
+    cuts = library.quantiles(values, n=100, method="inclusive")
+    found = statistics_of(values)
+    assert (found.p50, found.p90, found.p99) == pytest.approx((cuts[49], cuts[89], cuts[98]), rel=1e-9, abs=1e-9)
+    assert found.mean == pytest.approx(library.fmean(values))
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1e3), st.integers(1, 5)), min_size=1, max_size=20), st.floats(0.01, 1.0))
+def test_weights_count_values_that_often(weighted: list[tuple[float, int]], share: float) -> None:
+    repeated = sorted(value for value, weight in weighted for _ in range(weight))
+    found = weighted_percentile(weighted, share)
+    assert sum(1 for value in repeated if value <= found) >= share * len(repeated)
+    assert sum(1 for value in repeated if value < found) < share * len(repeated) or found == repeated[0]
+
+
+def test_nothing_and_one_value_have_statistics() -> None:
+    assert statistics_of([]).p99 == 0.0
+    assert percentile([3.0], 0.99) == 3.0
+    assert weighted_percentile([], 0.5) == 0.0

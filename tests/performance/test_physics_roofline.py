@@ -1,0 +1,164 @@
+"""No phase is faster than its arithmetic at the datasheet's peak and its bytes at the datasheet's bandwidth.
+
+The bound is counted here from shapes and weights alone, whatever kernels and constants the model times with; where an
+operator could do with less in some case, the least counts (windows, sparse attention, a device with few KV heads).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hypothesis import HealthCheck, assume, given, settings
+
+from shardwright.tools.catalog.architecture import Architecture, AttentionSpec, LayerSpec, WeightTensor
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.setting import Setting
+from shardwright.tools.plan.document import PhaseStrategy
+
+from .physics_space import Deployment, deployments
+from .test_physics_speed import step_ms
+
+quick = settings(
+    derandomize=True, deadline=None, max_examples=120,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)  # fmt: skip
+PLAIN_KINDS = ("full", "mla")
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass of a phase: what an attention group has of sequences, new tokens and context, and how many groups."""
+
+    degrees: PhaseStrategy
+    sequences: int
+    new_tokens: int
+    context: int
+    groups: int
+
+    @property
+    def tokens(self) -> int:
+        return self.sequences * self.new_tokens
+
+    @property
+    def width(self) -> int:
+        """Devices of a stage that share the experts."""
+        return self.degrees.ep * (self.degrees.tp_expert or 1)
+
+
+def fastest_peak(setting: Setting) -> float:
+    """The highest rate in FLOP/s at which any matmul of this deployment could run."""
+    precision = setting.precision
+    return max(setting.hardware.peak_flops(dtype) for dtype in ("bf16", precision.weights, precision.activations))
+
+
+def touched(experts: int, top_k: int, tokens: int) -> float:
+    """Distinct experts of uniform routing."""
+    return experts * (1 - (1 - min(1.0, top_k / experts)) ** tokens)
+
+
+def on_device(setting: Setting, tensors: tuple[WeightTensor, ...], parts: int) -> float:
+    """Bytes of `tensors` on each of `parts` devices at least: what is repeated is not cut."""
+    found = setting.tensor_bytes(tensors)
+    return found.replicated + (found.sharded + found.kv_heads) / parts
+
+
+def elements(tensors: tuple[WeightTensor, ...]) -> float:
+    """Elements of the matrices among `tensors`."""
+    return sum(tensor.elements for tensor in tensors if tensor.tensor_class != "norm")
+
+
+def cached_bytes(setting: Setting, spec: AttentionSpec, one: Pass) -> float:
+    """Bytes of keys and values that the layer must read on one device."""
+    if spec.kind in ("linear", "compressed", "chunked"):
+        return 0.0
+    seen = min(one.context, spec.window_tokens or one.context, spec.index_topk or one.context)
+    entry = spec.cache_elements_per_token - (spec.index_head_dim or 0)
+    share = max(1 / one.degrees.tp, 1 / spec.cache_shards) / (one.degrees.kv_sp or 1)
+    return one.sequences * seen * entry * setting.kv_element_bytes * share
+
+
+def layer_bytes(setting: Setting, layer: LayerSpec, one: Pass) -> float:
+    """Weights and cache that one device of a decode pass must read for one layer."""
+    degrees, total = one.degrees, 0.0
+    if layer.attention is not None:
+        total += on_device(setting, layer.attention.tensors, degrees.tp) + cached_bytes(setting, layer.attention, one)
+    shared = None if layer.moe is None else layer.moe.shared
+    total += sum(on_device(setting, ffn.tensors, degrees.tp_ffn) for ffn in (layer.ffn, shared) if ffn is not None)
+    if layer.moe is not None:
+        moe = layer.moe
+        expert = setting.tensor_bytes(moe.expert_tensors).total
+        total += touched(moe.experts, moe.top_k, one.tokens * one.groups) * expert / one.width
+    return total
+
+
+def layer_flops(layer: LayerSpec, one: Pass) -> float:
+    """FLOPs of one device for one layer: 2 for each weight and token, and the causal half of the scores."""
+    degrees, total = one.degrees, 0.0
+    spec = layer.attention
+    if spec is not None:
+        total += 2 * one.tokens * elements(spec.tensors) / degrees.tp / degrees.sp
+        if spec.kind in PLAIN_KINDS and spec.window_tokens is None and spec.index_topk is None:
+            pairs = one.sequences * one.new_tokens * (one.new_tokens + 1) / 2
+            total += 2 * pairs * spec.query_heads * (spec.qk_head_dim + spec.v_head_dim) / degrees.tp / degrees.sp
+    shared = None if layer.moe is None else layer.moe.shared
+    for ffn in (layer.ffn, shared):
+        if ffn is not None:
+            total += 2 * one.tokens * elements(ffn.tensors) / degrees.tp_ffn
+    if layer.moe is not None:
+        moe = layer.moe
+        total += 2 * one.tokens * moe.top_k * elements(moe.expert_tensors) / one.width
+    return total
+
+
+def head_bytes(setting: Setting, architecture: Architecture, shards: int) -> float:
+    """The table of the LM head on one device."""
+    return architecture.hidden_size * architecture.vocab_size * setting.weight_bytes("vocabulary") / shards
+
+
+@quick
+@given(deployments())
+def test_a_decode_step_takes_at_least_the_time_of_its_bytes(deployment: Deployment) -> None:
+    layout = deployment.layout()
+    setting, architecture, degrees = layout.setting, deployment.architecture, deployment.strategy.decode
+    requests = math.ceil(deployment.workload.concurrency / len(layout.decode_replicas))
+    groups = min(degrees.attention_dp or 1, requests)
+    batch = math.ceil(requests / groups)
+    sequences = math.ceil(batch / min(degrees.pp, batch))
+    one = Pass(degrees, sequences, 1, deployment.workload.input_tokens - 1, groups)
+    needed = sum(layer_bytes(setting, layer, one) for layer in architecture.layers)
+    needed += head_bytes(setting, architecture, layout.phase("decode").stages[-1].vocab_shards)
+    found = estimate_layout(layout, with_explanation=False)
+    assert step_ms(found.latency) * 1e-3 >= needed / setting.hardware.memory_bandwidth_bytes_s
+
+
+@quick
+@given(deployments().map(lambda one: one.with_(prefix_cache_hit_rate=None, concurrency=1)))
+def test_a_prefill_takes_at_least_the_time_of_its_flops(deployment: Deployment) -> None:
+    layout = deployment.layout()
+    setting, architecture = layout.setting, deployment.architecture
+    one = Pass(deployment.strategy.prefill, 1, deployment.workload.input_tokens, 0, 1)
+    # Chunks of a prompt pipeline over the stages, so that only the work of the busiest one is sure to be waited for.
+    busiest = max(
+        sum(layer_flops(layer, one) for layer in architecture.layers[stage.layers[0] : stage.layers[1] + 1])
+        for stage in layout.phase("prefill").stages
+    )
+    found = estimate_layout(layout, with_explanation=False)
+    assert found.latency.prefill_ms * 1e-3 >= busiest / fastest_peak(setting)
+
+
+@quick
+@given(deployments())
+def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_links(deployment: Deployment) -> None:
+    layout = deployment.layout()
+    assume(layout.is_disaggregated)
+    found, setting = estimate_layout(layout, with_explanation=False), layout.setting
+    prompt = deployment.workload.input_tokens
+    kept = [layer.attention for layer in deployment.architecture.layers if layer.attention is not None]
+    plain = [one for one in kept if one.window_tokens is None and one.kind in PLAIN_KINDS]
+    sent_bytes = sum(one.cache_elements_per_token for one in plain) * prompt * setting.kv_element_bytes
+    facts = setting.hardware
+    links = min(len(layout.phase(phase).devices) for phase in ("prefill", "decode"))
+    fastest = max(facts.stated_intra_bw_bytes_s or 0.0, facts.stated_inter_bw_bytes_s or 0.0)
+    moved_s = (found.latency.ttft_ms - found.latency.prefill_ms) * 1e-3
+    assert moved_s >= sent_bytes / links / fastest * (1 - 1e-9)

@@ -1,0 +1,154 @@
+"""Time obeys physics whatever the deployment: better hardware, more work, more replicas, more stages.
+
+Latency under load is judged end to end: what serves prompts faster may crowd decoding, so that one part may rise.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from shardwright.tools.performance.estimate import QuickTimes, estimate_layout, quick_times
+from shardwright.tools.plan.performance import LatencyEstimate
+
+from .physics_space import Deployment, deployments, faster_part, has_nic
+
+ROUNDING = 1e-9
+quick = settings(
+    derandomize=True, deadline=None, max_examples=80,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)  # fmt: skip
+kinds_of_speed = st.sampled_from(["memory", "compute", "intra", "inter"])
+factors = st.sampled_from([1.01, 1.2, 1.5, 2.0, 4.0, 8.0])
+alone = deployments().map(lambda one: one.with_(concurrency=1))
+
+
+def at_most(less: float, more: float, slack: float = ROUNDING) -> bool:
+    """Whether `less` is no more than `more`, but for `slack` of it."""
+    return less <= more * (1 + slack)
+
+
+def step_ms(latency: LatencyEstimate) -> float:
+    """One decode step, without what other requests' prompts add to a token's time."""
+    parts = latency.decode_step
+    return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
+
+
+def times(deployment: Deployment) -> QuickTimes:
+    return quick_times(deployment.layout())
+
+
+def longer_input(deployment: Deployment, more: int) -> Deployment:
+    """The same with a longer prompt, as far as the model goes."""
+    limit = deployment.architecture.max_position_embeddings - deployment.workload.output_tokens
+    tokens = min(deployment.workload.input_tokens + more, limit)
+    assume(tokens > deployment.workload.input_tokens)
+    return deployment.with_(input_tokens=tokens)
+
+
+@quick
+@given(alone, kinds_of_speed, factors)
+def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
+    deployment: Deployment, what: str, factor: float
+) -> None:
+    slow, fast = times(deployment), times(
+        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+    )  # fmt: skip
+    assert at_most(fast.ttft_ms, slow.ttft_ms)
+    assert at_most(fast.tpot_ms, slow.tpot_ms)
+    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
+
+
+@quick
+@given(deployments(), kinds_of_speed, factors)
+def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment(
+    deployment: Deployment, what: str, factor: float
+) -> None:
+    slow, fast = times(deployment), times(
+        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+    )  # fmt: skip
+    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
+    assert at_most(slow.output_tokens_per_s, fast.output_tokens_per_s)
+
+
+@quick
+@given(alone, st.sampled_from([1, 7, 100, 1000, 10_000]))
+def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: Deployment, more: int) -> None:
+    short, long = times(deployment), times(longer_input(deployment, more))
+    assert at_most(short.ttft_ms, long.ttft_ms)
+    assert at_most(short.tpot_ms, long.tpot_ms)
+
+
+@quick
+@given(deployments(), st.sampled_from([1, 7, 100, 1000, 10_000]))
+def test_more_context_never_shortens_a_step_of_a_batch(deployment: Deployment, more: int) -> None:
+    short, long = (
+        estimate_layout(one.layout(), with_explanation=False).latency
+        for one in (deployment, longer_input(deployment, more))
+    )
+    assert at_most(step_ms(short), step_ms(long))
+
+
+@quick
+@given(deployments(), st.sampled_from([1, 2, 5, 50, 500]))
+def test_more_users_never_speed_up_a_single_one(deployment: Deployment, more: int) -> None:
+    few = estimate_layout(deployment.layout(), with_explanation=False).latency
+    crowded = deployment.with_(concurrency=deployment.workload.concurrency + more)
+    many = estimate_layout(crowded.layout(), with_explanation=False).latency
+    assert at_most(step_ms(few), step_ms(many))
+    assert at_most(few.end_to_end_ms, many.end_to_end_ms)
+
+
+@quick
+@given(deployments(apart=False), st.sampled_from([2, 3, 4]))
+def test_replicas_never_change_what_one_request_sees(deployment: Deployment, times_as_many: int) -> None:
+    assume(has_nic(deployment.accelerator))
+    load, dp = deployment.workload.concurrency, deployment.strategy.dp
+    more = deployment.with_degrees({}, {}, dp=dp * times_as_many).with_(
+        nodes=deployment.nodes * times_as_many, concurrency=load * times_as_many
+    )
+    one, many = (estimate_layout(each.layout(), with_explanation=False) for each in (deployment, more))
+    assert many.latency == one.latency
+    assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
+
+
+@quick
+@given(deployments(apart=False).map(lambda one: one.with_(concurrency=1)))
+def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -> None:
+    stages = deployment.strategy.decode.pp
+    assume(2 * stages <= deployment.architecture.num_layers)
+    staged = deployment.with_degrees({"pp": 2 * stages}).with_(nodes=4 * deployment.nodes)
+    assume(has_nic(deployment.accelerator) and staged.fits_on_nodes)
+    assert at_most(times(deployment).tpot_ms, times(staged).tpot_ms)
+
+
+@quick
+@given(deployments())
+def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody(deployment: Deployment) -> None:
+    layout = deployment.layout()
+    found = estimate_layout(layout, with_explanation=False)
+    latency = found.latency
+    prefill, decode = latency.prefill, latency.decode_step
+    parts_ms = prefill.compute_ms + prefill.memory_ms + prefill.communication_ms + prefill.bubble_ms
+    assert abs(parts_ms - latency.prefill_ms) <= ROUNDING * parts_ms
+    for phase, parts, path, whole_ms in (
+        ("prefill", prefill, found.critical_path.prefill, latency.prefill_ms),
+        ("decode", decode, found.critical_path.decode, step_ms(latency)),
+    ):
+        assert min(parts.compute_ms, parts.memory_ms, parts.communication_ms, parts.bubble_ms) >= 0.0
+        assert abs(sum(step.ms for step in path) - whole_ms) <= ROUNDING * whole_ms
+        assert (parts.communication_ms > 0.0) == (len(layout.phase(phase).devices) > 1)
+        if len(layout.phase(phase).stages) == 1:
+            assert parts.bubble_ms == 0.0
+
+
+@quick
+@given(deployments(overlap=True), kinds_of_speed, factors)
+def test_faster_hardware_never_slows_overlapped_halves_by_more_than_a_fiftieth(
+    deployment: Deployment, what: str, factor: float
+) -> None:
+    """Two halves that take turns are a schedule: one that waits less may meet the other where both want the links."""
+    slow, fast = times(deployment), times(
+        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+    )  # fmt: skip
+    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms, slack=0.02)

@@ -1,0 +1,89 @@
+"""What says the same is read once, and a document is taken for a plan exactly where the models take it for one."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from shardwright.tools.plan.document import PhaseStrategy, Plan
+from shardwright.tools.plan.reader import read_document
+from shardwright.tools.plan.view import PlanView
+
+from .tiny import MOE, tiny_plan
+
+PLAN = tiny_plan(MOE, PhaseStrategy(tp=2, ep=2), dp=2).model_dump(mode="json")
+# Values that look like what belongs there: equal to it for Python, of another type, or of another form.
+_LOOKALIKES: tuple[Any, ...] = (
+    None, True, False, 0, 1, 1.0, -1, "0", "", "n0.g0", "n0.g0\n", "n00.g0", "data", "kv_cache", b"n0.g0",
+    [], ["n0.g0"], ["n0.g0", "n0.g1"], ["n0.g0", 1], ["N0.g0"], [[]], ("n0.g0",), {}, {"tp": 0}, {"tp": True},
+    {"tp": 0.0}, {"tp": 0, "x": 1}, {1: 0}, [0, 7], [0, 7.0], [True, 7], (0, 7), [7], 10**30, float("nan"), object(),
+)  # fmt: skip
+
+
+def _is_plan(document: dict[str, Any]) -> bool:
+    try:
+        Plan.model_validate(document)
+    except ValidationError:
+        return False
+    return True
+
+
+def test_nodes_that_say_the_same_share_what_was_read_of_them() -> None:
+    view = PlanView(PLAN)
+    assert len({id(node.content) for node in view.nodes}) < len(view.nodes) / 2
+    for node in view.nodes:
+        assert node.type == node.raw["type"]
+        assert list(node.devices) == node.raw.get("devices", [])
+        assert node.index == node.raw.get("index") and node.role == node.raw.get("role")
+        assert dict(node.rank) == {key: place for key, place in node.raw.get("rank", {}).items() if place is not None}
+    for edge in view.edges:
+        assert (edge.type, edge.carries) == (edge.raw["type"], edge.raw.get("carries"))
+
+
+@pytest.mark.parametrize("field", ["rank", "layers", "index", "experts"])
+def test_what_is_equal_but_of_another_type_is_not_the_same(field: str) -> None:
+    """`True` equals 1 and 1.0 equals 1 in Python; in a plan they do not."""
+    document = json.loads(json.dumps(PLAN))
+    node = next(node for node in document["nodes"] if node.get(field))
+    for wrong in (True, 1.0):
+        twin = copy.deepcopy(node) | {"id": "twin", field: {"tp": wrong} if field == "rank" else wrong}
+        whole = {**document, "nodes": [*document["nodes"], twin]}
+        assert read_document(whole).faults
+        view = PlanView(whole)
+        assert view.by_id["twin"].content is not view.by_id[node["id"]].content
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.data())
+def test_a_document_is_a_plan_exactly_where_the_models_say_so(data: st.DataObject) -> None:
+    document = copy.deepcopy(PLAN)
+    for _ in range(data.draw(st.integers(1, 2))):
+        part = data.draw(st.sampled_from(["nodes", "edges"]))
+        element = data.draw(st.sampled_from(document[part]))
+        fields = sorted({*element, "devices", "rank", "carries", "bytes", "x"})
+        field = data.draw(st.sampled_from(fields))
+        if data.draw(st.integers(0, 4)) == 0:
+            element.pop(field, None)
+        else:
+            element[field] = data.draw(st.sampled_from(_LOOKALIKES))
+    assert bool(read_document(document).faults) is not _is_plan(document)
+    assert (read_document(document).plan is not None) is _is_plan(document)
+
+
+@pytest.mark.parametrize("junk", [None, 7, "x", [], {}, {"id": 1}, {"id": None}])
+@pytest.mark.parametrize("part", ["nodes", "edges"])
+def test_an_element_that_is_none_is_a_fault(part: str, junk: Any) -> None:
+    assert read_document({**PLAN, part: [*PLAN[part], junk]}).faults
+
+
+@pytest.mark.parametrize("part", ["nodes", "edges"])
+@pytest.mark.parametrize("wrong", [None, {}, "x", 1])
+def test_a_graph_that_is_no_list_is_a_fault(part: str, wrong: Any) -> None:
+    assert read_document({**PLAN, part: wrong}).faults
+    assert read_document({key: value for key, value in PLAN.items() if key != part}).faults

@@ -1,0 +1,159 @@
+"""Every rule has its table of corruptions, each corruption gives the one finding that names it, and says all of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import pytest
+
+from shardwright.tools.rules.base import Rule, Violation
+from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.registry import all_rules, find_rule
+from shardwright.tools.validate import validate
+
+from .corruptions import Corruption, corruptions
+
+ROWS = corruptions("")
+# Rows whose own rule fires; the others come close to a fault and are none.
+CORRUPT = [row for row in ROWS if row.rule in row.expected]
+every_row = pytest.mark.parametrize("row", ROWS, ids=str)
+every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
+MIN_ROWS = 2
+MIN_BASES = 6
+# A remedy names something of the plan or of the format: a node, a rule's own words, a field or a figure.
+_CONCRETE = re.compile(
+    r"[A-Z][A-Za-z]+Node|'[^']+'|[0-9]|→|edge|device|stage|shard|expert|replica|layer|phase|index|degree|tp\b|ep\b|"
+    r"branch|gpu_count|relax|collective|AllGather|AllReduce|construction|step|parent|recurrence|hardware|config|"
+    r"dimension|latency|vocabular|DP\b|TP\b|cache|engine|head|\bid\b|count|FFN|schema|field|value"
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The document of a row, and its findings less the warnings that its untouched base has too."""
+
+    document: dict[str, Any]
+    violations: tuple[Violation, ...]
+
+    @property
+    def rules(self) -> frozenset[str]:
+        """Rules that fire; what the schema sees too is no second fault."""
+        rules = frozenset(violation.rule for violation in self.violations)
+        return rules if rules == {"ST001"} else rules - {"ST001"}
+
+
+@cache
+def usual_warnings(base: str) -> frozenset[str]:
+    """Rules of the warnings about an untouched base plan."""
+    return frozenset(violation.rule for violation in validate(base_plan(base)).violations)
+
+
+@cache
+def read(rule: str, name: str) -> Found:
+    """The row of `rule` of that name, validated once for all tests."""
+    row = next(row for row in ROWS if (row.rule, row.name) == (rule, name))
+    document = apply(row.example)
+    usual = usual_warnings(row.example.base)
+    return Found(document, tuple(found for found in validate(document).violations if found.rule not in usual))
+
+
+def resolve(document: Any, path: str) -> Any:
+    """What stands at a JSON Pointer; raises where nothing does."""
+    for part in path.split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        document = document[int(key)] if isinstance(document, list) else document[key]
+    return document
+
+
+@every_rule
+def test_every_rule_has_corruptions_of_different_kind(rule: Rule) -> None:
+    rows = [row for row in CORRUPT if row.rule == rule.id]
+    assert len({row.name for row in rows}) >= MIN_ROWS
+    assert len({json.dumps(dataclasses.asdict(row.example)) for row in rows}) >= MIN_ROWS
+
+
+def test_the_corruptions_are_of_many_base_plans() -> None:
+    assert len({row.example.base for row in CORRUPT}) >= MIN_BASES
+    assert {row.example.base for row in ROWS} <= set(base_names())
+
+
+def test_no_row_stands_twice() -> None:
+    counted = Counter((row.rule, row.name) for row in ROWS)
+    assert [key for key, times in counted.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("name", base_names())
+def test_an_untouched_base_plan_has_no_error(name: str) -> None:
+    report = validate(base_plan(name))
+    assert report.valid and {violation.rule for violation in report.violations} <= {"GP005"}
+
+
+@every_row
+def test_a_corruption_gives_the_findings_that_name_it_and_no_other(row: Corruption) -> None:
+    expected = row.expected - usual_warnings(row.example.base)
+    assert read(row.rule, row.name).rules == (expected if expected == {"ST001"} else expected - {"ST001"})
+
+
+@pytest.mark.parametrize("row", CORRUPT, ids=str)
+def test_one_fault_is_one_finding(row: Corruption) -> None:
+    """Beside its own rule a corruption may break the schema, and may leave devices idle."""
+    assert row.expected - {row.rule, "ST001", "GP005"} <= ALSO.get((row.rule, row.name), frozenset())
+
+
+# Corruptions that a second rule says something else about: an engine that refuses one layout for two reasons.
+ALSO: dict[tuple[str, str], frozenset[str]] = {
+    ("EN005", "the same in SGLang"): frozenset({"EN009"}),
+    ("EN009", "a shared expert narrower than its stage"): frozenset({"EN005"}),
+}
+
+
+@every_row
+def test_a_finding_points_to_what_is_there(row: Corruption) -> None:
+    found = read(row.rule, row.name)
+    ids = {node.get("id") for node in found.document["nodes"]}
+    ends = {(edge.get("source"), edge.get("target")) for edge in found.document["edges"]}
+    for violation in found.violations:
+        assert is_left_out(violation) or resolve(found.document, violation.path) is not None
+        assert set(violation.nodes) <= ids
+        assert set(violation.edges) <= ends
+
+
+@every_row
+def test_a_finding_names_the_node_or_the_edge_that_it_points_to(row: Corruption) -> None:
+    found = read(row.rule, row.name)
+    for violation in found.violations:
+        part, _, rest = violation.path.removeprefix("/").partition("/")
+        if violation.rule == "ST001" or part not in ("nodes", "edges") or not rest:
+            continue
+        item = resolve(found.document, "/".join(violation.path.split("/")[:3]))
+        if part == "nodes":
+            assert item["id"] in violation.nodes
+        else:
+            assert (item["source"], item["target"]) in violation.edges
+
+
+def is_left_out(violation: Violation) -> bool:
+    """Whether the place may be missing: a degree or a list that is left out stands for its default."""
+    return violation.value in (None, [], 1) and violation.path.startswith(("/strategy/", "/construction"))
+
+
+@every_row
+def test_a_finding_says_how_to_mend_it_in_one_line_that_names_something(row: Corruption) -> None:
+    for violation in read(row.rule, row.name).violations:
+        rule = find_rule(violation.rule)
+        assert violation.remedy.strip() and "\n" not in violation.remedy
+        assert _CONCRETE.search(violation.remedy), violation.remedy
+        assert "\n" not in violation.message and violation.message.strip()
+        assert violation.source == rule.source and violation.fix == rule.fix
+
+
+@every_row
+def test_a_finding_gives_the_value_or_what_would_pass(row: Corruption) -> None:
+    for violation in read(row.rule, row.name).violations:
+        assert violation.value is not None or violation.expected is not None, violation.message

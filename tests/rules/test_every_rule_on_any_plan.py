@@ -1,0 +1,21 @@
+"""All rules together on plans in other people's style, and on documents that are damaged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+
+from .corruptions import damaged_plans, fired, foreign_plans
+
+
+@settings(max_examples=120, deadline=None)
+@given(plan=foreign_plans())
+def test_a_valid_plan_in_any_style_has_no_finding(plan: dict[str, Any]) -> None:
+    assert [message for message in fired(plan, "") if not message.startswith("GP005")] == []
+
+
+@settings(max_examples=250, deadline=None)
+@given(plan=damaged_plans())
+def test_a_damaged_document_never_breaks_a_rule(plan: dict[str, Any]) -> None:
+    fired(plan, "")

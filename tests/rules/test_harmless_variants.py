@@ -1,0 +1,186 @@
+"""No rule has anything to say of a plan in other writing: each way to write it, over all base plans that it changes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.rules.examples import DENSE, MOE, base_names, base_plan
+from shardwright.tools.validate import validate
+
+from ..plan.tiny import tiny_plan
+from . import variant_graphs, variants
+from .corruptions import halved_blocks, unrolled
+from .variants import Variant
+
+every_base = pytest.mark.parametrize("base", base_names())
+SEEDS = (1, 2)
+MIN_BASES = 1
+
+
+def findings(document: dict[str, Any]) -> set[str]:
+    return {f"{found.rule} {found.severity}" for found in validate(document).violations}
+
+
+def check(variant: Variant, base: str) -> None:
+    """The variant of `base` says what the base itself says: nothing, or the same warning."""
+    for seed in SEEDS:
+        document = variant(base_plan(base), random.Random(seed))
+        if document is None:
+            pytest.skip("nothing to rewrite")
+        assert findings(document) == findings(base_plan(base)) <= {"GP005 warning"}
+
+
+# Those that find nothing to rewrite in some plans.
+PARTIAL = (
+    variants.permuted_ranks,
+    variant_graphs.scattered,
+    variants.experts_one_by_one,
+    variants.experts_as_ranges,
+    variants.experts_dealt_out,
+    variants.with_kinds_in_other_words,
+    variant_graphs.with_exchanges_on_one_device,
+    variant_graphs.replicas_as_copies,
+    variant_graphs.phases_on_devices_of_their_own,
+)
+
+
+@pytest.mark.parametrize("variant", PARTIAL, ids=lambda variant: variant.__name__)
+def test_a_variant_rewrites_a_base_plan(variant: Variant) -> None:
+    rewritten = [name for name in base_names() if variant(base_plan(name), random.Random(1)) is not None]
+    assert len(rewritten) >= MIN_BASES
+
+
+@every_base
+def test_nodes_edges_and_keys_in_any_order(base: str) -> None:
+    check(variants.shuffled, base)
+
+
+@every_base
+def test_ids_of_any_characters(base: str) -> None:
+    check(variants.renamed, base)
+
+
+@every_base
+def test_devices_of_a_node_under_one_anothers_names(base: str) -> None:
+    check(variants.permuted_devices, base)
+
+
+@every_base
+def test_ranks_on_one_anothers_devices(base: str) -> None:
+    check(variants.permuted_ranks, base)
+
+
+@every_base
+def test_reduce_scatter_and_all_gather_in_place_of_all_reduce(base: str) -> None:
+    check(variant_graphs.scattered, base)
+
+
+@every_base
+def test_experts_listed_one_by_one(base: str) -> None:
+    check(variants.experts_one_by_one, base)
+
+
+@every_base
+def test_experts_listed_as_ranges(base: str) -> None:
+    check(variants.experts_as_ranges, base)
+
+
+@every_base
+def test_experts_dealt_out_in_turn(base: str) -> None:
+    check(variants.experts_dealt_out, base)
+
+
+@every_base
+def test_finer_splits_shown(base: str) -> None:
+    check(variant_graphs.with_linear_nodes, base)
+
+
+@every_base
+def test_bytes_on_edges(base: str) -> None:
+    check(variants.with_bytes, base)
+
+
+@every_base
+def test_edges_that_do_not_say_what_they_carry(base: str) -> None:
+    check(variants.without_carries, base)
+
+
+@every_base
+def test_optional_fields_left_out(base: str) -> None:
+    check(variants.without_defaults, base)
+
+
+@every_base
+def test_optional_fields_stated_with_their_default(base: str) -> None:
+    check(variants.with_defaults, base)
+
+
+@every_base
+def test_ranks_along_dimensions_that_split_nothing(base: str) -> None:
+    check(variants.with_ranks_of_one, base)
+
+
+@every_base
+def test_kinds_of_attention_in_other_words(base: str) -> None:
+    check(variants.with_kinds_in_other_words, base)
+
+
+@every_base
+def test_one_cache_write_for_each_shard(base: str) -> None:
+    check(variant_graphs.with_a_cache_write_for_each_shard, base)
+
+
+@every_base
+def test_relaxations_that_the_plan_does_not_need(base: str) -> None:
+    check(variants.with_all_relaxations, base)
+
+
+@every_base
+def test_fields_of_the_config_that_nobody_reads(base: str) -> None:
+    check(variants.with_unknown_config_fields, base)
+
+
+@every_base
+def test_exchanges_written_out_on_one_device(base: str) -> None:
+    check(variant_graphs.with_exchanges_on_one_device, base)
+
+
+@every_base
+def test_replicas_written_as_copies_of_the_first(base: str) -> None:
+    check(variant_graphs.replicas_as_copies, base)
+
+
+@every_base
+def test_every_layer_as_a_block_of_its_own(base: str) -> None:
+    check(unrolled, base)
+
+
+@every_base
+def test_every_layer_with_operators_of_its_own_in_one_block(base: str) -> None:
+    check(variant_graphs.layers_side_by_side, base)
+
+
+@every_base
+def test_phases_on_devices_of_their_own(base: str) -> None:
+    check(variant_graphs.phases_on_devices_of_their_own, base)
+
+
+@every_base
+def test_blocks_cut_in_two_in_one_phase(base: str) -> None:
+    check(halved_blocks, base)
+
+
+@pytest.mark.parametrize("cut", [(1, 7), (5, 3), (2, 5, 1), (1, 1, 1, 5)])
+@pytest.mark.parametrize("config", [DENSE, MOE], ids=["dense", "moe"])
+def test_uneven_stages_stated_or_not(config: dict[str, Any], cut: tuple[int, ...]) -> None:
+    ep = 2 if "num_experts" in config else 1
+    degrees = PhaseStrategy(pp=len(cut), tp=2, tp_ffn=3 - ep, ep=ep, stage_layers=cut)
+    document = tiny_plan(config, degrees, nodes=1).model_dump(mode="json")
+    # Cuts as uneven as these are slow, not wrong.
+    assert findings(document) == {"PP008 warning"}
+    del document["strategy"]["prefill"]["stage_layers"], document["strategy"]["decode"]["stage_layers"]
+    assert findings(document) == {"PP008 warning"}

@@ -1,0 +1,116 @@
+"""One fault, one finding: each single fault of one kind, wherever it is made, is named by one rule and by no second."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.validate import validate
+
+Document = dict[str, Any]
+BASES = (
+    "dense-1", "dense-pp2-tp2", "dense-sp2-tp2", "dense-dp2-tp2", "moe-1", "moe-ep2", "mla-tp2-ep2-pp2", "sliding-tp2",
+    "disaggregated-tp2", "relaxed-attention-dp4", "relaxed-tp-in-expert", "relaxed-kv-sp2",
+)  # fmt: skip
+
+
+def _edges(document: Document, change: Callable[[list[Any], int], None]) -> Iterator[Document]:
+    for place in range(len(document["edges"])):
+        changed = copy.deepcopy(document)
+        change(changed["edges"], place)
+        yield changed
+
+
+def dropped_edges(document: Document) -> Iterator[Document]:
+    """Each edge left out."""
+    yield from _edges(document, lambda edges, place: edges.pop(place))
+
+
+def dangling_edges(document: Document) -> Iterator[Document]:
+    """Each edge led to a node that does not exist."""
+    yield from _edges(document, lambda edges, place: edges[place].update(target="no such node"))
+
+
+def doubled_edges(document: Document) -> Iterator[Document]:
+    """Each edge written twice."""
+    yield from _edges(document, lambda edges, place: edges.append(dict(edges[place])))
+
+
+def mistyped_edges(document: Document) -> Iterator[Document]:
+    """Each edge with another type."""
+    others = {"data": "synchronization", "synchronization": "pipeline", "pipeline": "data"}
+    yield from _edges(document, lambda edges, place: edges[place].update(type=others[edges[place]["type"]]))
+
+
+def edges_out_of_their_scope(document: Document) -> Iterator[Document]:
+    """Each edge led to the root."""
+    yield from _edges(document, lambda edges, place: edges[place].update(target="request"))
+
+
+def _nodes(document: Document, change: Callable[[Document], None], *types: str) -> Iterator[Document]:
+    for place, node in enumerate(document["nodes"]):
+        if not types or node["type"] in types:
+            changed = copy.deepcopy(document)
+            change(changed["nodes"][place])
+            yield changed
+
+
+def orphans(document: Document) -> Iterator[Document]:
+    """Each node but the root below nothing."""
+    for changed in _nodes(document, lambda node: node.update(parent=None)):
+        if changed != document:
+            yield changed
+
+
+def lost_parents(document: Document) -> Iterator[Document]:
+    """Each node below a node that does not exist."""
+    for changed in _nodes(document, lambda node: node.update(parent="no such node")):
+        if all(node["type"] != "RequestNode" or node["parent"] is None for node in changed["nodes"]):
+            yield changed
+
+
+def strange_devices(document: Document) -> Iterator[Document]:
+    """The first device of each node outside of the inventory."""
+    for changed in _nodes(document, lambda node: node.get("devices", [""]).__setitem__(0, "n9.g9")):
+        if changed != document:
+            yield changed
+
+
+def repeated_devices(document: Document) -> Iterator[Document]:
+    """The second device of each list replaced by the first."""
+
+    def repeat(node: Document) -> None:
+        if len(node.get("devices", ())) > 1:
+            node["devices"][1] = node["devices"][0]
+
+    for changed in _nodes(document, repeat):
+        if changed != document:
+            yield changed
+
+
+def dropped_leaves(document: Document) -> Iterator[Document]:
+    """Each node that holds no other left out, with its edges."""
+    holders = {node["parent"] for node in document["nodes"]}
+    for leaf in [node["id"] for node in document["nodes"] if node["id"] not in holders]:
+        changed = copy.deepcopy(document)
+        changed["nodes"] = [node for node in changed["nodes"] if node["id"] != leaf]
+        changed["edges"] = [edge for edge in changed["edges"] if leaf not in (edge["source"], edge["target"])]
+        yield changed
+
+
+FAULTS = (
+    dropped_edges, dangling_edges, doubled_edges, mistyped_edges, edges_out_of_their_scope, orphans, lost_parents,
+    strange_devices, repeated_devices, dropped_leaves,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("base", BASES)
+def test_a_single_fault_is_named_by_one_rule(base: str, fault: Callable[[Document], Iterator[Document]]) -> None:
+    for document in fault(base_plan(base)):
+        errors = [found for found in validate(document).violations if found.severity == "error"]
+        assert len({found.rule for found in errors}) == 1, [found.message for found in errors]

@@ -1,0 +1,75 @@
+"""The facts of an accelerator that the forms of kernel time scale with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..catalog.accelerators import Accelerator
+from ..catalog.cluster import HardwareFacts, facts_of
+from ..catalog.dtypes import DTYPES, DType
+from ..errors import MissingFieldError
+
+# What work is spread over where an accelerator does not say: the H100's figures, in the middle of data-centre parts.
+# They set how coarse the steps of a matmul's time are; the peaks and bandwidths stay the accelerator's own.
+ASSUMED_MULTIPROCESSORS = 132
+ASSUMED_L2_BYTES = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes."""
+
+    name: str
+    peak_flops_s: Mapping[str, float]
+    memory_bytes_s: float
+    multiprocessors: int
+    l2_bytes: float
+    link_bytes_s: float | None = None
+    nic_bytes_s: float | None = None
+
+    def peak(self, dtype: DType) -> float:
+        """Dense peak in FLOP/s of arithmetic in `dtype`.
+
+        Raises:
+            MissingFieldError: the chip states no peak that could stand in.
+        """
+        if dtype not in self.peak_flops_s:
+            raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.name}", "compute needs it")
+        return self.peak_flops_s[dtype]
+
+
+def chip_of(accelerator: Accelerator) -> Chip:
+    """The chip of `accelerator` with the links of its catalogue entry; see `chip_in`."""
+    return chip_in(facts_of(accelerator, 1, 1, None, None))
+
+
+def chip_in(hardware: HardwareFacts) -> Chip:
+    """The chip of a cluster, with the cluster's own links.
+
+    A format without units has the peak of the format that computes in its place (`HardwareFacts.peak_flops`); one that
+    nothing can stand in for is absent. Links that nobody states are None.
+    """
+    part = hardware.accelerator
+    peaks: dict[str, float] = {}
+    for dtype in DTYPES:
+        try:
+            peaks[dtype] = hardware.peak_flops(dtype)
+        except MissingFieldError:
+            continue
+    return Chip(
+        name=part.id,
+        peak_flops_s=peaks,
+        memory_bytes_s=hardware.memory_bandwidth_bytes_s,
+        multiprocessors=part.multiprocessors or ASSUMED_MULTIPROCESSORS,
+        l2_bytes=float(part.l2_bytes or ASSUMED_L2_BYTES),
+        link_bytes_s=hardware.stated_intra_bw_bytes_s,
+        nic_bytes_s=hardware.stated_inter_bw_bytes_s,
+    )
+
+
+def chip_assumptions(accelerator: Accelerator) -> tuple[str, ...]:
+    """What `chip_of` had to assume, in words; empty where the accelerator says everything."""
+    if accelerator.multiprocessors is not None:
+        return ()
+    return (f"accelerator {accelerator.id} states no multiprocessors: {ASSUMED_MULTIPROCESSORS} assumed",)

@@ -1,0 +1,180 @@
+"""A calibration of one's own: constants fitted to what a user measured, read from a file and laid over what ships.
+
+The file is JSON that `calibrate` wrote, or that a stranger did: it is bounded, checked against its schema, and every
+constant against the bounds of its form. What it does not cover keeps what ships. It changes times, never a rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..catalog.accelerators import Accelerator
+from ..errors import InputError
+from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
+from .forms.attention_decode import DecodeConstants
+from .forms.attention_prefill import PrefillConstants
+from .forms.collective import CollectiveConstants
+from .forms.constant import read_constants
+from .forms.elementwise import ElementwiseConstants
+from .forms.exchange import ExchangeConstants
+from .forms.gemm import GemmConstants
+from .forms.grouped_gemm import GroupedGemmConstants
+from .forms.mla import MlaDecodeConstants, MlaPrefillConstants
+from .profile import KernelProfile
+from .profile_file import KernelEntry, KernelKind, ProfileFile
+
+# Names the file that every command without `--calibration` takes.
+ENVIRONMENT = "SHARDWRIGHT_CALIBRATION"
+MAX_FILE_BYTES = 4 << 20
+_MOST_ENTRIES = 2000
+
+_FORMS: Mapping[KernelKind, type[Any]] = {
+    "gemm": GemmConstants,
+    "attention_prefill": PrefillConstants,
+    "attention_decode": DecodeConstants,
+    "mla_prefill": MlaPrefillConstants,
+    "mla_decode": MlaDecodeConstants,
+    "grouped_gemm": GroupedGemmConstants,
+    "elementwise": ElementwiseConstants,
+    "collective": CollectiveConstants,
+    "exchange": ExchangeConstants,
+}
+
+
+class CustomCalibration(BaseModel):
+    """A user's own constants: of kernels, by accelerator, and of serving engines.
+
+    `name` is how estimates call it; `made_from` says what was measured.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["shardwright-calibration/1"] = "shardwright-calibration/1"
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    made_from: Annotated[str, Field(max_length=500)] = ""
+    kernels: Annotated[tuple[ProfileFile, ...], Field(max_length=200)] = ()
+    engines: Annotated[tuple[EngineEntry, ...], Field(max_length=200)] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """What tells two calibrations apart."""
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+
+    def kernel_file(self, accelerator_id: str) -> ProfileFile | None:
+        """The kernels that were measured on an accelerator; `None`: none."""
+        return next((file for file in self.kernels if file.accelerator == accelerator_id), None)
+
+    def laid_over(self, profile: KernelProfile) -> KernelProfile:
+        """`profile` with the own entries in place of those that ship for the same kernel, format and ranks."""
+        own = self.kernel_file(profile.accelerator)
+        if own is None:
+            return profile
+        return replace(profile, files=_merged(own, profile.files), link_files=_merged(own, profile.link_files))
+
+    def engine(self, engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile | None:
+        """The own entry for an engine on an accelerator; `None` where it has none.
+
+        An engine that nobody names is the one that was measured, where it was only one.
+        """
+        class_ = accelerator_class(accelerator)
+        here = [one for one in self.engines if one.accelerator_class == class_]
+        if engine:
+            name = engine_name(engine)
+            here = [one for one in here if one.engine == name and one.generation == generation(one.engine, version)]
+        return EngineProfile(entry=here[0]) if len(here) == 1 else None
+
+    def covers(self, engine: str | None, version: str | None, accelerator: Accelerator) -> tuple[str, ...]:
+        """What of a deployment it has constants for, in words; empty: nothing."""
+        found: list[str] = []
+        file = self.kernel_file(accelerator.id)
+        if file is not None:
+            names = dict.fromkeys(f"{one.kernel} {one.variant}" for one in file.entries)
+            found.append(f"kernels of {accelerator.id} ({', '.join(names)})")
+        profile = self.engine(engine, version, accelerator)
+        if profile is not None:
+            found.append(profile.name)
+        return tuple(found)
+
+
+def _merged(own: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
+    """The own entries with those that ship for the accelerator and say nothing of the same, before the other files."""
+    keys = {_key(entry) for entry in own.entries}
+    shipped = next((file for file in files if file.accelerator == own.accelerator), None)
+    kept = () if shipped is None else tuple(entry for entry in shipped.entries if _key(entry) not in keys)
+    first = own.model_copy(update={"entries": (*own.entries, *kept)})
+    return (first, *(file for file in files if file.accelerator != own.accelerator))
+
+
+def _key(entry: KernelEntry) -> tuple[str, str, int, int]:
+    return entry.kernel, entry.variant, entry.ranks or 1, entry.nodes or 1
+
+
+def read_calibration(path: Path) -> CustomCalibration:
+    """The calibration in the file at `path`.
+
+    Raises:
+        InputError: it cannot be read, is no calibration, or has a constant out of its bounds.
+    """
+    where = str(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{where}: cannot be read: {reason}") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise InputError(f"{where}: larger than {MAX_FILE_BYTES >> 20} MiB; a calibration has a few hundred constants")
+    return parse_calibration(data, where)
+
+
+def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:
+    """The calibration that JSON text holds; `where` is what errors call it.
+
+    Raises:
+        InputError: as `read_calibration`.
+    """
+    try:
+        found = CustomCalibration.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = "/".join(str(part) for part in first["loc"])
+        what = f"{place}: {first['msg']}" if place else first["msg"]
+        # A key out of the file may be any text.
+        said = "".join(letter if letter.isprintable() else "?" for letter in what[:300])
+        raise InputError(f"{where}: no calibration that `shardwright calibrate` wrote: {said}") from None
+    _check(found, where)
+    return found
+
+
+def _check(found: CustomCalibration, where: str) -> None:
+    entries = [(file, entry) for file in found.kernels for entry in file.entries]
+    if len(entries) > _MOST_ENTRIES:
+        raise InputError(f"{where}: more than {_MOST_ENTRIES:,} entries")
+    for names, what in (
+        ([file.accelerator for file in found.kernels], "accelerator"),
+        ([(one.engine, one.generation, one.accelerator_class) for one in found.engines], "engine entry"),
+    ):
+        if len(set(names)) < len(names):
+            raise InputError(f"{where}: the same {what} twice")
+    for file, entry in entries:
+        try:
+            read_constants(_FORMS[entry.kernel], entry.constants)
+        except InputError as error:
+            raise InputError(f"{where}: {file.accelerator}: {entry.kernel} {entry.variant}: {error}") from None
+    for one in found.engines:
+        if engine_name(one.engine) != one.engine:
+            raise InputError(f"{where}: engine {one.engine[:40]!r} is none that is known")
+    words = [found.name, *(file.accelerator for file in found.kernels)]
+    words += [word for _, entry in entries for word in (entry.variant, entry.framework, entry.note or "")]
+    words += [word for one in found.engines for word in (one.generation, one.accelerator_class)]
+    if any(not word.isprintable() or len(word) > 500 for word in words):
+        raise InputError(f"{where}: a name holds characters that cannot be printed, or has more than 500")
+    if not found.kernels and not found.engines:
+        raise InputError(f"{where}: it has no constants")

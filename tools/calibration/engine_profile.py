@@ -1,0 +1,214 @@
+"""What a serving engine adds to its kernels: host time, how it schedules, and how its kernels differ from those timed.
+
+One entry for each engine, generation and class of accelerator that published end-to-end results cover; where none does,
+the nearest one stands in and the profile says so. Entries are written by the fit, never by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..catalog.accelerators import Accelerator
+from ..errors import InputError
+
+NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
+Scale = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
+Mode = Literal["mixed", "prefill_first", "whole"]
+Reserve = Literal["prompt", "full"]
+
+_SPELLINGS: tuple[tuple[str, str], ...] = (
+    ("nim", "nim"),
+    ("vllm", "vllm"),
+    ("sglang", "sglang"),
+    ("tensorrt", "trtllm"),
+    ("trtllm", "trtllm"),
+    ("lmdeploy", "lmdeploy"),
+    ("turbomind", "lmdeploy"),
+)
+_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
+_MAX_READ = 200
+# Where an engine is not named: the one that most deployments run.
+DEFAULT_ENGINE = "vllm"
+
+
+class Frozen(BaseModel):
+    """Base of the models of a profile."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EngineConstants(Frozen):
+    """Times that no kernel table has, and factors on those that they have (1: as measured in isolation)."""
+
+    # Scheduling, sampling and output handling of one step: fixed, per sequence in it, and where it carries a prompt.
+    host_step_ms: NonNegative
+    host_sequence_us: NonNegative
+    host_prefill_ms: NonNegative
+    # Factors on kernel times: matmuls and element-wise kernels bound by memory, matmuls bound by arithmetic,
+    # attention, the fixed part of a MoE layer and the rest of it, and collectives.
+    memory_scale: Scale
+    compute_scale: Scale
+    attention_scale: Scale
+    moe_fixed_scale: Scale
+    moe_scale: Scale
+    communication_scale: Scale
+    # What a client waits beside the engine before its first token: fixed, and per token of the prompt.
+    client_ms: NonNegative
+    client_token_us: NonNegative
+    # Steps between the first token's step and its delivery, as servers run by default; and where the server was set to
+    # stream at intervals, as the launch scripts of InferenceX do.
+    first_token_steps: NonNegative
+    interval_token_steps: NonNegative
+
+
+class Scheduler(Frozen):
+    """How the engine fills a step where the plan does not say."""
+
+    mode: Mode
+    token_budget: Annotated[int, Field(ge=1, le=10**7)]
+    max_sequences: Annotated[int, Field(ge=1, le=10**6)]
+    reserve: Reserve
+    memory_utilization: Annotated[float, Field(gt=0, le=1)]
+    jitter_ms: NonNegative = 0.0
+
+
+class ErrorBand(Frozen):
+    """Absolute error in percent of one metric on groups that took no part in the fit: median and p90 over groups."""
+
+    metric: Literal["tpot", "ttft_low", "ttft_load", "end_to_end", "throughput"]
+    median_pct: NonNegative
+    p90_pct: NonNegative
+    groups: Annotated[int, Field(ge=1)]
+
+
+class EngineEntry(Frozen):
+    """One fitted entry."""
+
+    engine: str
+    generation: str
+    accelerator_class: str
+    constants: EngineConstants
+    scheduler: Scheduler
+    bands: tuple[ErrorBand, ...] = ()
+    rows: int
+    source: str
+    fitted: str
+
+
+class EngineFile(Frozen):
+    """All entries, as one data file."""
+
+    entries: tuple[EngineEntry, ...]
+
+
+class EngineProfile(Frozen):
+    """The entry that stands for an engine on an accelerator. `notes` say what stood in for what was not measured."""
+
+    entry: EngineEntry
+    notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For people: engine, generation and class of accelerator."""
+        return f"{self.entry.engine} {self.entry.generation} on {self.entry.accelerator_class}"
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing stood in."""
+        return not self.notes
+
+
+def engine_name(text: str | None) -> str | None:
+    """The engine that `text` names however it is spelled; `None` where it names none that is known."""
+    letters = "".join(letter for letter in (text or "")[:_MAX_READ].lower() if letter.isalnum())
+    return next((engine for spelling, engine in _SPELLINGS if spelling in letters), None)
+
+
+def generation(engine: str, version: str | None) -> str:
+    """The generation of `engine` that a version belongs to: what changed how it runs, not each release.
+
+    vLLM before 0.8 has the old engine (`v0`); TensorRT-LLM before 0.18 the C++ runtime (`cpp`), before 0.12 that of
+    static batches (`session`), and its first PyTorch release is `1.0`. A version that is not stated is taken for the
+    newest.
+    """
+    text = (version or "")[:_MAX_READ].lower()
+    match = _VERSION.search(text)
+    number = (int(match[1]), int(match[2])) if match else None
+    if engine == "vllm":
+        return "v0" if "2024" in text or (number is not None and number < (0, 8)) else "v1"
+    if engine == "trtllm":
+        if number is not None and number < (0, 12):
+            return "session"
+        if "2024" in text or (number is not None and number < (0, 18)):
+            return "cpp"
+        return "1.0" if number is not None and number < (1, 1) else "pytorch"
+    return "any"
+
+
+def accelerator_class(accelerator: Accelerator) -> str:
+    """The class of accelerators that an engine's constants are shared within: its architecture."""
+    return (accelerator.architecture or "unknown").split()[0].lower()
+
+
+@lru_cache(maxsize=1)
+def all_entries() -> tuple[EngineEntry, ...]:
+    """Every entry of the data file."""
+    package = __name__.rpartition(".")[0]
+    text = files(package).joinpath("data/engines.json").read_text(encoding="utf-8")
+    return EngineFile.model_validate(json.loads(text)).entries
+
+
+def engine_profile(engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile:
+    """The profile of `engine` at `version` on `accelerator`, or of the nearest that was measured.
+
+    Nearest: the same engine and generation pooled over all accelerators, then the same engine.
+
+    Raises:
+        InputError: there is no entry at all.
+    """
+    return _profile(engine, version, accelerator_class(accelerator))
+
+
+@lru_cache(maxsize=256)
+def _profile(engine: str | None, version: str | None, class_: str) -> EngineProfile:
+    name = engine_name(engine)
+    notes: list[str] = []
+    if name is None:
+        notes.append(
+            f"no engine is named: {DEFAULT_ENGINE} is assumed" if not engine else f"engine {engine} was not measured"
+        )
+        name = DEFAULT_ENGINE
+    wanted = (name, generation(name, version), class_)
+    found = _nearest(all_entries(), wanted)
+    if found is None:
+        raise InputError("no engine profile is installed: the package's data file engines.json has no entry")
+    got = (found.engine, found.generation, found.accelerator_class)
+    if got != wanted:
+        notes.append(f"{' '.join(wanted)} was not measured: {' '.join(got)} stands in")
+    return EngineProfile(entry=found, notes=tuple(notes))
+
+
+def _nearest(known: tuple[EngineEntry, ...], wanted: tuple[str, str, str]) -> EngineEntry | None:
+    engine, generation_, class_ = wanted
+    choices = (
+        (engine, generation_, class_),
+        (engine, generation_, "pooled"),
+        (engine, None, class_),
+        (engine, None, "pooled"),
+        (None, None, "pooled"),
+    )
+    for name, version, accelerators in choices:
+        for entry in known:
+            if (
+                name in (None, entry.engine)
+                and version in (None, entry.generation)
+                and accelerators == entry.accelerator_class
+            ):
+                return entry
+    return None

@@ -1,0 +1,114 @@
+"""Fits of the attention forms: prefill and decode, one entry for each accelerator, KV format and stack.
+
+Left out, for another kernel than that of the remaining rows was timed: TensorRT-LLM decode on Hopper with other groups
+than 2 to 16 query heads for each KV head, and its decode of an 8-bit cache on L40S. It refuses no other row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from ...catalog.dtypes import DType
+from ..forms.attention_decode import DecodeConstants, attention_decode_parts
+from ..forms.attention_prefill import PrefillConstants, attention_bytes, attention_prefill_parts
+from ..profile_file import KernelKind
+from ..shapes import Attention
+from .carry import FittedAccelerators
+from .common import Subject
+from .tables import Row, Table, chip_named, read_table
+from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
+
+# A table says 0 where there is no window; no context is that long.
+_NO_WINDOW = 2.0**40
+# Times of this source count work on the host, which short kernels wait for; its other constants are those of the chip.
+_HOST_TIMED = "infersim"
+_LONG_US = 100.0
+_SHAPE = ("batch", "q_heads", "kv_heads", "head_dim", "window")
+
+
+@dataclass(frozen=True)
+class _WarmPrefill(PrefillConstants, L2Warmth):
+    """Prefill constants with those of the benchmark's warm cache."""
+
+
+@dataclass(frozen=True)
+class _WarmDecode(DecodeConstants, L2Warmth):
+    """Decode constants with those of the benchmark's warm cache."""
+
+
+PREFILL = WarmForm("attention_prefill", _WarmPrefill, PrefillConstants, attention_prefill_parts, attention_bytes)
+DECODE = WarmForm("attention_decode", _WarmDecode, DecodeConstants, attention_decode_parts, attention_bytes)
+
+
+def fit_attention_prefill(folder: Path) -> FittedAccelerators:
+    """Entries for `attention_prefill` from `attn_prefill.csv` in `folder`.
+
+    Raises:
+        InputError: the table is not there or not readable.
+    """
+    table = read_table(folder / "attn_prefill.csv")
+    # A stack that was timed with 8-bit queries on an 8-bit cache serves that way.
+    eight_bit = {(row["gpu"], row["src"]) for row in table.rows if row["q_dtype"] == "fp8"}
+    kept = table.where(
+        lambda row: row["kv_dtype"] == "bf16" or (row["q_dtype"] == "fp8") == ((row["gpu"], row["src"]) in eight_bit)
+    )
+    return fit_tables(PREFILL, _tables(kept, "attention_prefill", "seq"))
+
+
+def fit_attention_decode(folder: Path) -> FittedAccelerators:
+    """Entries for `attention_decode` from `attn_decode.csv` in `folder`.
+
+    Raises:
+        InputError: the table is not there or not readable.
+    """
+    table = read_table(folder / "attn_decode.csv").where(_one_decode_kernel)
+    return fit_tables(DECODE, _tables(table, "attention_decode", "kv_len"))
+
+
+def _one_decode_kernel(row: Row) -> bool:
+    if not row["src"].startswith("trtllm"):
+        return True
+    if row["gpu"] == "l40s":
+        return row["kv_dtype"] != "fp8"
+    return row["gpu"] not in ("h100-sxm", "h200-sxm") or 1 < int(row["q_heads"]) / int(row["kv_heads"]) <= 16
+
+
+def _tables(table: Table, kind: KernelKind, length: str) -> list[MeasuredTable]:
+    found: list[MeasuredTable] = []
+    kept = table.where(lambda row: row["src"] != _HOST_TIMED or float(row["us"]) >= _LONG_US)
+    for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
+        host_timed = src == _HOST_TIMED
+        subject = Subject(kind, kv, src, framework="flashinfer" if host_timed else None)
+        measured = Measured(chip_named(gpu), _shapes(rows, kv, length), rows.numbers("us") * 1e-6,
+                            rows.shape_keys(*_SHAPE, length))  # fmt: skip
+        found.append(MeasuredTable(gpu, subject, measured, _fixed(kind, rows, host_timed), host_timed))
+    return found
+
+
+def _fixed(kind: KernelKind, rows: Table, host_timed: bool) -> tuple[str, ...]:
+    """Constants that the rows say nothing of."""
+    fixed = ("launch_us",) if host_timed else ()
+    if kind == "attention_decode":
+        return fixed if any(rows.numbers("window") > 0) else (*fixed, "ungrouped")
+    return fixed if len(set(rows.numbers("head_dim"))) > 1 else (*fixed, "narrow_power", "wide_power")
+
+
+def _shapes(rows: Table, kv: str, length: str) -> Attention:
+    """The rows as one `Attention` of arrays."""
+    window = rows.numbers("window")
+    tokens = rows.numbers(length)
+    decode = length == "kv_len"
+    return Attention(
+        sequences=rows.numbers("batch"),
+        new_tokens=np.ones_like(tokens) if decode else tokens,
+        context=tokens - 1.0 if decode else np.zeros_like(tokens),
+        query_heads=rows.numbers("q_heads"),
+        kv_heads=rows.numbers("kv_heads"),
+        head_dim=rows.numbers("head_dim"),
+        kv=cast(DType, kv),
+        window=cast(Any, np.where(window > 0, window, _NO_WINDOW)),
+    )

@@ -1,0 +1,86 @@
+"""Fits the constants of collectives: NCCL's operations, and the all-reduce kernels of the engines themselves.
+
+Of an engine's own kernels the times inside a CUDA graph count, as engines replay graphs while they decode. The host of
+the L40S tables has no peer-to-peer path between its sockets (4 ranks reach 5 GB/s, 8 ranks 1.5 GB/s of 32): its entries
+are called `staged`, and a PCIe part on a host with such paths takes those of the RTX PRO 6000. Left out: hosts with
+NVLink between pairs only, clouds with a weak network, and tables that a newer one of the same chip covers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+from ..chip import Chip
+from ..forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
+from ..profile_file import KernelEntry
+from ..shapes import Collective, CollectiveOp
+from ..stand_ins import POOLED
+from .carry import Benchmarked, FittedAccelerators, carry_checks, pooled
+from .common import Places, Problem, Subject, entry_of, fit
+from .tables import ACCELERATORS, Floats, Table, chip_named, read_table
+
+CUSTOM = "all_reduce_custom"
+NETWORK = "network"
+STAGED = "_staged"
+_STAGED_HOST = "l40s"
+_PCIE = ("l40s", "rtx-pro-6000-blackwell-server")
+_GRAPH = "_custom_graph"
+
+
+def _variant(row: dict[str, str]) -> str | None:
+    """What a row is about in the words of profiles; None where it is not used."""
+    name = _operation(row)
+    return f"{name}{STAGED}" if name is not None and row["gpu"] == _STAGED_HOST else name
+
+
+def _operation(row: dict[str, str]) -> str | None:
+    src, op, nodes = row["src"], row["op"], int(row["nodes"])
+    if row["gpu"] not in ACCELERATORS or float(row["us"]) <= 0.0:
+        return None
+    if row["impl"].endswith(_GRAPH):
+        return CUSTOM
+    if op == "send_recv" and row["impl"] == "nccl":
+        if nodes == 1:
+            # Of two tables of an H100, the one with the finer clock.
+            return None if row["gpu"] == "h100-sxm" and src == "apex_plus" else op
+        # The only network of a current chip that was measured in the open.
+        return NETWORK if src == "vidur/h100_dgx" else None
+    return op if row["impl"] == "nccl" and src.startswith("aic/nccl") and nodes == 1 else None
+
+
+def _fit_curve(table: Table, variant: str, chip: Chip) -> Benchmarked[CollectiveConstants]:
+    size, seconds = table.numbers("bytes"), table.numbers("us") * 1e-6
+    op = next(name for name in get_args(CollectiveOp) if name == table.rows[0]["op"])
+    link_bytes_s = nic_of(chip) if variant == NETWORK else link_of(chip)
+    ranks = int(table.rows[0]["ranks"])
+
+    def predict(constants: CollectiveConstants, places: Places) -> Floats:
+        return one_level_s(constants, link_bytes_s, Collective(op, size[places], ranks, 1))
+
+    return Benchmarked(
+        fit(Problem(CollectiveConstants, seconds, table.shape_keys("bytes", "op"), predict)), seconds, predict
+    )
+
+
+def fit_collective(directory: Path) -> FittedAccelerators:
+    """Entries for every accelerator, operation, implementation and number of ranks of `collectives.csv`.
+
+    Raises:
+        InputError: the table is missing or has too few rows.
+    """
+    entries: dict[str, list[KernelEntry]] = {}
+    benchmarked: dict[tuple[str, str, str], Benchmarked[CollectiveConstants]] = {}
+    table = read_table(directory / "collectives.csv").where(lambda row: _variant(row) is not None)
+    for (gpu, src, impl, ranks, nodes), rows in table.groups("gpu", "src", "impl", "ranks", "nodes").items():
+        accelerator, chip = ACCELERATORS[gpu], chip_named(gpu)
+        framework = impl.removesuffix(_GRAPH)
+        for variant in sorted({_variant(row) or "" for row in rows.rows}):
+            found = _fit_curve(rows.where(lambda row, it=variant: _variant(row) == it), variant, chip)
+            subject = Subject("collective", variant, src, int(ranks), int(nodes), framework=framework)
+            entries.setdefault(accelerator, []).append(entry_of(subject, found.fitted))
+            benchmarked[accelerator, framework, f"{variant}/{ranks}"] = found
+    checks = carry_checks("collective", benchmarked)
+    # Medians over kinds of link would be of neither.
+    entries[POOLED] = pooled({name: found for name, found in entries.items() if name not in _PCIE})
+    return FittedAccelerators(entries, checks)

@@ -1,0 +1,134 @@
+"""Tables of kernel times as they are published: where rows come from, names of accelerators, reading, grouping.
+
+It reads nothing but the file that it is given, of bounded size.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...catalog.hardware import find_accelerator
+from ...errors import InputError
+from ..chip import Chip, chip_of
+
+Floats = NDArray[np.float64]
+
+_MAX_TABLE_BYTES = 64 * 2**20
+
+# The names of the tables and those of the catalogue.
+ACCELERATORS: dict[str, str] = {
+    "a100-sxm": "a100-80gb-sxm",
+    "h100-sxm": "h100-sxm",
+    "h200-sxm": "h200-sxm",
+    "h20": "h20",
+    "h800": "h800",
+    "b200-sxm": "b200-sxm",
+    "b300-sxm": "b300-sxm",
+    "gb200": "gb200",
+    "gb300": "gb300",
+    "l40s": "l40s",
+    "a40": "a40",
+    "rtx-4090": "rtx-4090",
+    "rtx-pro-6000": "rtx-pro-6000-blackwell-server",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where rows come from: the public project at a commit, and its licence."""
+
+    project: str
+    licence: str
+
+
+AICONFIGURATOR = Source("ai-dynamo/aiconfigurator @ 095f58a5 (NVIDIA)", "Apache-2.0")
+AICONFIGURATOR_WHEEL = Source("PyPI aiconfigurator-core 0.12.0 (NVIDIA)", "Apache-2.0")
+VIDUR = Source("microsoft/vidur @ 7d475133", "MIT")
+LLMSERVINGSIM = Source("casys-kaist/LLMServingSim @ 5daddb21", "MIT")
+INFERSIM = Source("alibaba/InferSim @ f2293dab", "Apache-2.0")
+APEX_PLUS = Source("microsoft/apex_plus @ 8769096", "MIT")
+
+
+def source_of(src: str) -> Source:
+    """The project behind a table's `src` column."""
+    for prefix, source in (
+        ("vidur", VIDUR), ("llmservingsim", LLMSERVINGSIM), ("infersim", INFERSIM), ("apex_plus", APEX_PLUS),
+        ("aic-wheel", AICONFIGURATOR_WHEEL),
+    ):  # fmt: skip
+        if src.startswith(prefix):
+            return source
+    return AICONFIGURATOR
+
+
+def stack_of(src: str) -> tuple[str, str]:
+    """Framework and version of a `src` such as `vllm-0.24.0` or `aic/nccl-2.29.2`."""
+    framework, _, version = src.rpartition("/")[2].partition("-")
+    return ("deepgemm", "") if framework == "infersim" else (framework, version)
+
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one table, as text; columns are turned into arrays when asked for."""
+
+    rows: Sequence[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self, column: str) -> Floats:
+        """A column as floats; an empty cell is NaN."""
+        return np.array([float(row[column]) if row[column] else math.nan for row in self.rows], dtype=np.float64)
+
+    def where(self, keep: Callable[[Row], bool]) -> Table:
+        """The rows that `keep` takes."""
+        return Table([row for row in self.rows if keep(row)])
+
+    def groups(self, *columns: str) -> dict[tuple[str, ...], Table]:
+        """The rows by the values of `columns`, in sorted order."""
+        found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        for row in self.rows:
+            found[tuple(row[name] for name in columns)].append(row)
+        return {key: Table(found[key]) for key in sorted(found)}
+
+    def shape_keys(self, *columns: str) -> list[str]:
+        """One word for each row that names its shape: rows with the same word are held back together."""
+        return ["/".join(row[name] for name in columns) for row in self.rows]
+
+
+def read_table(path: Path) -> Table:
+    """A CSV file of kernel times.
+
+    Raises:
+        InputError: it is not there, too large, or has no times.
+    """
+    if not path.is_file():
+        raise InputError(f"no table of kernel times at {path}")
+    if path.stat().st_size > _MAX_TABLE_BYTES:
+        raise InputError(f"{path} is larger than {_MAX_TABLE_BYTES} bytes")
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    if not rows:
+        raise InputError(f"{path} has no rows")
+    return Table(rows)
+
+
+def chip_named(table_name: str) -> Chip:
+    """The chip that a table calls `table_name`.
+
+    Raises:
+        InputError: the tables' names have none of this name.
+    """
+    if table_name not in ACCELERATORS:
+        raise InputError(f"no accelerator of the catalogue is known for the table's {table_name!r}")
+    return chip_of(find_accelerator(ACCELERATORS[table_name]))

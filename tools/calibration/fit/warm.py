@@ -1,0 +1,128 @@
+"""Fits of kernels whose benchmark ran with a warm L2 cache, and the check of carrying constants over.
+
+Timed again and again, a kernel finds small inputs in the cache. Serving finds weights and KV cache in memory, since a
+whole model passes between two uses. So the memory time of a row is weighed by `warm_scale`, whose constants are fitted
+along and then left out of the profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from ..chip import Chip
+from ..forms.constant import constant
+from ..forms.elementary import Number
+from ..profile_file import KernelEntry, KernelKind
+from ..stand_ins import POOLED
+from .carry import Benchmarked, FittedAccelerators, carry_checks, carry_source, pooled
+from .common import Fitted, Places, Problem, Subject, entry_of, fit
+from .tables import ACCELERATORS, Floats, stack_of
+
+
+@dataclass(frozen=True)
+class L2Warmth:
+    """Constants of the warm cache of one benchmark; a set of constants of a kernel inherits them while it is fitted."""
+
+    l2_speedup: float = constant(2.5, 1.0, 6.0, "how much faster than memory the L2 cache serves what it holds")
+    l2_share: float = constant(0.7, 0.1, 2.0, "bytes, as a share of the L2 cache, of which half is still found there")
+    l2_sharpness: float = constant(6.0, 1.0, 20.0, "how suddenly larger inputs are no longer found")
+
+
+def warm_scale(warmth: L2Warmth, chip: Chip, read_bytes: Number) -> Number:
+    """Share of the cold memory time that is left where `read_bytes` are read again and again."""
+    found = 1.0 / (1.0 + (read_bytes / (warmth.l2_share * chip.l2_bytes)) ** warmth.l2_sharpness)
+    return 1.0 - found * (1.0 - 1.0 / warmth.l2_speedup)
+
+
+@dataclass(frozen=True, slots=True)
+class WarmForm:
+    """A form as its fit needs it.
+
+    `warm` is the kind of constants with `L2Warmth`, `cold` the kind that the profile keeps; `parts(constants, chip,
+    kernel, memory_scale)` gives the fixed and the other seconds, `read_bytes(kernel)` what the cache may hold. `starts`
+    are further places that a fit begins at.
+    """
+
+    kernel: KernelKind
+    warm: type[Any]
+    cold: type[Any]
+    parts: Callable[[Any, Chip, Any, Number], tuple[Number, Number]]
+    read_bytes: Callable[[Any], Number]
+    starts: tuple[Any, ...] = ()
+
+    def seconds(self, constants: Any, chip: Chip, kernel: Any) -> Floats:
+        """Seconds of the shapes in `kernel` as a benchmark with a warm cache measures them."""
+        scale = warm_scale(constants, chip, self.read_bytes(kernel))
+        fixed_s, work_s = self.parts(constants, chip, kernel, scale)
+        return fixed_s + work_s
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Rows of one table on one chip: shapes as arrays, times, and a word for each shape."""
+
+    chip: Chip
+    kernel: Any
+    seconds: Floats
+    shapes: Sequence[str]
+
+
+def places_of(kernel: Any, places: Places) -> Any:
+    """The shapes at `places` of a kernel whose fields are arrays."""
+    arrays = {one.name: getattr(kernel, one.name) for one in fields(kernel)}
+    return replace(kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)})
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTable:
+    """One table: the accelerator as tables name it, what its entry is of, its rows.
+
+    `fixed` are constants that its rows say nothing of; with `like_relative` these, and the starting values of the
+    others, are those of the chip's relative instead of the priors.
+    """
+
+    gpu: str
+    subject: Subject
+    rows: Measured
+    fixed: tuple[str, ...] = ()
+    like_relative: bool = False
+
+
+def fit_warm(form: WarmForm, table: MeasuredTable, prior: Any | None = None) -> Benchmarked[Any]:
+    """Constants of `form` with those of the warm cache, fitted to the rows of `table`.
+
+    Raises:
+        InputError: fewer rows than constants.
+    """
+    rows = table.rows
+
+    def predict(constants: Any, places: Places) -> Floats:
+        return form.seconds(constants, rows.chip, places_of(rows.kernel, places))
+
+    fitted = fit(Problem(form.warm, rows.seconds, rows.shapes, predict, form.starts, table.fixed, prior))
+    return Benchmarked(fitted, rows.seconds, predict)
+
+
+def as_cold(form: WarmForm, fitted: Fitted[Any]) -> Fitted[Any]:
+    """What the profile keeps of a fit: the constants of the kernel without those of the benchmark's cache."""
+    kept = {one.name: getattr(fitted.constants, one.name) for one in fields(form.cold)}
+    return Fitted(form.cold(**kept), fitted.rows, fitted.held_back)
+
+
+def fit_tables(form: WarmForm, tables: Sequence[MeasuredTable]) -> FittedAccelerators:
+    """An entry for each table, the medians over all, and how well each is predicted by what would stand in for it."""
+    benchmarked: dict[tuple[str, str, str], Benchmarked[Any]] = {}
+    entries: dict[str, list[KernelEntry]] = {}
+    for one in sorted(tables, key=lambda one: one.like_relative):
+        key = ACCELERATORS[one.gpu], one.subject.framework or stack_of(one.subject.src)[0], one.subject.variant
+        relative = carry_source(*key, benchmarked) if one.like_relative else None
+        prior = None if relative is None else benchmarked[relative].fitted.constants
+        benchmarked[key] = fit_warm(form, one, prior)
+        entries.setdefault(key[0], []).append(entry_of(one.subject, as_cold(form, benchmarked[key].fitted)))
+    checks = carry_checks(form.kernel, benchmarked)
+    entries[POOLED] = pooled(entries)
+    return FittedAccelerators(entries, checks)

@@ -1,0 +1,68 @@
+"""Arithmetic that reads the same for one number and for an array of them, so that each form is written once.
+
+A form is called with plain floats where one plan is estimated, and with NumPy arrays where constants are fitted.
+NumPy is only imported where an array is met.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+# A float, or an array of floats.
+Number = Any
+
+
+def _is_plain(value: Number) -> bool:
+    return isinstance(value, float | int)
+
+
+def ceil(value: Number) -> Number:
+    """The next whole number."""
+    if _is_plain(value):
+        return math.ceil(value)
+    import numpy as np
+
+    return np.ceil(value)
+
+
+def smaller(first: Number, second: Number) -> Number:
+    """The smaller of two, element by element."""
+    if _is_plain(first) and _is_plain(second):
+        return first if first < second else second
+    import numpy as np
+
+    return np.minimum(first, second)
+
+
+def least(values: list[Number]) -> Number:
+    """The smallest of several, element by element; all are plain, or all are arrays of one shape."""
+    if _is_plain(values[0]):
+        return min(values)
+    import numpy as np
+
+    return np.minimum.reduce(values)
+
+
+def larger(first: Number, second: Number) -> Number:
+    """The larger of two, element by element."""
+    if _is_plain(first) and _is_plain(second):
+        return first if first > second else second
+    import numpy as np
+
+    return np.maximum(first, second)
+
+
+def log2(value: Number) -> Number:
+    """Logarithm to base 2."""
+    if _is_plain(value):
+        return math.log2(value)
+    import numpy as np
+
+    return np.log2(value)
+
+
+def soft_max(first: Number, second: Number, power: Number) -> Number:
+    """(a^p + b^p)^(1/p): near the larger where p is large, the sum where p is 1. Scaled so that nothing overflows."""
+    top = larger(larger(first, second), 1e-300)
+    return top * ((first / top) ** power + (second / top) ** power) ** (1.0 / power)

@@ -1,0 +1,83 @@
+"""Time of the dispatch or the combine of experts: a latency, the bytes that leave a rank, and the copies to handle.
+
+t = alpha + ((bytes / (share x link))^p + (handling x copies)^p)^(1/p). Throughput kernels send a token once to each
+other domain that wants it and, inside a domain, once to each rank; low-latency kernels send a copy for each expert.
+Between domains the NIC is the link, else the link of the domain. Expected destinations assume uniform routing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..chip import Chip
+from ..shapes import ExpertExchange
+from .collective import link_of, nic_of
+from .constant import constant
+from .elementary import Number, larger, smaller, soft_max
+
+
+@dataclass(frozen=True, slots=True)
+class ExchangeConstants:
+    """Constants of one phase in one mode, over one number of domains."""
+
+    alpha_us: float = constant(20.0, 2.0, 400.0, "time without tokens, in microseconds", slack=2.0)
+    link_share: float = constant(0.6, 0.05, 1.5, "share of the link (NIC between domains) that is reached")
+    handling_us: float = constant(
+        0.0005, 1e-6, 0.02, "microseconds that a copy of a token costs besides its bytes", slack=3.0
+    )
+    blend: float = constant(2.0, 1.0, 8.0, "how sharply the time turns from copies to bytes")
+
+
+def distinct_destinations(places: Number, choices: Number) -> Number:
+    """Expected distinct places among uniform choices: p (1 - (1 - 1/p)^k)."""
+    return places * (1.0 - (1.0 - 1.0 / places) ** choices)
+
+
+def _remote(places: Number, choices: Number, most: int = 0) -> Number:
+    """Expected other places that a token goes to; routing may allow at most `most` (0: any)."""
+    reached = distinct_destinations(places, choices)
+    if most:
+        reached = smaller(reached, float(most))
+    return reached * (places - 1.0) / places
+
+
+def leaving_bytes(kernel: ExpertExchange) -> tuple[Number, Number]:
+    """Bytes that one rank sends inside its domain, and to other domains.
+
+    Low latency: every copy goes to its expert's rank by the link that reaches it. Else a token goes once to each other
+    domain, where a rank forwards it, and once to each rank inside a domain that wants it.
+    """
+    local = kernel.ranks / kernel.nodes
+    token_bytes = kernel.tokens * kernel.copy_bytes
+    if kernel.low_latency:
+        out_share = (kernel.ranks - local) / kernel.ranks
+        return token_bytes * kernel.top_k * (1.0 - out_share) * (
+            local - 1
+        ) / local, token_bytes * kernel.top_k * out_share
+    if kernel.nodes <= 1:
+        return token_bytes * _remote(kernel.ranks, kernel.top_k), 0.0
+    inside = token_bytes * distinct_destinations(kernel.ranks, kernel.top_k) * (local - 1) / local
+    return inside, token_bytes * _remote(kernel.nodes, kernel.top_k, kernel.most_nodes)
+
+
+def exchange_floor_s(chip: Chip, kernel: ExpertExchange) -> Number:
+    """Seconds of the bytes that leave a rank over the whole rate of the links: what no kernel can beat.
+
+    Raises:
+        MissingFieldError: the link or the NIC that it needs is not stated.
+    """
+    inside, outside = leaving_bytes(kernel)
+    least_s = inside / link_of(chip)
+    return larger(least_s, outside / nic_of(chip)) if kernel.nodes > 1 else least_s
+
+
+def exchange_s(constants: ExchangeConstants, chip: Chip, kernel: ExpertExchange) -> Number:
+    """Seconds of `kernel`; never under its bytes over the whole link.
+
+    Raises:
+        MissingFieldError: the link or the NIC that it needs is not stated.
+    """
+    least_s = exchange_floor_s(chip, kernel)
+    handling_s = constants.handling_us * 1e-6 * kernel.tokens * kernel.top_k
+    seconds = constants.alpha_us * 1e-6 + soft_max(least_s / constants.link_share, handling_s, constants.blend)
+    return larger(seconds, least_s)

@@ -1,0 +1,143 @@
+"""Time of the core of multi-head latent attention (arXiv 2405.04434): naive over a prompt, absorbed for one new token.
+
+Naive: keys and values expanded from the latents, one KV head for each query head, in tiles as in `attention_prefill`;
+cached latents are expanded again, those of new tokens by a matmul of the caller. Absorbed: all heads of a device read
+the same latents once. The projections around the core are not inside, nor is the write to the cache. It knows no sparse
+attention: whoever attends to the best tokens only passes so many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...catalog.dtypes import element_bytes
+from ..chip import Chip
+from ..shapes import LatentAttention
+from .constant import constant
+from .elementary import Number, ceil, larger, log2, soft_max
+from .tiles import TILE_ROWS, Tiles, tiles_s
+
+# Heads that share one thread block of the absorbed form, and those of the smallest step of a matrix unit.
+_BLOCK_HEADS = 64
+_STEP_HEADS = 16
+_SPLIT_KEYS = 128
+_ACTIVATION_BYTES = 2.0
+# How smoothly memory and arithmetic pass into each other in the naive form, as in `attention_prefill`.
+_BLEND = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class MlaPrefillConstants:
+    """Constants of the naive form; shares are of datasheet peaks (of 16 bits, which it computes in)."""
+
+    launch_us: float = constant(13.0, 2.0, 40.0, "cost of the kernels at no work, in microseconds")
+    compute_share: float = constant(0.55, 0.1, 1.0, "share of the peak in full tiles")
+    memory_share: float = constant(0.6, 0.1, 1.0, "share of the memory bandwidth for queries, keys, values and outputs")
+    loop_keys: float = constant(100.0, 1.0, 600.0, "keys that the start and the end of a tile are worth")
+    longest_share: float = constant(1.0, 0.2, 4.0, "weight of the longest tile, which one multiprocessor does alone")
+    blend: float = constant(2.0, 1.0, 8.0, "how sharply the time turns from all tiles to the longest")
+
+
+@dataclass(frozen=True, slots=True)
+class MlaDecodeConstants:
+    """Constants of the absorbed form; shares are of datasheet peaks (the peak is that of the cache's format)."""
+
+    launch_us: float = constant(12.0, 2.0, 40.0, "cost of the kernels at no work, in microseconds")
+    memory_share: float = constant(0.9, 0.3, 1.0, "share of the memory bandwidth of the read of the latents")
+    compute_share: float = constant(0.6, 0.02, 1.0, "share of the peak, with padded heads")
+    least_heads: float = constant(64.0, 16.0, 128.0, "heads that one sequence is padded to at least", slack=0.5)
+    wave_us: float = constant(2.0, 0.05, 30.0, "microseconds of one wave of thread blocks of 64 heads")
+    split_us: float = constant(1.0, 0.05, 8.0, "microseconds for each doubling of the length beyond 128 tokens")
+    blend: float = constant(2.0, 1.0, 12.0, "how sharply the time turns from memory to arithmetic")
+
+
+def naive_flops(kernel: LatentAttention) -> Number:
+    """FLOPs of scores and values of the naive form, and of expanding the cached latents again."""
+    pairs = kernel.new_tokens * kernel.context + kernel.new_tokens * (kernel.new_tokens + 1) / 2
+    core = 2.0 * pairs * (kernel.nope + kernel.rope + kernel.value)
+    return kernel.sequences * kernel.heads * (core + _expand_flops(kernel))
+
+
+def _expand_flops(kernel: LatentAttention) -> Number:
+    """FLOPs of expanding the cached latents of one sequence for one head."""
+    return 2.0 * kernel.context * kernel.latent * (kernel.nope + kernel.value)
+
+
+def naive_bytes(kernel: LatentAttention) -> Number:
+    """Bytes that must move in the naive form: queries in, outputs out, the new tokens' keys and values in (16 bit), and
+    the cached latents in."""
+    per_token = kernel.heads * 2 * (kernel.nope + kernel.rope + kernel.value) * _ACTIVATION_BYTES
+    latents = kernel.context * (kernel.latent + kernel.rope) * element_bytes(kernel.kv)
+    return kernel.sequences * (kernel.new_tokens * per_token + latents)
+
+
+def absorbed_flops(kernel: LatentAttention) -> Number:
+    """FLOPs of scores and values of the absorbed form."""
+    pairs = kernel.sequences * kernel.new_tokens * (kernel.context + kernel.new_tokens)
+    return 2.0 * pairs * kernel.heads * (2 * kernel.latent + kernel.rope)
+
+
+def absorbed_bytes(kernel: LatentAttention) -> Number:
+    """Bytes that must move in the absorbed form: the latents in, queries in and outputs out (16 bit)."""
+    latents = (kernel.context + kernel.new_tokens) * (kernel.latent + kernel.rope) * element_bytes(kernel.kv)
+    rows = kernel.new_tokens * kernel.heads * (2 * kernel.latent + kernel.rope) * _ACTIVATION_BYTES
+    return kernel.sequences * (latents + rows)
+
+
+def mla_prefill_parts(
+    constants: MlaPrefillConstants, chip: Chip, kernel: LatentAttention, memory_scale: Number = 1.0
+) -> tuple[Number, Number]:
+    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+
+    Raises:
+        MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    """
+    peak = chip.peak("bf16")
+    rate = peak * constants.compute_share
+    tiles = Tiles(
+        count=kernel.sequences * kernel.heads * ceil(kernel.new_tokens / TILE_ROWS),
+        mean_keys=kernel.context + (kernel.new_tokens + 1) / 2 + TILE_ROWS / 2,
+        longest_keys=kernel.context + kernel.new_tokens,
+        key_flops=2.0 * TILE_ROWS * (kernel.nope + kernel.rope + kernel.value),
+    )
+    arithmetic_s = tiles_s(constants, tiles, rate, chip.multiprocessors)
+    # What is expanded again is written and read once more.
+    expanded = kernel.sequences * kernel.heads * kernel.context * (kernel.nope + kernel.value) * 2 * _ACTIVATION_BYTES
+    memory_s = (naive_bytes(kernel) + expanded) / (constants.memory_share * chip.memory_bytes_s)
+    expand_s = kernel.sequences * kernel.heads * _expand_flops(kernel) / rate
+    floor_s = larger(naive_flops(kernel) / peak, memory_scale * naive_bytes(kernel) / chip.memory_bytes_s)
+    work_s = expand_s + soft_max(arithmetic_s, memory_scale * memory_s, _BLEND)
+    return constants.launch_us * 1e-6, larger(work_s, floor_s)
+
+
+def mla_decode_parts(
+    constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttention, memory_scale: Number = 1.0
+) -> tuple[Number, Number]:
+    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+
+    Raises:
+        MissingFieldError: the chip states no peak that could stand in for the format of the cache.
+    """
+    peak = chip.peak(kernel.kv)
+    seen = kernel.context + kernel.new_tokens
+    rows = kernel.new_tokens * kernel.heads
+    padded = larger(ceil(rows / _STEP_HEADS) * _STEP_HEADS, constants.least_heads)
+    flops = 2.0 * kernel.sequences * padded * seen * (2 * kernel.latent + kernel.rope)
+    memory_s = memory_scale * absorbed_bytes(kernel) / (constants.memory_share * chip.memory_bytes_s)
+    work_s = soft_max(memory_s, flops / (constants.compute_share * peak), constants.blend)
+    waves = kernel.sequences * ceil(rows / _BLOCK_HEADS) / chip.multiprocessors
+    overhead_us = constants.split_us * log2(1.0 + seen / _SPLIT_KEYS) + constants.wave_us * waves
+    floor_s = larger(absorbed_flops(kernel) / peak, memory_scale * absorbed_bytes(kernel) / chip.memory_bytes_s)
+    return constants.launch_us * 1e-6, overhead_us * 1e-6 + larger(work_s, floor_s)
+
+
+def mla_prefill_s(constants: MlaPrefillConstants, chip: Chip, kernel: LatentAttention) -> Number:
+    """Seconds of the naive form with cold caches; see `mla_prefill_parts`."""
+    fixed_s, work_s = mla_prefill_parts(constants, chip, kernel)
+    return fixed_s + work_s
+
+
+def mla_decode_s(constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttention) -> Number:
+    """Seconds of the absorbed form with cold caches; see `mla_decode_parts`."""
+    fixed_s, work_s = mla_decode_parts(constants, chip, kernel)
+    return fixed_s + work_s

@@ -1,0 +1,265 @@
+"""Time of any kernel on one chip as one engine runs it: chooses the constants and calls the form.
+
+Every choice that is not exact leaves a note (`notes`). Results are kept: a plan asks for the same few hundred kernels
+over and over. It adds nothing to a kernel: host time, overlap and imbalance are the caller's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from math import log2
+from typing import Literal, TypeVar
+
+from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
+from .chip import Chip
+from .forms.attention_decode import DecodeConstants, attention_decode_parts, is_decode
+from .forms.attention_prefill import PrefillConstants, attention_bytes, attention_flops, attention_prefill_parts
+from .forms.collective import CollectiveConstants, CollectiveLevels, collective_floor_s, collective_s
+from .forms.constant import read_constants
+from .forms.elementwise import ElementwiseConstants, elementwise_s
+from .forms.exchange import ExchangeConstants, exchange_floor_s, exchange_s
+from .forms.gemm import (
+    GemmConstants,
+    gemm_activation_bytes,
+    gemm_flops,
+    gemm_parts,
+    gemm_roofs_s,
+    gemm_weight_bytes,
+)
+from .forms.grouped_gemm import (
+    GroupedGemmConstants,
+    grouped_gemm_flops,
+    grouped_gemm_parts,
+    grouped_gemm_weight_bytes,
+)
+from .forms.mla import (
+    MlaDecodeConstants,
+    MlaPrefillConstants,
+    absorbed_bytes,
+    absorbed_flops,
+    mla_decode_parts,
+    mla_prefill_parts,
+    naive_bytes,
+    naive_flops,
+)
+from .profile import Choice, KernelProfile
+from .profile_file import KernelKind
+from .shapes import (
+    Attention,
+    Collective,
+    Elementwise,
+    ExpertExchange,
+    Gemm,
+    GroupedGemm,
+    Kernel,
+    LatentAttention,
+)
+
+Bound = Literal["compute", "memory", "communication"]
+Constants = TypeVar("Constants")
+
+# Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
+_CUSTOM_RANKS = frozenset((2, 4, 6, 8))
+_SMALLEST_BYTES = 0.75
+# Kernels that are remembered, some 50 MB: a server that estimates for days must not grow without end.
+_MOST_KNOWN = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class KernelTime:
+    """Seconds of a kernel, and what it waits for.
+
+    `fixed_s` is the part that no work costs, `floor_s` what datasheet rates alone need: no factor on a kernel's time
+    may take it below that (0 for kernels whose data may stay in a cache). Of matmuls, `compute_s` and `memory_s` are
+    what FLOPs alone and bytes alone take at the rates that are reached.
+    """
+
+    seconds: float
+    bound: Bound
+    fixed_s: float = 0.0
+    floor_s: float = 0.0
+    compute_s: float = 0.0
+    memory_s: float = 0.0
+
+
+def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
+    """The format under which profiles keep a matmul: what it computes in, or the weights where these are expanded."""
+    stored, computed = weight_bytes_per_element(kernel.weights), element_bytes(kernel.dtype)
+    if kernel.weights == kernel.dtype or stored >= computed:
+        return "fp8_block" if kernel.blockwise and kernel.dtype == "fp8" else kernel.dtype
+    if computed <= 1.0:
+        # Four-bit weights against eight-bit activations run in the four-bit kernels.
+        return kernel.weights
+    if stored >= _SMALLEST_BYTES:
+        return "int8_wo"
+    return "mxfp4_wo" if kernel.weights == "mxfp4" else "int4_wo"
+
+
+@dataclass(slots=True)
+class KernelTimes:
+    """Times of kernels on `chip` with the constants that `profile` has for it.
+
+    `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host, as
+    GeForce cards and PCIe hosts of two sockets may.
+    """
+
+    chip: Chip
+    profile: KernelProfile
+    staged_links: bool = False
+    _known: dict[Kernel, KernelTime] = field(default_factory=dict[Kernel, KernelTime], repr=False)
+    _chosen: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object], repr=False)
+    _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What stood in for constants that nobody measured, of the kernels asked for so far."""
+        return tuple(self._notes)
+
+    def seconds(self, kernel: Kernel) -> KernelTime:
+        """Time of `kernel`.
+
+        Raises:
+            MissingFieldError: the chip lacks a fact that it needs (a peak, a link).
+            InputError: no profile has constants for it.
+        """
+        known = self._known.get(kernel)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[kernel] = self._time(kernel)
+        return known
+
+    def _time(self, kernel: Kernel) -> KernelTime:
+        if isinstance(kernel, Gemm):
+            return self._gemm(kernel)
+        if isinstance(kernel, Elementwise):
+            constants = self._constants("elementwise", kernel.kind, ElementwiseConstants)
+            return KernelTime(elementwise_s(constants, self.chip, kernel), "memory", constants.launch_us * 1e-6)
+        if isinstance(kernel, Collective):
+            return self._collective(kernel)
+        if isinstance(kernel, ExpertExchange):
+            return self._exchange(kernel)
+        if isinstance(kernel, GroupedGemm):
+            return self._grouped_gemm(kernel)
+        if isinstance(kernel, LatentAttention):
+            return self._latent_attention(kernel)
+        return self._attention(kernel)
+
+    def _attention(self, kernel: Attention) -> KernelTime:
+        if is_decode(kernel.new_tokens):
+            decode = self._constants("attention_decode", kernel.kv, DecodeConstants)
+            fixed_s, work_s = attention_decode_parts(decode, self.chip, kernel)
+        else:
+            prefill = self._constants("attention_prefill", kernel.kv, PrefillConstants)
+            fixed_s, work_s = attention_prefill_parts(prefill, self.chip, kernel)
+        return self._of_roof(fixed_s, work_s, attention_flops(kernel), attention_bytes(kernel), "bf16")
+
+    def _latent_attention(self, kernel: LatentAttention) -> KernelTime:
+        if is_decode(kernel.new_tokens):
+            decode = self._constants("mla_decode", kernel.kv, MlaDecodeConstants)
+            parts = mla_decode_parts(decode, self.chip, kernel)
+            return self._of_roof(*parts, absorbed_flops(kernel), absorbed_bytes(kernel), kernel.kv)
+        prefill = self._constants("mla_prefill", kernel.kv, MlaPrefillConstants)
+        parts = mla_prefill_parts(prefill, self.chip, kernel)
+        return self._of_roof(*parts, naive_flops(kernel), naive_bytes(kernel), "bf16")
+
+    def _grouped_gemm(self, kernel: GroupedGemm) -> KernelTime:
+        constants = self._constants("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+        parts = grouped_gemm_parts(constants, self.chip, kernel)
+        return self._of_roof(*parts, grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
+
+    def _of_roof(self, fixed_s: float, work_s: float, flops: float, moved_bytes: float, dtype: DType) -> KernelTime:
+        """A time with the roof that its work is nearer to."""
+        compute_s, memory_s = flops / self.chip.peak(dtype), moved_bytes / self.chip.memory_bytes_s
+        bound: Bound = "compute" if compute_s > memory_s else "memory"
+        return KernelTime(fixed_s + work_s, bound, fixed_s, max(compute_s, memory_s))
+
+    def _gemm(self, kernel: Gemm) -> KernelTime:
+        constants = self._constants("gemm", matmul_variant(kernel), GemmConstants)
+        fixed_s, work_s = gemm_parts(constants, self.chip, kernel)
+        moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
+        time = self._of_roof(fixed_s, work_s, gemm_flops(kernel), moved_bytes, kernel.dtype)
+        compute_s, memory_s = gemm_roofs_s(constants, self.chip, kernel)
+        return replace(time, compute_s=compute_s, memory_s=memory_s)
+
+    def _collective(self, kernel: Collective) -> KernelTime:
+        if kernel.ranks <= 1:
+            return KernelTime(0.0, "communication")
+        local = kernel.ranks / kernel.nodes
+        suffix = "_staged" if self.staged_links else ""
+        levels: list[CollectiveConstants] = []
+        if local > 1:
+            levels.append(self._between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
+        if kernel.nodes > 1:
+            levels.append(self._between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
+        inside, network = levels[0], levels[-1]
+        best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
+        if kernel.op == "all_reduce" and kernel.nodes == 1 and kernel.ranks in _CUSTOM_RANKS and self.profile.framework:
+            own = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
+            best = min(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
+        floor_s = collective_floor_s(self.chip, kernel)
+        return KernelTime(best, "communication", min(inside.alpha_us * 1e-6, best), floor_s)
+
+    def _exchange(self, kernel: ExpertExchange) -> KernelTime:
+        if kernel.ranks <= 1:
+            return KernelTime(0.0, "communication")
+        variant = kernel.phase + ("_low_latency" if kernel.low_latency else "")
+        if kernel.nodes > 1:
+            constants = self._between("exchange", f"{variant}_network", ExchangeConstants, "nodes", kernel.nodes)
+        else:
+            constants = self._between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
+        seconds, floor_s = exchange_s(constants, self.chip, kernel), exchange_floor_s(self.chip, kernel)
+        return KernelTime(seconds, "communication", constants.alpha_us * 1e-6, floor_s)
+
+    def _note(self, choice: Choice) -> None:
+        self._notes |= dict.fromkeys(choice.notes)
+
+    def _constants(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> Constants:
+        """The best single set of constants, chosen once."""
+        key = (kernel, variant)
+        found = self._chosen.get(key)
+        if not isinstance(found, kind):
+            choice = self.profile.choose(kernel, variant)
+            self._note(choice)
+            found = self._chosen[key] = read_constants(kind, choice.entry.constants)
+        return found
+
+    def _between(
+        self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
+    ) -> Constants:
+        """Constants for a group of `size`, from those of measured sizes: straight lines in log2 of the size."""
+        key = (kernel, variant, axis, size)
+        found = self._chosen.get(key)
+        if not isinstance(found, kind):
+            series = self.profile.series(kernel, variant)
+            self._note(series[0])
+            sizes: dict[float, Constants] = {}
+            for choice in series:
+                sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
+            found = self._chosen[key] = _at_size(sizes, size)
+            if size not in sizes:
+                near = ", ".join(f"{one:g}" for one in sizes)
+                self._notes[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
+        return found
+
+
+def _at_size(sizes: dict[float, Constants], size: float) -> Constants:
+    """Between two sizes their constants in proportion; beyond the last, latencies go on as they grew, shares stay."""
+    order = sorted(sizes)
+    if size <= order[0] or len(order) == 1:
+        return sizes[order[0]]
+    above = next((one for one in order if one >= size), order[-1])
+    below = order[order.index(above) - 1]
+    first, second = sizes[below], sizes[above]
+    weight = (log2(size) - log2(below)) / (log2(above) - log2(below))
+    return _blend(first, second, weight)
+
+
+def _blend(first: Constants, second: Constants, weight: float) -> Constants:
+    values: dict[str, float] = {}
+    for one in fields(first):  # type: ignore[arg-type]  # every set of constants is a dataclass
+        start, end = getattr(first, one.name), getattr(second, one.name)
+        # A share of a link does not fall without end because it fell once.
+        grows = one.name == "alpha_us" and end > start
+        values[one.name] = start + (end - start) * (weight if grows else min(weight, 1.0))
+    return type(first)(**values)

@@ -1,0 +1,207 @@
+"""Rows of kernel times as the forms read them: one group for each accelerator, kernel, format and number of ranks.
+
+Rows that say nothing of the accelerator are left out with their reason: times of the host, short kernels launched call
+by call (they wait for the host), operands that a warm cache holds, unbalanced routing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ...catalog.accelerators import Accelerator
+from ...catalog.hardware import find_accelerator
+from ...errors import InputError
+from ..chip import Chip, chip_of
+from ..fit.tables import ACCELERATORS, Floats, Table, stack_of
+from ..profile_file import KernelKind
+from .kernel_shapes import FORMS, read_bytes, table_of_rows, variant_of
+from .table import SHAPES, KernelRow, TableName
+
+# A kernel launched by itself is only known to last as long as it does where the host is done with the next one by then.
+_LAUNCHED_US = 100.0
+# Of operands twice the size of the cache nothing is left when they are read again.
+_CACHES = 2.0
+_NETWORK = "network"
+# The engines' own all-reduce, as tables name it where it ran inside a graph.
+_CUSTOM_GRAPH, _CUSTOM = "_custom_graph", "all_reduce_custom"
+
+
+@dataclass(frozen=True)
+class KernelGroup:
+    """Rows of one kernel: constants of `kind` predict their seconds by `seconds(constants, chip, kernel)`.
+
+    `shapes` has a word for each row; rows with the same word are held back together. The rows say nothing of the
+    constants in `fixed`.
+    """
+
+    accelerator: Accelerator
+    chip: Chip
+    kernel: KernelKind
+    variant: str
+    framework: str
+    version: str
+    kind: type[Any]
+    shape: Any
+    seconds: Callable[[Any, Chip, Any], Any]
+    measured_s: Floats
+    shapes: Sequence[str]
+    ranks: int | None = None
+    nodes: int | None = None
+    fixed: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """For people: accelerator, kernel, format, ranks."""
+        size = "" if self.ranks is None else f" over {self.ranks} ranks"
+        return f"{self.accelerator.id} {self.kernel} {self.variant}{size}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """All groups of a table, and why rows were left out."""
+
+    groups: tuple[KernelGroup, ...]
+    left_out: tuple[str, ...]
+
+
+def accelerator_named(gpu: str, stated: str | None) -> Accelerator:
+    """The catalogue's accelerator that a row calls `gpu`; `stated` counts where the row's name is not known.
+
+    Raises:
+        InputError: neither is known, or the row is of a host.
+    """
+    if gpu == "cpu":
+        raise InputError("the table has times of a host (gpu cpu): they say nothing of an accelerator")
+    try:
+        return find_accelerator(ACCELERATORS.get(gpu, gpu))
+    except InputError as error:
+        if stated is None:
+            raise InputError(f"gpu {gpu[:60]!r} of the table: {error} (--hardware names the accelerator)") from None
+        return find_accelerator(stated)
+
+
+def grouped(rows: Sequence[KernelRow], stated: str | None = None) -> Grouped:
+    """The groups of `rows`.
+
+    Raises:
+        InputError: an accelerator or a format is not known, or no row is left.
+    """
+    parts: defaultdict[tuple[str, ...], list[KernelRow]] = defaultdict(list)
+    chips = {gpu: accelerator_named(gpu, stated) for gpu in dict.fromkeys(row.gpu for row in rows)}
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        reason = _unusable(row, chip_of(chips[row.gpu]))
+        if reason:
+            left_out[f"{row.table}: {reason}"] += 1
+        else:
+            parts[_key(row)].append(row)
+    if not parts:
+        raise InputError(f"no row of the table can be used: {'; '.join(left_out)}")
+    groups: list[KernelGroup] = []
+    for key, found in sorted(parts.items()):
+        try:
+            groups.append(_group(chips[found[0].gpu], _fastest(found)))
+        except InputError as error:
+            left_out[f"{' '.join(key)}: {error}"] += len(found)
+    return Grouped(tuple(groups), tuple(f"{reason} ({count} rows)" for reason, count in sorted(left_out.items())))
+
+
+def _key(row: KernelRow) -> tuple[str, ...]:
+    """What tells the groups apart."""
+    columns: dict[TableName, tuple[str, ...]] = {
+        "gemm": ("dtype",),
+        "attn_prefill": ("kv_dtype",),
+        "attn_decode": ("kv_dtype",),
+        "moe": ("dtype",),
+        "collectives": ("impl", "op", "ranks", "nodes"),
+    }
+    return (row.gpu, row.table, row.src, *(row.shape[name] for name in columns[row.table]))
+
+
+def _unusable(row: KernelRow, chip: Chip) -> str:
+    """Why a row says nothing of the kernel; empty: it does."""
+    if row.mode == "host":
+        return "timed on the host"
+    if row.table == "moe" and row.shape["dist"] not in ("", "balanced"):
+        return "routing is not balanced"
+    if row.table == "collectives":
+        return _unusable_collective(row)
+    if row.mode == "eager" and row.us < _LAUNCHED_US:
+        return f"launched call by call and under {_LAUNCHED_US:g} us, where the host is what is timed"
+    if not row.is_cold and read_bytes(row) < _CACHES * chip.l2_bytes:
+        return "operands that the warm cache holds"
+    return ""
+
+
+def _unusable_collective(row: KernelRow) -> str:
+    """The forms know one level of links: those of a node, or the network between ranks that are each on their own."""
+    nodes, is_custom = row.number("nodes"), "custom" in row.shape["impl"]
+    if nodes > 1 and (row.shape["op"] != "send_recv" or row.number("ranks") != nodes):
+        return "over several nodes with several ranks each, or more than one hop"
+    if is_custom and (row.shape["op"] != "all_reduce" or not row.shape["impl"].endswith(_CUSTOM_GRAPH)):
+        return "an engine's own kernel outside of a graph"
+    return ""
+
+
+def _fastest(rows: Sequence[KernelRow]) -> list[KernelRow]:
+    """One row for each shape: the median of repeats, of the fastest kernel or library."""
+    times: defaultdict[tuple[str, ...], defaultdict[str, list[KernelRow]]] = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        which = row.shape.get("kernel", "") or row.shape.get("impl", "")
+        times[_shape_key(row)][which].append(row)
+    found: list[KernelRow] = []
+    for kernels in times.values():
+        best = min(kernels.values(), key=lambda repeats: median(one.us for one in repeats))
+        middle = median(one.us for one in best)
+        found.append(min(best, key=lambda one: abs(one.us - middle)))
+    return found
+
+
+def _shape_key(row: KernelRow) -> tuple[str, ...]:
+    return tuple(row.shape[name] for name in SHAPES[row.table] if name not in ("kernel", "impl"))
+
+
+def _group(accelerator: Accelerator, rows: Sequence[KernelRow]) -> KernelGroup:
+    first, table = rows[0], table_of_rows(rows)
+    form = FORMS[first.table]
+    framework, version = stack_of(first.src) if first.src else ("own", "")
+    is_collective = first.table == "collectives"
+    variant = variant_of(first)
+    if is_collective:
+        impl = first.shape["impl"]
+        framework, version = impl.removesuffix(_CUSTOM_GRAPH) or framework, ""
+        variant = _NETWORK if first.number("nodes") > 1 else _CUSTOM if impl.endswith(_CUSTOM_GRAPH) else variant
+    return KernelGroup(
+        accelerator=accelerator,
+        chip=chip_of(accelerator),
+        kernel=form.kernel,
+        variant=variant,
+        framework=framework or "own",
+        version=version,
+        kind=form.constants,
+        shape=form.shapes(table),
+        seconds=form.seconds,
+        measured_s=np.array([row.us * 1e-6 for row in rows], dtype=np.float64),
+        shapes=["/".join(_shape_key(row)) for row in rows],
+        ranks=first.number("ranks") if is_collective else None,
+        nodes=first.number("nodes") if is_collective else None,
+        fixed=_fixed(form.kernel, table),
+    )
+
+
+def _fixed(kernel: KernelKind, table: Table) -> tuple[str, ...]:
+    """Constants that the rows say nothing of."""
+    if kernel == "attention_decode" and not any(table.numbers("window") > 0):
+        return ("ungrouped",)
+    if kernel == "attention_prefill":
+        widths = set(table.numbers("head_dim"))
+        return tuple(
+            name for name, told in (("narrow_power", min(widths) < 128), ("wide_power", max(widths) > 128)) if not told
+        )
+    return ()

@@ -1,0 +1,255 @@
+"""The accelerator that is measured, reached through PyTorch, and the one way in which everything is timed on it.
+
+Kernels are replayed as a CUDA graph where they can be captured, timed with CUDA events, on buffers that rotate through
+more than twice the last-level cache, so that weights and cached keys come from memory as they do in serving; the figure
+is the median of several replays. Without an accelerator the host's cores are timed, for trying it out. It refuses to
+run without PyTorch.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from statistics import median
+from typing import Any
+
+from ...catalog.hardware import find_accelerator
+from ...errors import InputError
+from .table import KernelRow, Mode, Skipped, TableName
+
+Call = Callable[[], object]
+
+_WARM_UP_CALLS = 3
+# One timed replay lasts at least this long: an event's clock ticks in half microseconds.
+_REPLAY_S = 500e-6
+_MOST_CALLS = 4096
+# The rotating buffers together: so many times the cache, so that nothing of a copy is left when its turn comes again.
+_CACHES = 2.0
+# Hosts are timed for trying things out: operands beyond the cache of a core are cold enough.
+_HOST_CACHE_BYTES = 4e6
+# The largest last-level cache of any accelerator (MI300's Infinity Cache, which ROCm's figure of the L2 leaves out).
+_LARGEST_CACHE_BYTES = 256e6
+_MEMORY_SHARE = 0.4
+_HOST_MEMORY_BYTES = 2e9
+_NO_TORCH = "measure needs PyTorch: pip install 'shardwright[measure]'"
+
+
+def load_torch() -> Any:
+    """The module `torch`.
+
+    Raises:
+        InputError: it is not installed, or cannot be loaded; the extra is named.
+    """
+    try:
+        return import_module("torch")
+    except ImportError:
+        raise InputError(_NO_TORCH) from None
+    except OSError as error:  # a library of the device's that PyTorch was built for
+        raise InputError(f"PyTorch cannot be loaded: {str(error).splitlines()[0]}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How much is measured: `replays` of each shape, and whether the grids are the short ones."""
+
+    replays: int
+    is_quick: bool
+
+
+FULL = Effort(replays=15, is_quick=False)
+QUICK = Effort(replays=5, is_quick=True)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A device of PyTorch (`kind`: `cuda`, which ROCm calls itself too, or `cpu`) as rows name it."""
+
+    torch: Any
+    kind: str
+    device_name: str
+    gpu: str
+    count: int
+
+    @property
+    def is_host(self) -> bool:
+        """Whether it is the host itself and no accelerator."""
+        return self.kind == "cpu"
+
+    @property
+    def src(self) -> str:
+        """What ran the kernels, as the tables' `src` says it."""
+        return f"torch-{self.torch.__version__}"
+
+    @cached_property
+    def cache_bytes(self) -> float:
+        """Bytes of the last-level cache."""
+        if self.is_host:
+            return _HOST_CACHE_BYTES
+        stated = float(getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 0))
+        return _LARGEST_CACHE_BYTES if self.is_rocm else stated or _LARGEST_CACHE_BYTES
+
+    @property
+    def is_rocm(self) -> bool:
+        """Whether PyTorch reaches the device through ROCm."""
+        return self.torch.version.hip is not None
+
+    @property
+    def free_bytes(self) -> float:
+        """Bytes that the operands of one shape may take."""
+        if self.is_host:
+            return _HOST_MEMORY_BYTES
+        # What PyTorch keeps for later counts as taken until it is given back.
+        self.torch.cuda.empty_cache()
+        return _MEMORY_SHARE * float(self.torch.cuda.mem_get_info()[0])
+
+    @cached_property
+    def has_fp8_units(self) -> bool:
+        """Whether it multiplies FP8 in the format of PyTorch's `float8_e4m3fn` (Ada, Hopper and later)."""
+        if self.is_host or self.is_rocm:
+            return False
+        return tuple(self.torch.cuda.get_device_capability(0)) >= (8, 9)
+
+    def copies(self, operand_bytes: float) -> int:
+        """How many sets of operands to rotate through; 0 where they do not fit into memory."""
+        free_bytes = self.free_bytes
+        wanted = max(1, math.ceil(_CACHES * self.cache_bytes / max(1.0, operand_bytes)))
+        return int(min(wanted, _MOST_CALLS, free_bytes // max(1.0, operand_bytes)))
+
+    def random(self, *shape: int) -> Any:
+        """A tensor of normal random numbers in bf16 on the device."""
+        return self.torch.randn(*shape, device=self.kind, dtype=self.torch.bfloat16)
+
+    def synchronize(self) -> None:
+        """Wait until the device has nothing left to do."""
+        if not self.is_host:
+            self.torch.cuda.synchronize()
+
+
+def find_machine(gpu: str | None = None) -> Machine:
+    """The accelerator of this machine, or its host where there is none; `gpu` names it where its own name does not.
+
+    Raises:
+        InputError: PyTorch is missing, or `gpu` is no name of the catalogue.
+    """
+    torch = load_torch()
+    stated = None if gpu is None else find_accelerator(gpu).id
+    if not torch.cuda.is_available():
+        return Machine(torch, "cpu", "host", "cpu", 1)
+    name = str(torch.cuda.get_device_name(0))
+    return Machine(torch, "cuda", name, stated or _catalogue_id(name), int(torch.cuda.device_count()))
+
+
+def _catalogue_id(device_name: str) -> str:
+    """The catalogue's id of a device; its own name where the catalogue does not know it."""
+    try:
+        return find_accelerator(device_name).id
+    except InputError:
+        return device_name
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Microseconds of one call (median), and how it was launched."""
+
+    us: float
+    mode: Mode
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A row to be: its table and shape, and how many bytes one set of operands takes."""
+
+    table: TableName
+    shape: Mapping[str, str]
+    operand_bytes: float
+
+
+def timed_row(
+    machine: Machine, effort: Effort, subject: Subject, make_calls: Callable[[int], Sequence[Call]]
+) -> KernelRow | Skipped:
+    """The row of `subject`, whose calls on a number of sets of operands `make_calls` makes; or why there is none."""
+    try:
+        copies = machine.copies(subject.operand_bytes)
+        if copies == 0:
+            return Skipped(subject.table, "operands that do not fit into memory")
+        timed = time_calls(machine, make_calls(copies), effort)
+    except RuntimeError as error:  # how PyTorch says that a kernel refuses its operands, or that memory is out
+        return Skipped(subject.table, first_line(error))
+    return KernelRow(subject.table, machine.gpu, machine.src, subject.shape, timed.us, timed.mode)
+
+
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, of bounded length."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:200] if lines else type(error).__name__
+
+
+def time_calls(machine: Machine, calls: Sequence[Call], effort: Effort) -> Timed:
+    """The time of one of `calls`, which do the same work on operands of their own, one after another.
+
+    Raises:
+        RuntimeError: the kernel refuses the operands (as PyTorch raises it).
+    """
+    for call in calls[:_WARM_UP_CALLS]:
+        call()
+    machine.synchronize()
+    rounds = _rounds(machine, calls)
+    if machine.is_host:
+        return Timed(_median_us(lambda: _host_s(calls, rounds), len(calls) * rounds, effort), "host")
+    replay = _captured(machine, calls, rounds)
+    mode: Mode = "eager" if replay is None else "graph"
+    run = replay or (lambda: _run(calls, rounds))
+    run()
+    return Timed(_median_us(lambda: _device_s(machine, run), len(calls) * rounds, effort), mode)
+
+
+def _median_us(replay_s: Callable[[], float], calls: int, effort: Effort) -> float:
+    return median(replay_s() for _ in range(effort.replays)) / calls * 1e6
+
+
+def _run(calls: Sequence[Call], rounds: int) -> None:
+    for _ in range(rounds):
+        for call in calls:
+            call()
+
+
+def _host_s(calls: Sequence[Call], rounds: int) -> float:
+    start = time.perf_counter()
+    _run(calls, rounds)
+    return time.perf_counter() - start
+
+
+def _rounds(machine: Machine, calls: Sequence[Call]) -> int:
+    """How often all calls are repeated in one timed replay, for it to last."""
+    start = time.perf_counter()
+    _run(calls, 1)
+    machine.synchronize()
+    seconds = max(1e-7, time.perf_counter() - start)
+    return max(1, min(math.ceil(_REPLAY_S / seconds), _MOST_CALLS // len(calls)))
+
+
+def _captured(machine: Machine, calls: Sequence[Call], rounds: int) -> Call | None:
+    """What replays the calls as one CUDA graph; `None` where they cannot be captured."""
+    torch = machine.torch
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph):
+            _run(calls, rounds)
+    except RuntimeError:
+        machine.synchronize()
+        return None
+    return graph.replay
+
+
+def _device_s(machine: Machine, run: Call) -> float:
+    torch = machine.torch
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    run()
+    end.record()
+    machine.synchronize()
+    return float(start.elapsed_time(end)) * 1e-3

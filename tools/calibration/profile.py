@@ -1,0 +1,146 @@
+"""Profiles of kernel times: which fitted constants serve an accelerator and an engine.
+
+Choosing never guesses silently: constants that were not measured on this very accelerator, stack and format come with
+notes that say so and with `exact` false. It knows no formula; `kernel_times.py` and `forms/` do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from ..catalog.accelerators import Accelerator
+from ..catalog.hardware import all_accelerators
+from ..errors import InputError
+from .profile_file import KernelEntry, KernelKind, ProfileFile, read_profile_file, shipped_profiles
+from .stand_ins import ANY_STACK, FRAMEWORKS, PCIE_RELATIVES, POOLED, STAND_INS, has_pcie_links, relatives_of
+
+# Kernels whose constants are those of the links, not of the chip.
+_OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An entry, whose accelerator it is of, and in what it is not what was asked for (`notes` empty: exact)."""
+
+    entry: KernelEntry
+    accelerator: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exact(self) -> bool:
+        """Whether it was measured on this accelerator, in this format, with this stack."""
+        return not self.notes
+
+
+@dataclass(frozen=True, slots=True)
+class KernelProfile:
+    """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones."""
+
+    accelerator: str
+    framework: str | None
+    files: tuple[ProfileFile, ...]
+    link_files: tuple[ProfileFile, ...]
+
+    def _files_for(self, kernel: KernelKind) -> tuple[ProfileFile, ...]:
+        return self.link_files if kernel in _OVER_LINKS else self.files
+
+    def choose(self, kernel: KernelKind, variant: str, *, at: str = "") -> Choice:
+        """The best single entry for `kernel` in `variant`; see `series`."""
+        return self.series(kernel, variant, at=at)[0]
+
+    def series(self, kernel: KernelKind, variant: str, *, at: str = "") -> tuple[Choice, ...]:
+        """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
+
+        Order: this accelerator before its relatives before the pooled profile; in each the format itself before its
+        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). `at` names one stack (`nccl`) and
+        lets no other stand in.
+
+        Raises:
+            InputError: no profile has anything for it.
+        """
+        for file in self._files_for(kernel):
+            for name in (variant, *STAND_INS.get(variant, ())):
+                found = [one for one in file.entries if one.kernel == kernel and one.variant == name]
+                best = self._best_stack(found, at)
+                if best:
+                    notes = self._notes(best[0], file.accelerator, variant)
+                    return tuple(Choice(one, file.accelerator, notes) for one in best)
+        stack = f" of {at}" if at else ""
+        raise InputError(f"no profile has constants for {kernel} in {variant}{stack} (accelerator {self.accelerator})")
+
+    def has(self, kernel: KernelKind, variant: str, *, at: str = "") -> bool:
+        """Whether `choose` would find something."""
+        return any(
+            one.kernel == kernel and one.variant in (variant, *STAND_INS.get(variant, ())) and at in ("", one.framework)
+            for file in self._files_for(kernel)
+            for one in file.entries
+        )
+
+    def _best_stack(self, found: list[KernelEntry], at: str) -> list[KernelEntry]:
+        if at:
+            stack = at if any(one.framework == at for one in found) else None
+        else:
+            order = (*((self.framework,) if self.framework else ()), *FRAMEWORKS, *(one.framework for one in found))
+            stack = next((name for name in order if any(one.framework == name for one in found)), None)
+        entries = [one for one in found if one.framework == stack]
+        return sorted(entries, key=lambda one: (one.nodes or 1, one.ranks or 1))
+
+    def _notes(self, entry: KernelEntry, accelerator: str, variant: str) -> tuple[str, ...]:
+        what = f"{entry.kernel} {variant}"
+        notes: list[str] = []
+        if accelerator != self.accelerator:
+            band = self._band(entry, accelerator)
+            notes.append(f"{what}: constants of {accelerator} carried over to {self.accelerator}{band}")
+        if entry.variant != variant:
+            notes.append(f"{what}: constants of {entry.variant} stand in")
+        if self.framework and entry.framework not in (self.framework, *ANY_STACK):
+            notes.append(f"{what}: measured with {entry.framework}, not {self.framework}")
+        if not entry.rows and entry.note:
+            notes.append(f"{what}: {entry.note}")
+        return tuple(notes)
+
+    def _band(self, entry: KernelEntry, accelerator: str) -> str:
+        """What such a carry-over missed by where it could be checked, as words."""
+        checks = [
+            check
+            for file in _all_files()
+            for check in file.carry_checks
+            if check.kernel == entry.kernel and check.source == accelerator
+        ]
+        if not checks:
+            return ""
+        medians, p90s = sorted(check.median_pct for check in checks), sorted(check.p90_pct for check in checks)
+        middle = len(checks) // 2
+        return f" (such carry-overs missed by {medians[middle]:.0f}% in the median, {p90s[middle]:.0f}% at p90)"
+
+
+@cache
+def _all_files() -> tuple[ProfileFile, ...]:
+    read = (read_profile_file(name) for name in shipped_profiles())
+    return tuple(file for file in read if file is not None)
+
+
+def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile:
+    """The profile of `accelerator`, which may be one that the catalogue does not have, served by `framework`."""
+    relatives = relatives_of(accelerator)
+    links = (*PCIE_RELATIVES, *relatives) if has_pcie_links(accelerator) else relatives
+    return KernelProfile(accelerator.id, framework, _read(accelerator.id, relatives), _read(accelerator.id, links))
+
+
+def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile, ...]:
+    names = dict.fromkeys((accelerator_id, *relatives, POOLED))
+    return tuple(file for file in map(read_profile_file, names) if file is not None)
+
+
+@cache
+def load_kernel_profile(accelerator_id: str, framework: str | None = None) -> KernelProfile:
+    """The profile of a catalogue entry for `framework` (`vllm`, `sglang`, `trtllm`; None: no preference).
+
+    Raises:
+        InputError: the catalogue has no such id, or a data file is broken.
+    """
+    for accelerator in all_accelerators():
+        if accelerator.id == accelerator_id:
+            return profile_of(accelerator, framework)
+    raise InputError(f"the catalogue has no accelerator with the id {accelerator_id[:100]!r}")

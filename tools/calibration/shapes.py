@@ -1,0 +1,122 @@
+"""The kernels that time is known for, by shape: what a kernel does on one device, with no word of how long it takes.
+
+Sizes are those of one device. Fields are floats where they can be expectations (copies of tokens, touched experts) and
+may be NumPy arrays where constants are fitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..catalog.dtypes import DType
+from .forms.elementary import Number
+
+CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gemm:
+    """out[m, n] = in[m, k] x weights[n, k]; `weights` is the format they are stored in, `dtype` the one computed in.
+
+    `blockwise`: fp8 weights with a scale for each block (DeepSeek's 128 x 128), which run in kernels of their own.
+    """
+
+    m: Number
+    n: Number
+    k: Number
+    weights: DType
+    dtype: DType
+    blockwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """`sequences` of `new_tokens` each, on `context` cached tokens each; a token sees at most `window` (None: all).
+
+    Head counts are those on the device.
+    """
+
+    sequences: Number
+    new_tokens: Number
+    context: Number
+    query_heads: Number
+    kv_heads: Number
+    head_dim: Number
+    kv: DType
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LatentAttention:
+    """The core of MLA: `heads` on the device, latent and rotary widths as cached, nope and value widths as expanded."""
+
+    sequences: Number
+    new_tokens: Number
+    context: Number
+    heads: Number
+    latent: int
+    rope: int
+    nope: int
+    value: int
+    kv: DType
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedGemm:
+    """The routed experts of one device: `copies` of tokens over `touched` experts of `inner` x `hidden` matrices.
+
+    `tokens` are those of the whole group (all ranks), `experts` those of the model; `inner` is the width on the device.
+    """
+
+    tokens: Number
+    copies: Number
+    touched: Number
+    experts: Number
+    hidden: Number
+    inner: Number
+    gated: bool
+    weights: DType
+    dtype: DType
+    blockwise: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Elementwise:
+    """A kernel bound by memory that moves `moved_bytes` (norms, rope, activations, copies, look-ups, routing)."""
+
+    moved_bytes: Number
+    kind: Literal["norm", "activation", "rope", "add", "copy", "routing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Collective:
+    """`op` of `size_bytes` over `ranks` in `nodes`; size as NCCL tests count it: all_reduce the buffer of one rank,
+    all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message."""
+
+    op: CollectiveOp
+    size_bytes: Number
+    ranks: Number
+    nodes: Number
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertExchange:
+    """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` per copy, to `top_k` experts.
+
+    `low_latency`: the kernels for decode that send a copy for each expert; else those that send one for each rank
+    inside a node and one for each other node. `nodes` are interconnect domains; `most_nodes` is how many of them the
+    routing lets a token reach (0: any).
+    """
+
+    phase: Literal["dispatch", "combine"]
+    tokens: Number
+    copy_bytes: Number
+    top_k: Number
+    ranks: Number
+    nodes: Number
+    low_latency: bool
+    most_nodes: int = 0
+
+
+Kernel = Gemm | Attention | LatentAttention | GroupedGemm | Elementwise | Collective | ExpertExchange

@@ -1,0 +1,127 @@
+"""JSON that benchmark clients write, read strictly: objects one after another, and typed values out of each.
+
+What stands in them a stranger wrote: size, nesting, lists and numbers are bounded, and nothing is evaluated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from ..errors import InputError
+
+Client = Literal["vllm", "sglang"]
+
+MAX_FILE_BYTES = 256 << 20
+MAX_RUNS = 1000
+_MAX_LIST = 1_000_000
+MOST = 1e12
+
+
+def looks_like_output(text: str) -> bool:
+    """Whether text may be the output of a benchmark client: JSON objects."""
+    return text.lstrip("\ufeff \t\r\n").startswith("{")
+
+
+def outputs(text: str, where: str) -> Iterator[Output]:
+    """The JSON objects that follow one another in `text`, on lines of their own or not; `where` is what errors call it.
+
+    Raises:
+        InputError: it is too large, or is no such text.
+    """
+    if len(text) > MAX_FILE_BYTES:
+        raise InputError(f"{where}: larger than {MAX_FILE_BYTES >> 20} MiB; leave the per-request details out")
+    decoder, at, count, text = json.JSONDecoder(), 0, 0, text.lstrip("\ufeff")
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            raise InputError(f"{where}: not valid JSON at line {error.lineno}: {error.msg}") from None
+        except RecursionError:
+            raise InputError(f"{where}: nested too deeply") from None
+        except ValueError as error:  # a whole number of thousands of digits
+            raise InputError(f"{where}: not valid JSON: {str(error)[:100]}") from None
+        if not isinstance(value, dict):
+            raise InputError(f"{where}: holds JSON that is no object: no output of a benchmark client")
+        count += 1
+        if count > MAX_RUNS:
+            raise InputError(f"{where}: more than {MAX_RUNS:,} runs; split the file")
+        yield Output(cast(dict[str, Any], value), f"{where}: run {count}")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One object of a client, read strictly; `where` is what errors call it."""
+
+    found: Mapping[str, Any]
+    where: str
+
+    def refuse(self, reason: str) -> InputError:
+        """The error that says `reason` of this run."""
+        return InputError(f"{self.where}: {reason}")
+
+    @property
+    def client(self) -> Client:
+        """Which client wrote it."""
+        if "model_id" in self.found and "num_prompts" in self.found:
+            return "vllm"
+        if "total_output_tokens_retokenized" in self.found or "mean_e2e_latency_ms" in self.found:
+            return "sglang"
+        raise self.refuse("no output of vLLM's `bench serve` or SGLang's `bench_serving`")
+
+    @property
+    def server(self) -> Mapping[str, Any]:
+        """What SGLang's client asked its server; empty where it did not."""
+        info = self.found.get("server_info")
+        return cast(Mapping[str, Any], info) if isinstance(info, dict) else {}
+
+    def number(self, *names: str) -> float | None:
+        """The first of these keys that has a number above 0; `None` where none has."""
+        for name in names:
+            value = self.found.get(name)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST:
+                raise self.refuse(f"{name} is no number from 0 on: {str(value)[:40]!r}")
+            if value > 0:
+                return float(value)
+        return None
+
+    def needed(self, name: str) -> float:
+        """The number above 0 under `name`, which must be there."""
+        value = self.number(name)
+        if value is None:
+            raise self.refuse(f"{name} is missing or 0")
+        return value
+
+    def text(self, name: str, of: Mapping[str, Any] | None = None) -> str | None:
+        """The text under `name` (of another object), where there is one that can be printed."""
+        value = (self.found if of is None else of).get(name)
+        return value[:200] if isinstance(value, str) and value.isprintable() and value else None
+
+    def count(self, names: Sequence[str]) -> int | None:
+        """A degree: of the server, or as vLLM's `--metadata` wrote it (as text)."""
+        for name in names:
+            value = self.server.get(name, self.found.get(name))
+            if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 7:
+                value = int(value)
+            if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= 10**6:
+                return value
+        return None
+
+    def lengths(self, name: str) -> list[float]:
+        """A list of lengths, one for each request; empty where there is none."""
+        value = self.found.get(name)
+        if not isinstance(value, list):
+            return []
+        items = cast(list[Any], value)
+        if len(items) > _MAX_LIST:
+            raise self.refuse(f"{name} has more than {_MAX_LIST:,} items")
+        if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MOST for one in items):
+            raise self.refuse(f"{name} is no list of lengths")
+        return [float(one) for one in items if one]

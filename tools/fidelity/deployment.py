@@ -1,0 +1,111 @@
+"""A deployment as the performance model reads it: setting, strategy on devices, layout. No graph is built.
+
+Settings and layouts are kept per deployment, since many rows differ in their load alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from ..catalog.config_fields import MAX_POSITIONS
+from ..catalog.hardware import HardwareFacts, hardware_facts
+from ..errors import InputError
+from ..performance.budget import device_terms
+from ..performance.layout import Layout, make_layout
+from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from ..performance.setting import Setting, make_setting
+from ..plan.document import PolicyBlock, ServingBlock, WorkloadBlock
+from ..plan.placement import Placement, place
+from .situation import Deployment, Situation, architecture_of
+
+# An open loop has no number of users; memory and batches follow from the rate.
+_OPEN_LOOP_CONCURRENCY = 1
+
+
+@lru_cache(maxsize=4096)
+def _facts(accelerator: str, nodes: int, gpus_per_node: int) -> HardwareFacts:
+    return hardware_facts(accelerator, nodes, gpus_per_node)
+
+
+@lru_cache(maxsize=4096)
+def _base(deployment: Deployment) -> tuple[Setting, Placement]:
+    """The setting at a load of one token each way, and the devices.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the devices do not suffice.
+    """
+    architecture = architecture_of(deployment.model)
+    setting = make_setting(
+        # What was measured ran, scaled or extrapolated positions or not: lengths are the row's, never capped.
+        replace(architecture, max_position_embeddings=MAX_POSITIONS),
+        _facts(deployment.accelerator, deployment.nodes, deployment.gpus_per_node),
+        WorkloadBlock(input_tokens=1, output_tokens=1),
+        deployment.precision,
+        PolicyBlock(relaxations=deployment.relaxations),
+        serving_of(deployment),
+    )
+    placement = place(
+        deployment.strategy,
+        architecture.num_layers,
+        nodes=deployment.nodes,
+        gpus_per_node=deployment.gpus_per_node,
+    )
+    if placement is None:
+        raise InputError(f"{deployment.strategy.gpu_count} devices do not fit on {deployment.nodes} nodes")
+    return setting, placement
+
+
+def serving_of(deployment: Deployment) -> ServingBlock:
+    """The engine as a plan states it."""
+    engine = deployment.engine
+    if engine.version is None:
+        return ServingBlock(engine=engine.name)
+    return ServingBlock(engine=engine.name, engine_version=engine.version)
+
+
+def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
+    """The load as a plan states it: mean lengths, and how many requests are in flight at most."""
+    mean = 1.0 - lengths.spread / 2.0
+    match arrivals:
+        case ClosedLoop(users=users):
+            concurrency = users
+        case Burst(requests=requests):
+            concurrency = requests
+        case StaticBatch(sequences=sequences):
+            concurrency = sequences
+        case OpenLoop():
+            concurrency = _OPEN_LOOP_CONCURRENCY
+    return WorkloadBlock(
+        input_tokens=max(1, round(lengths.input_tokens * mean)),
+        output_tokens=max(1, round(lengths.output_tokens * mean)),
+        concurrency=concurrency,
+    )
+
+
+def layout_of(situation: Situation) -> Layout:
+    """The layout of a situation, its setting under the situation's load.
+
+    Raises:
+        InputError: as for any layout; the reason is fit to be printed.
+    """
+    setting, placement = _base(situation.deployment)
+    loaded = setting.with_workload(workload_of(situation.arrivals, situation.lengths))
+    return make_layout(loaded, situation.deployment.strategy, placement)
+
+
+def check_weights_fit(layout: Layout) -> None:
+    """Refuse a deployment whose weights alone are more than the memory: it cannot have run as its row states it.
+
+    Raises:
+        InputError: they are.
+    """
+    have = layout.setting.hardware.memory_bytes
+    held = max(
+        terms.weights for replica in layout.representatives for terms in device_terms(layout.setting, replica).values()
+    )
+    if held > have:
+        raise InputError(
+            f"the weights take {held / 1e9:.0f} GB of a GPU that has {have / 1e9:.0f} GB: "
+            "precision or layout cannot be as stated"
+        )

@@ -1,0 +1,159 @@
+"""Measured serving results as the cases of a fit: one deployment under one load, with everything that it measured.
+
+The step times of a case are taken apart by the factors of `EngineConstants`, so that other constants give other tables
+without timing an operator again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
+from ..catalog.accelerators import Accelerator
+from ..catalog.hardware import all_accelerators
+from ..performance.serving.load import Arrivals, Lengths
+from ..performance.serving.step_table import StepTable
+from ..performance.serving_estimate import Server, server_of
+from ..performance.setting import Setting
+from .deployment import layout_of
+from .situation import Deployment, Situation
+
+SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
+_COLUMNS = (
+    "linear_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "prefill_fixed_s",
+    "prefill_per_pair_s", "prefill_per_window_pair_s",
+)  # fmt: skip
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Where a case belongs: its tier, its group of rows, and its pair of architecture and accelerator."""
+
+    tier: str
+    group: str
+    pair: str
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One deployment under one load: what was measured, and its server with the columns by factor.
+
+    `parts[column]` has one row for each of `SCALES` and a last one for what none of them scales.
+    """
+
+    about: About
+    wanted: tuple[str, str, str]
+    gpus: int
+    arrivals: Arrivals
+    lengths: Lengths
+    measured: Mapping[str, float]
+    server: Server
+    parts: Mapping[str, Array]
+    fill_parts: Array
+    streams_at_intervals: bool = False
+    weight: float = 1.0
+
+    def server_with(self, constants: EngineConstants) -> Server:
+        """The server with other constants of the engine."""
+        scales = np.array([*(getattr(constants, name) for name in SCALES), 1.0])
+        columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
+        table = replace_columns(self.server.table, columns, constants)
+        policy = replace(
+            self.server.policy,
+            client_s=constants.client_ms * 1e-3,
+            client_s_per_token=constants.client_token_us * 1e-6,
+        )
+        return replace(
+            self.server,
+            table=table,
+            policy=policy,
+            fill_seconds=float(scales @ self.fill_parts),
+            first_token_steps=(
+                constants.interval_token_steps if self.streams_at_intervals else constants.first_token_steps
+            ),
+        )
+
+
+def replace_columns(table: StepTable, columns: Mapping[str, Any], constants: EngineConstants) -> StepTable:
+    """`table` with other columns and host times."""
+    return replace(
+        table,
+        **{name: [float(value) for value in column] for name, column in columns.items()},
+        host_fixed_s=constants.host_step_ms * 1e-3,
+        host_per_sequence_s=constants.host_sequence_us * 1e-6,
+        host_per_prefill_s=constants.host_prefill_ms * 1e-3,
+    )
+
+
+def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
+    """The profile with every factor 1 and no host time, but for `changes`."""
+    plain = dict.fromkeys(SCALES, 1.0) | {
+        "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
+        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0,
+    }  # fmt: skip
+    constants = EngineConstants(**(plain | changes))
+    return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})
+
+
+Settings = dict[tuple[Deployment, str], Setting]
+
+
+def case_of(about: About, situation: Situation, measured: Mapping[str, float], settings: Settings) -> Case:
+    """The case of a situation; `measured` by figure (ms, or tokens per second).
+
+    `settings` keeps what one deployment's loads have in common from call to call.
+
+    Raises:
+        InputError: the situation cannot be modelled; the reason is fit to be printed.
+    """
+    layout = layout_of(situation)
+    profile = layout.setting.engine
+
+    def server(name: str = "") -> Server:
+        known = (situation.deployment, name)
+        if known not in settings:
+            changes = {name: 2.0} if name else {}
+            settings[known] = layout.setting.with_profile(neutral(profile, **changes))
+        setting = settings[known].with_workload(layout.setting.workload)
+        return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
+
+    plain = server()
+    doubled = [server(name) for name in SCALES]
+    parts: dict[str, Array] = {}
+    for name in _COLUMNS:
+        whole = np.asarray(getattr(plain.table, name), dtype=float)
+        rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in doubled]
+        parts[name] = np.array([*rows, whole - sum(rows)]) if whole.size else np.zeros((len(SCALES) + 1, 0))
+    fills = [one.fill_seconds - plain.fill_seconds for one in doubled]
+    return Case(
+        about=about,
+        wanted=wanted_of(situation),
+        gpus=len(layout.devices),
+        arrivals=situation.arrivals,
+        lengths=situation.lengths,
+        measured=dict(measured),
+        server=plain,
+        parts=parts,
+        fill_parts=np.array([*fills, plain.fill_seconds - sum(fills)]),
+        streams_at_intervals=situation.deployment.engine.streams_at_intervals,
+    )
+
+
+def wanted_of(situation: Situation) -> tuple[str, str, str]:
+    """Engine, generation and class of accelerators of a situation."""
+    engine = situation.deployment.engine
+    accelerator = all_by_id()[situation.deployment.accelerator]
+    return engine.name, engine.generation, accelerator_class(accelerator)
+
+
+@cache
+def all_by_id() -> dict[str, Accelerator]:
+    """The catalogue's accelerators by id."""
+    return {accelerator.id: accelerator for accelerator in all_accelerators()}

@@ -1,0 +1,127 @@
+"""Fits the constants of an engine to end-to-end results, each level of detail shrunk towards the one above it.
+
+The levels: all engines, an engine's generation, and that generation on a class of accelerators. What little a class
+measured moves its constants away from the level above only as far as the data insist (a ridge on logarithms), so that a
+model or an accelerator that was never measured is met with sensible figures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from ..calibration.engine_profile import EngineConstants
+from ..performance.serving.load import Lengths, ServingTimes
+from .engine_cases import Array, Case
+from .fast_simulation import mean_times
+
+# Priors: published and physical starting values, and how far (as a logarithm, one standard deviation) a constant may
+# stray from the level above before the fit pays for it. Kernel factors are known best, host times least.
+PRIORS: Mapping[str, tuple[float, float]] = {
+    "host_step_ms": (0.8, 0.6),
+    "host_sequence_us": (5.0, 0.6),
+    "host_prefill_ms": (1.0, 0.8),
+    "memory_scale": (1.05, 0.10),
+    "compute_scale": (1.05, 0.10),
+    "attention_scale": (1.05, 0.15),
+    "moe_fixed_scale": (0.75, 0.25),
+    "moe_scale": (0.85, 0.15),
+    "communication_scale": (1.1, 0.20),
+    "client_ms": (6.0, 0.8),
+    "client_token_us": (1.0, 0.8),
+    "first_token_steps": (0.3, 0.7),
+    "interval_token_steps": (3.0, 1.2),
+}
+NAMES = tuple(PRIORS)
+_SOFT = 0.15
+_LEAST = 1e-9
+
+
+def figure_of(times: ServingTimes, figure: str, lengths: Lengths, gpus: int) -> float:
+    """A figure of `times` as tables give it: ms, or tokens per second."""
+    whole = times.output_tokens_per_s * (lengths.input_tokens + lengths.output_tokens) / lengths.output_tokens
+    return {
+        "ttft_ms": times.ttft.mean * 1e3,
+        "tpot_ms": times.tpot.mean * 1e3,
+        "e2e_ms": times.end_to_end.mean * 1e3,
+        "makespan_ms": times.makespan_s * 1e3,
+        "output_tok_s": times.output_tokens_per_s,
+        "output_tok_s_per_gpu": times.output_tokens_per_s / gpus,
+        "total_tok_s": whole,
+        "total_tok_s_per_gpu": whole / gpus,
+    }[figure]
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Constants in logarithms, and how many figures they were fitted to."""
+
+    logs: tuple[float, ...]
+    figures: int
+
+    @property
+    def constants(self) -> EngineConstants:
+        """The constants themselves."""
+        return constants_of(np.array(self.logs))
+
+
+def prior() -> Fitted:
+    """What is assumed before anything was measured."""
+    return Fitted(tuple(math.log(value) for value, _ in PRIORS.values()), 0)
+
+
+def constants_of(logs: Array) -> EngineConstants:
+    """The constants whose logarithms these are, bounded to what the profile takes."""
+    values = np.clip(np.exp(logs), 1e-6, 90.0)
+    return EngineConstants(**{name: float(value) for name, value in zip(NAMES, values, strict=True)})
+
+
+def residuals(logs: Array, cases: Sequence[Case]) -> Array:
+    """Weighted log errors of every figure of every case."""
+    constants = constants_of(logs)
+    found: list[float] = []
+    for case in cases:
+        times = mean_times(case.server_with(constants), case)
+        for figure, measured in case.measured.items():
+            weight = math.sqrt(case.weight * _WEIGHTS.get(figure, 1.0))
+            if times is None:
+                found.append(0.0)
+                continue
+            predicted = figure_of(times, figure, case.lengths, case.gpus)
+            found.append(weight * math.log(max(_LEAST, predicted) / measured))
+    return np.array(found)
+
+
+# A time per token is measured best; a first token under load depends most on what nobody publishes.
+_WEIGHTS = {"tpot_ms": 2.0, "ttft_ms": 0.7}
+
+
+def fit(cases: Sequence[Case], parent: Fitted, slack: float = 1.0) -> Fitted:
+    """Constants for `cases`, held near those of `parent` by a ridge `slack` times as wide as the priors say."""
+    if not cases:
+        return parent
+    centre = np.array(parent.logs)
+    widths = np.array([width for _, width in PRIORS.values()]) * slack
+    weighted = weigh(cases)
+    count = sum(len(case.measured) for case in cases)
+
+    def errors(logs: Array) -> Array:
+        data = residuals(logs, weighted)
+        # Soft L1 by hand, so that the ridge stays quadratic.
+        soft = np.sign(data) * _SOFT * np.sqrt(2.0 * (np.sqrt(1.0 + (data / _SOFT) ** 2) - 1.0))
+        return np.concatenate([soft / _SOFT, (logs - centre) / widths])
+
+    found = least_squares(errors, centre, method="trf", diff_step=[0.02] * len(NAMES), max_nfev=6, xtol=2e-3, ftol=2e-3)
+    return Fitted(tuple(float(value) for value in found.x), count)
+
+
+def weigh(cases: Sequence[Case]) -> list[Case]:
+    """Cases weighted so that each group counts as much as about three figures, however many rows it has."""
+    sizes: dict[str, int] = {}
+    for case in cases:
+        sizes[case.about.group] = sizes.get(case.about.group, 0) + 1
+    return [replace(case, weight=min(1.0, 3.0 / sizes[case.about.group])) for case in cases]

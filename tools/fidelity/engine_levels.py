@@ -1,0 +1,78 @@
+"""The levels of an engine fit, and which cases are held back to say how far it is off where it has not been.
+
+Held back is always a whole pair of model architecture and accelerator: all sources, sizes and loads of it at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from .engine_cases import Case
+from .engine_fit import Fitted, fit, prior
+
+Key = tuple[str, str, str]
+POOLED = "pooled"
+# How much wider than the priors each level may stray from the one above it.
+_SLACK = {"all": 0.6, "engine": 0.5, "class": 0.35}
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What was fitted: over all engines, for each engine's generation, and for that on each class of accelerators."""
+
+    everything: Fitted
+    fitted: Mapping[Key, Fitted]
+
+    def of(self, key: Key) -> Fitted:
+        """The constants for `key`, or those of the level above where it was not measured."""
+        for wanted in (key, (key[0], key[1], POOLED)):
+            if wanted in self.fitted:
+                return self.fitted[wanted]
+        same = [found for (engine, _, class_), found in self.fitted.items() if (engine, class_) == (key[0], POOLED)]
+        return same[0] if same else self.everything
+
+
+def key_of(case: Case) -> Key:
+    """Engine, generation and class of accelerators that served a case."""
+    return case.wanted
+
+
+def fit_levels(cases: Sequence[Case], note: Callable[[str], None] | None = None) -> Levels:
+    """All levels fitted to `cases`, from the top down."""
+    by_engine: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
+    by_class: defaultdict[Key, list[Case]] = defaultdict(list)
+    for case in cases:
+        key = key_of(case)
+        by_engine[key[:2]].append(case)
+        by_class[key].append(case)
+    everything = fit(thinned(cases, 1), prior(), _SLACK["all"])
+    fitted: dict[Key, Fitted] = {}
+    for (engine, generation), own in sorted(by_engine.items()):
+        pooled = fit(thinned(own, 3), everything, _SLACK["engine"])
+        fitted[(engine, generation, POOLED)] = pooled
+        classes = {key: found for key, found in by_class.items() if key[:2] == (engine, generation)}
+        for key, found in sorted(classes.items()):
+            fitted[key] = fit(thinned(found, 6), pooled, _SLACK["class"])
+            if note is not None:
+                note(f"{' '.join(key)}: {len(found)} cases")
+    return Levels(everything, fitted)
+
+
+def thinned(cases: Sequence[Case], most: int) -> list[Case]:
+    """At most `most` cases of each group, spread evenly over it in the order of their load."""
+    groups: defaultdict[str, list[Case]] = defaultdict(list)
+    for case in cases:
+        groups[case.about.group].append(case)
+    kept: list[Case] = []
+    for group in groups.values():
+        count = min(most, len(group))
+        kept.extend(group[round(place * (len(group) - 1) / max(1, count - 1))] for place in range(count))
+    return kept
+
+
+def fold_of(pair: str, folds: int) -> int:
+    """The fold that a pair of architecture and accelerator is held back in: by its name, so that it never changes."""
+    return int.from_bytes(hashlib.sha256(pair.encode()).digest()[:4], "big") % folds

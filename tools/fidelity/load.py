@@ -1,0 +1,110 @@
+"""The load under which a row was measured: how its requests arrived, and how long they were.
+
+A load is told by its cell (`64`, `max`, `inf(500)`, `qps=8`) and by the words of the notes; the two count together,
+since a number alone may be the users of a closed loop, a static batch, or prompts that were all there at the start.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from .table import MeasuredRow
+
+# Requests of a closed loop per user, where a row does not say: InferenceX sends ten per user (its benchmark script's
+# num_prompts = 10 x concurrency); the start-up burst is then a tenth of what the means count.
+REQUESTS_PER_USER = 10
+# Requests of an open loop where a row does not say how many there were.
+OPEN_LOOP_REQUESTS = 500
+# Requests of a saturated engine: TensorRT-LLM's perf-overview queues 30,000 requests of 128 + 128 tokens, 3,000 of
+# 128 + 2048, 1,500 of 2048 + 2048 and 1,000 of 20000 + 2000, that is about this many tokens, and never fewer.
+_SATURATED_TOKENS = 6_500_000
+_SATURATED_REQUESTS = (1000, 30_000)
+# More requests in one run, or tokens in one request, than any table of results has: nothing is computed for them.
+MAX_REQUESTS = 1_000_000
+MAX_TOKENS = 4_000_000
+
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_AT_ONCE = re.compile(r"inf\(([0-9]{1,9})\)")
+_RATE = re.compile(r"qps=([0-9]{1,9}(?:\.[0-9]{1,9})?)")
+_REQUESTS = re.compile(r"(?<![0-9.])([0-9]{1,9}) requests")
+_RANGE = re.compile(r"random lengths in \[([0-9.]{1,12}),\s?([0-9.]{1,12})\]")
+_CLOSED = re.compile(r"closed loop|fixed concurrency")
+_STATIC = re.compile(r"static batch|benchmark_latency|(?<![a-z])batch [0-9]|single batch")
+_QUEUED = re.compile(r"offline batch|at once|requests queued")
+# Lengths that are means of a data set of conversations: they vary about as much as lengths uniform in [0, 2 x mean].
+_VARIED = re.compile(r"sharegpt|dataset means|data set means")
+
+
+def arrivals_of(row: MeasuredRow) -> Arrivals | None:
+    """How the row's requests arrived, or `None` where its cell and notes do not tell, or too many are meant."""
+    found = _arrivals(row)
+    if found is None or isinstance(found, StaticBatch):
+        return found if found is None or found.sequences <= MAX_REQUESTS else None
+    return found if found.requests <= MAX_REQUESTS else None
+
+
+def _arrivals(row: MeasuredRow) -> Arrivals | None:
+    load = row.load.lower()
+    if load == "max":
+        return Burst(_saturating(row))
+    if match := _AT_ONCE.fullmatch(load):
+        return Burst(int(match[1])) if int(match[1]) else None
+    if load == "qps=inf":
+        return Burst(_stated_requests(row))
+    if match := _RATE.fullmatch(load):
+        return OpenLoop(float(match[1]), _stated_requests(row)) if float(match[1]) > 0.0 else None
+    if _NUMBER.fullmatch(load) is None or int(load) == 0:
+        return None
+    return _numbered(int(load), _words(row))
+
+
+def _numbered(count: int, words: str) -> Arrivals:
+    """What a bare number is by the words beside it; without any, the users of a closed loop."""
+    if _CLOSED.search(words) is None:
+        if _QUEUED.search(words):
+            return Burst(count)
+        if _STATIC.search(words):
+            return StaticBatch(count)
+    return ClosedLoop(count, REQUESTS_PER_USER * count)
+
+
+def _words(row: MeasuredRow) -> str:
+    """The notes without the command that they may quote: its options are not words about the load."""
+    return row.notes.partition("cmd=")[0].lower()
+
+
+def _stated_requests(row: MeasuredRow) -> int:
+    match = _REQUESTS.search(_words(row))
+    return max(1, int(match[1])) if match else OPEN_LOOP_REQUESTS
+
+
+def _saturating(row: MeasuredRow) -> int:
+    least, most = _SATURATED_REQUESTS
+    tokens = max(1, (row.input_tokens or 0) + (row.output_tokens or 0))
+    return max(least, min(most, _SATURATED_TOKENS // tokens))
+
+
+def lengths_of(row: MeasuredRow) -> Lengths | None:
+    """The lengths of the row's requests, or `None` where it does not state one of them, no token is generated,
+    or one is longer than any model's.
+    """
+    if row.input_tokens is None or not row.output_tokens or max(row.input_tokens, row.output_tokens) > MAX_TOKENS:
+        return None
+    sent, received = max(1, row.input_tokens), row.output_tokens
+    words = _words(row)
+    if match := _RANGE.search(words):
+        least = _share(match[1])
+        return Lengths(sent, received, 0.0 if least is None else 1.0 - least)
+    if _VARIED.search(words):
+        return Lengths(2 * sent, 2 * received, 1.0)
+    return Lengths(sent, received)
+
+
+def _share(text: str) -> float | None:
+    """A share in 0…1 as written, or `None` where the text is none."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if 0.0 <= found <= 1.0 else None

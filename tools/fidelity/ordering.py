@@ -1,0 +1,129 @@
+"""Whether predictions rank layouts as measurements do, and whether TP scales in them as it does when measured.
+
+Both compare only what one source measured of one model on one kind of GPU under one load.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from .scores import FAMILIES, OrderScore, ScalingScore
+from .table import Degree
+
+if TYPE_CHECKING:
+    from .score import Judged
+
+_TP_STEPS = ((1, 2), (2, 4), (4, 8))
+_ONE = Degree(1, 1)
+# A pair whose measured figures are this near says nothing of the order: repeats of one configuration differ as much.
+_TIE_SHARE = 0.02
+
+# What all layouts of a set share, and the layout itself.
+_Key = tuple[str, ...]
+
+
+def _set_of(one: Judged) -> _Key:
+    row = one.row
+    shared = (row.source, row.framework, row.framework_version, row.model, row.gpu, row.weights, row.kv_cache)
+    return (*shared, str(row.input_tokens), str(row.output_tokens), row.load, row.metric)
+
+
+def _layout_of(one: Judged) -> _Key:
+    row = one.row
+    return (*(str(degree or "") for degree in (row.tp, row.pp, row.ep, row.dp)), str(row.gpus or ""))
+
+
+def _sets(found: Iterable[Judged]) -> dict[_Key, dict[_Key, list[Judged]]]:
+    """The sets with two layouts or more."""
+    sets: dict[_Key, dict[_Key, list[Judged]]] = {}
+    for one in found:
+        sets.setdefault(_set_of(one), {}).setdefault(_layout_of(one), []).append(one)
+    return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
+
+
+def order_scores(found: Sequence[Judged]) -> tuple[OrderScore, ...]:
+    """Kendall's tau over all sets, and over those of each family; sets weighted equally."""
+    scores: list[OrderScore] = []
+    for of in ("all", *FAMILIES):
+        sets = _sets(one for one in found if of in ("all", one.family))
+        taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
+        beside = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=True)) is not None]
+        if taus:
+            mean = statistics.fmean(beside) if beside else None
+            scores.append(OrderScore(of=of, sets=len(taus), tau=statistics.fmean(taus), roofline_tau=mean))
+    return tuple(scores)
+
+
+def _tau_of(layouts: Mapping[_Key, Sequence[Judged]], *, roofline: bool) -> float | None:
+    pairs: list[tuple[float, float]] = []
+    for members in layouts.values():
+        guesses = [one.roofline if roofline else one.predicted for one in members]
+        known = [guess for guess in guesses if guess is not None]
+        if known:
+            pairs.append((statistics.fmean(one.row.value for one in members), statistics.fmean(known)))
+    return kendall_tau(pairs)
+
+
+def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Kendall's tau of (measured, predicted): concordant less discordant pairs over all that the measurement orders.
+
+    `None` where it orders none: figures within 2% of each other are a tie.
+    """
+    total = agreeing = 0
+    for (measured, predicted), (other, other_predicted) in combinations(pairs, 2):
+        if abs(measured - other) <= _TIE_SHARE * max(measured, other):
+            continue
+        total += 1
+        product = (measured - other) * (predicted - other_predicted)
+        agreeing += (product > 0.0) - (product < 0.0)
+    return agreeing / total if total else None
+
+
+def scaling_scores(found: Sequence[Judged]) -> tuple[ScalingScore, ...]:
+    """What TP 1 to 2, 2 to 4 and 4 to 8 bring, for each family."""
+    scores: list[ScalingScore] = []
+    for family in FAMILIES:
+        sets = _sets(one for one in found if one.family == family and _is_plain(one))
+        for step in _TP_STEPS:
+            ratios: dict[_Key, list[tuple[float, float]]] = {}
+            for key, layouts in sets.items():
+                if (found_ratio := _speedup(layouts, step, larger_is_better=family == "throughput")) is not None:
+                    # One group: source, model and GPU, over all loads.
+                    ratios.setdefault((key[0], key[3], key[4]), []).append(found_ratio)
+            if ratios:
+                groups = list(ratios.values())
+                scores.append(
+                    ScalingScore(
+                        family=family,
+                        from_tp=step[0],
+                        to_tp=step[1],
+                        groups=len(groups),
+                        measured_speedup=statistics.median(statistics.median(m for m, _ in group) for group in groups),
+                        predicted_speedup=statistics.median(statistics.median(p for _, p in group) for group in groups),
+                        error_pct=statistics.median(
+                            statistics.median(abs(100.0 * (p / m - 1.0)) for m, p in group) for group in groups
+                        ),
+                    )
+                )
+    return tuple(scores)
+
+
+def _is_plain(one: Judged) -> bool:
+    """Whether TP is the only degree above 1."""
+    row = one.row
+    return all(degree in (None, _ONE) for degree in (row.pp, row.ep, row.dp)) and not row.disaggregated
+
+
+def _speedup(
+    layouts: Mapping[_Key, Sequence[Judged]], step: tuple[int, int], *, larger_is_better: bool
+) -> tuple[float, float] | None:
+    by_tp = {one.row.tp.decode: members for members in layouts.values() for one in members if one.row.tp is not None}
+    if step[0] not in by_tp or step[1] not in by_tp:
+        return None
+    narrow, wide = by_tp[step[0]], by_tp[step[1]]
+    measured = statistics.fmean(one.row.value for one in narrow) / statistics.fmean(one.row.value for one in wide)
+    predicted = statistics.fmean(one.predicted for one in narrow) / statistics.fmean(one.predicted for one in wide)
+    return (1.0 / measured, 1.0 / predicted) if larger_is_better else (measured, predicted)

@@ -1,0 +1,162 @@
+"""What has to be predicted for a measured row: a deployment, a load, and one of its figures; or why it cannot be.
+
+Everything that decides the prediction is in the `Situation`, nothing of the measured value is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from ..catalog.accelerators import Accelerator
+from ..catalog.architecture import Architecture
+from ..catalog.hardware import all_accelerators, find_accelerator
+from ..catalog.models import ModelEntry, find_model
+from ..errors import InputError
+from ..performance.serving.load import Arrivals, Burst, Lengths, StaticBatch
+from ..plan.document import PrecisionBlock, Relaxation, Strategy
+from .degrees import Refused, nodes_of, relaxations_of, strategy_of
+from .load import arrivals_of, lengths_of
+from .software import Engine, engine_of, precision_of
+from .table import MeasuredRow
+
+Figure = Literal[
+    "ttft_ms", "tpot_ms", "e2e_ms", "makespan_ms", "output_tok_s", "output_tok_s_per_gpu", "total_tok_s",
+    "total_tok_s_per_gpu",
+]  # fmt: skip
+StatisticName = Literal["mean", "p50", "p99"]
+
+# The metrics that tables name. An inter-token latency is a time per output token: both leave the first token out.
+_FIGURES: dict[str, Figure] = {
+    "ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "itl_ms": "tpot_ms", "e2e_latency_ms": "e2e_ms",
+    "output_tok_s_total": "output_tok_s", "output_tok_s_per_gpu": "output_tok_s_per_gpu",
+    "total_tok_s": "total_tok_s", "total_tok_s_per_gpu": "total_tok_s_per_gpu",
+}  # fmt: skip
+# Which of its distribution a row's figure is. "Mean or median", "single run" and the like count as the mean.
+_STATISTICS: dict[str, StatisticName] = {"p50": "p50", "median": "p50", "p99": "p99"}
+_UNSTATED_MEMORY = re.compile(r"[-_ ](?:unstated|unknown)$", re.IGNORECASE)
+_DEFAULT_NODE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """What served a row. `model` and `accelerator` are names of the catalogues."""
+
+    model: str
+    accelerator: str
+    nodes: int
+    gpus_per_node: int
+    engine: Engine
+    precision: PrecisionBlock
+    strategy: Strategy
+    relaxations: tuple[Relaxation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A deployment under a load, and which of its figures the row measured."""
+
+    deployment: Deployment
+    arrivals: Arrivals
+    lengths: Lengths
+    figure: Figure
+    statistic: StatisticName = "mean"
+
+
+def situation_of(row: MeasuredRow) -> Situation | Refused:
+    """What to predict for `row`, or the reason why it cannot be modelled."""
+    figure = _FIGURES.get(row.metric)
+    if figure is None:
+        return Refused(f"metric {row.metric[:40]!r} is none of {', '.join(_FIGURES)}")
+    deployment = _deployment(row)
+    if isinstance(deployment, Refused):
+        return deployment
+    lengths = lengths_of(row)
+    if lengths is None:
+        return Refused("isl or osl is not stated, is longer than any model's, or no token is generated")
+    if figure == "tpot_ms" and lengths.output_tokens == 1:
+        return Refused("a time per output token after the first needs two output tokens")
+    if (cut := _cut_short(deployment, lengths)) is not None:
+        return cut
+    arrivals = arrivals_of(row)
+    if arrivals is None:
+        return Refused(
+            f"load {row.load[:40]!r} says no concurrency, batch, rate or number of requests that could be run"
+        )
+    if figure == "e2e_ms" and isinstance(arrivals, Burst | StaticBatch):
+        # The latency of a batch is that of its last request.
+        figure = "makespan_ms"
+    return Situation(deployment, arrivals, lengths, figure, _STATISTICS.get(row.statistic.lower(), "mean"))
+
+
+def _cut_short(deployment: Deployment, lengths: Lengths) -> Refused | None:
+    """vLLM ends a request at the model's last position, whatever was asked for (`max_model_len`)."""
+    tokens = lengths.input_tokens + lengths.output_tokens
+    positions = architecture_of(deployment.model).max_position_embeddings
+    if deployment.engine.name != "vllm" or tokens <= positions:
+        return None
+    return Refused(f"vLLM ends requests at the model's {positions:,} positions, isl + osl are {tokens:,}")
+
+
+def _deployment(row: MeasuredRow) -> Deployment | Refused:
+    entry, accelerator, engine = known_model(row.model), known_accelerator(row.gpu), engine_of(row)
+    if isinstance(entry, Refused):
+        return entry
+    if isinstance(accelerator, Refused):
+        return accelerator
+    if engine is None:
+        return Refused(f"framework {row.framework[:40]!r} is no engine that is known")
+    precision = precision_of(row, engine, accelerator)
+    if precision is None:
+        return Refused(f"weights_dtype {row.weights[:40]!r} is no number format that is known")
+    strategy = strategy_of(row, architecture_of(entry.name))
+    if isinstance(strategy, Refused):
+        return strategy
+    gpus_per_node = min(accelerator.typical_node_accelerators or _DEFAULT_NODE, strategy.gpu_count)
+    return Deployment(
+        model=entry.name,
+        accelerator=accelerator.id,
+        nodes=nodes_of(strategy, gpus_per_node),
+        gpus_per_node=gpus_per_node,
+        engine=engine,
+        precision=precision,
+        strategy=strategy,
+        relaxations=relaxations_of(strategy),
+    )
+
+
+@lru_cache(maxsize=1024)
+def known_model(name: str) -> ModelEntry | Refused:
+    """The catalogue's model of this name."""
+    try:
+        return find_model(name)
+    except InputError as error:
+        return Refused(str(error))
+
+
+@lru_cache(maxsize=256)
+def architecture_of(name: str) -> Architecture:
+    """The architecture of a catalogue name."""
+    return find_model(name).architecture()
+
+
+@lru_cache(maxsize=1024)
+def known_accelerator(name: str) -> Accelerator | Refused:
+    """The catalogue's accelerator of this name; one of unstated memory is the smallest of its family and form."""
+    plain = _UNSTATED_MEMORY.sub("", name)
+    try:
+        found = find_accelerator(plain)
+    except InputError as error:
+        return Refused(str(error))
+    if plain == name:
+        return found
+    likes = [part for part in all_accelerators() if _kind(part) == _kind(found)]
+    return min(likes, key=lambda part: part.memory_bytes()[0])
+
+
+def _kind(part: Accelerator) -> Counter[str]:
+    """The words of an id without its memory: those of one family and form are equal."""
+    return Counter(word for word in part.id.split("-") if not word.endswith("gb"))

@@ -1,0 +1,223 @@
+"""A table of measured results, one metric a row, read strictly: what a cell does not say stays unknown.
+
+The columns are those of the contract's `fidelity CSV`. Every cell is text that a stranger wrote: the table's size, its
+rows and its cells are bounded, and a figure that is none is one error that names its line. Nothing is interpreted here.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+MAX_TABLE_BYTES = 64 << 20
+MAX_ROWS = 500_000
+_MAX_CELL = 4000
+_MOST = 10**9
+
+_NEEDED = ("id", "model", "gpu", "tp", "isl", "osl", "concurrency_or_batch", "metric", "value")
+_OPTIONAL = (
+    "source_title", "published", "framework", "framework_version", "weights_dtype", "kv_dtype", "gpus", "pp", "ep",
+    "dp", "disaggregated", "statistic", "notes",
+)  # fmt: skip
+_COUNT = re.compile(r"[0-9]{1,10}")
+_PER_PHASE = re.compile(r"P([0-9]{1,10})/D([0-9]{1,10})")
+_NUMBERED = re.compile(r"([A-Za-z0-9_]{1,40})-[0-9]{1,12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Degree:
+    """A parallel degree as a row states it: one for both phases, or `P…/D…`, one for each."""
+
+    prefill: int
+    decode: int
+
+    def __str__(self) -> str:
+        return str(self.prefill) if self.prefill == self.decode else f"P{self.prefill}/D{self.decode}"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """One measured figure and all that its row says of how it was measured; `None` and `""` are unknown."""
+
+    line: int
+    id: str
+    source: str
+    published: str
+    framework: str
+    framework_version: str
+    model: str
+    weights: str
+    kv_cache: str
+    gpu: str
+    gpus: int | None
+    tp: Degree | None
+    pp: Degree | None
+    ep: Degree | None
+    dp: Degree | None
+    disaggregated: bool
+    input_tokens: int | None
+    output_tokens: int | None
+    load: str
+    metric: str
+    value: float
+    statistic: str
+    notes: str
+
+    def note(self, key: str) -> str | None:
+        """What `notes` says after `key=`, if anything."""
+        for part in self.notes.split(";"):
+            name, separator, value = part.partition("=")
+            if separator and name.strip() == key:
+                return value.strip() or None
+        return None
+
+    @property
+    def tier(self) -> str:
+        """A (clear), B (one item assumed), C (ambiguous), or empty where the row does not say."""
+        return self.note("tier") or ""
+
+    @property
+    def is_core(self) -> bool:
+        """Whether the row is one of the balanced subset."""
+        return self.note("core") == "1"
+
+    @property
+    def peak_memory_gb(self) -> float | None:
+        """Measured peak memory of a GPU, in GB as printed, where the notes carry it."""
+        text = self.note("peak_gpu_mem_gb")
+        return None if text is None else _positive(text, f"line {self.line}", "peak_gpu_mem_gb")
+
+
+def read_table(text: str, where: str) -> tuple[MeasuredRow, ...]:
+    """The rows of the CSV in `text`, in its order; `where` is what errors call it.
+
+    Raises:
+        InputError: it is too large, has no header with the columns that are needed, or a row cannot be read.
+    """
+    if len(text) > MAX_TABLE_BYTES:
+        raise InputError(f"{where}: larger than {MAX_TABLE_BYTES >> 20} MiB; split the table")
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, list[str]())
+        _check_header(header, where)
+        return tuple(_rows(reader, header, where))
+    except csv.Error as error:
+        raise InputError(f"{where}: line {reader.line_num}: not CSV: {error}") from None
+
+
+def read_table_file(path: Path) -> tuple[MeasuredRow, ...]:
+    """The rows of the CSV at `path`.
+
+    Raises:
+        InputError: as `read_table`, or the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_TABLE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{path}: cannot be read: {reason}") from None
+    try:
+        return read_table(data.decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+
+
+def _check_header(names: list[str], where: str) -> None:
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        raise InputError(f"{where}: the header lacks {', '.join(missing)}; needed are {', '.join(_NEEDED)}")
+    twice = [name for name in (*_NEEDED, *_OPTIONAL) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{where}: the header names {', '.join(twice)} more than once")
+
+
+def _rows(reader: Reader, header: list[str], where: str) -> Iterator[MeasuredRow]:
+    for count, cells in enumerate(reader, start=1):
+        place = f"{where}: line {reader.line_num}"
+        if count > MAX_ROWS:
+            raise InputError(f"{where}: more than {MAX_ROWS:,} rows; split the table")
+        if not cells:
+            continue
+        if len(cells) > len(header):
+            raise InputError(f"{place}: more cells than the header has columns")
+        yield _row(dict(zip(header, cells, strict=False)), reader.line_num, place)
+
+
+def _row(cells: Mapping[str, str], line: int, place: str) -> MeasuredRow:
+    text = {name: cells.get(name, "").strip() for name in (*_NEEDED, *_OPTIONAL)}
+    too_long = next((name for name, cell in text.items() if len(cell) > _MAX_CELL), None)
+    if too_long is not None:
+        raise InputError(f"{place}: {too_long} has more than {_MAX_CELL} characters")
+    if not text["id"]:
+        raise InputError(f"{place}: id is empty")
+    numbered = _NUMBERED.fullmatch(text["id"])
+    return MeasuredRow(
+        line=line,
+        id=text["id"],
+        source=numbered[1] if numbered else text["source_title"] or text["id"],
+        published=text["published"],
+        framework=text["framework"],
+        framework_version=text["framework_version"],
+        model=text["model"],
+        weights=text["weights_dtype"],
+        kv_cache=text["kv_dtype"],
+        gpu=text["gpu"],
+        gpus=_count(text["gpus"], place, "gpus", least=1),
+        tp=_degree(text["tp"], place, "tp"),
+        pp=_degree(text["pp"], place, "pp"),
+        ep=_degree(text["ep"], place, "ep"),
+        dp=_degree(text["dp"], place, "dp"),
+        disaggregated=_flag(text["disaggregated"], place),
+        input_tokens=_count(text["isl"], place, "isl", least=0),
+        output_tokens=_count(text["osl"], place, "osl", least=0),
+        load=text["concurrency_or_batch"],
+        metric=text["metric"],
+        value=_positive(text["value"], place, "value"),
+        statistic=text["statistic"],
+        notes=text["notes"],
+    )
+
+
+def _flag(text: str, place: str) -> bool:
+    if text not in ("", "0", "1"):
+        raise InputError(f"{place}: disaggregated must be 0 or 1, not {text[:40]!r}")
+    return text == "1"
+
+
+def _count(text: str, place: str, name: str, least: int) -> int | None:
+    if not text:
+        return None
+    if _COUNT.fullmatch(text) and least <= int(text) <= _MOST:
+        return int(text)
+    raise InputError(f"{place}: {name} must be a whole number from {least} on, not {text[:40]!r}")
+
+
+def _degree(text: str, place: str, name: str) -> Degree | None:
+    match = _PER_PHASE.fullmatch(text)
+    if match is None:
+        both = _count(text, place, name, least=1)
+        return None if both is None else Degree(both, both)
+    prefill, decode = _count(match[1], place, name, least=1), _count(match[2], place, name, least=1)
+    return Degree(prefill or 1, decode or 1)
+
+
+def _positive(text: str, place: str, name: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (0.0 < found < 1e15):
+        raise InputError(f"{place}: {name} must be a number above 0, not {text[:40]!r}")
+    return found

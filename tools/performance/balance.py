@@ -1,0 +1,49 @@
+"""How evenly the stages of a pipeline share the work: the time of each in one pass (rule PP008).
+
+A stage's time is that of its layers, its end of the vocabulary and the transfer to the next stage; the host's work is
+no stage's. It judges nothing but the ratio.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..plan.document import PHASES, Phase
+from .layout import Layout
+from .schedule import PhaseTimer, prefill_loads
+from .throughput import decode_load
+
+# The slowest stage over the mean one (004 §5).
+MOST_IMBALANCE = 1.2
+
+
+def stage_seconds(layout: Layout, phase: Phase) -> tuple[float, ...]:
+    """Seconds that one prompt, or one decode step of a microbatch, takes in each stage.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known.
+    """
+    setting = layout.setting
+    timer = PhaseTimer(setting, layout.phase(phase))
+    share = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
+    loads = prefill_loads(setting, 1, 1) if phase == "prefill" else (decode_load(layout, timer, share)[0],)
+    passes = [
+        [timer.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads]
+        for stage in range(len(timer.stages))
+    ]
+    return tuple(math.fsum(one.seconds - one.host_seconds for one in row) for row in passes)
+
+
+def unbalanced_phases(layout: Layout) -> dict[Phase, tuple[float, ...]]:
+    """The seconds of the stages of each phase whose slowest one is too far above the mean.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known.
+    """
+    found: dict[Phase, tuple[float, ...]] = {}
+    for phase in PHASES:
+        if len(layout.phase(phase).stages) > 1:
+            times = stage_seconds(layout, phase)
+            if max(times) * len(times) > MOST_IMBALANCE * sum(times):
+                found[phase] = times
+    return found

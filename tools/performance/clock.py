@@ -1,0 +1,125 @@
+"""How long kernels take on one accelerator as one engine runs them: calibrated where measured, else the roofline.
+
+Calibrated: the form of each kernel with the constants of the accelerator's profile, times the factor that end-to-end
+results of the engine ask for, but never less than datasheet rates allow. A user's own card with a stated MFU, or work
+that no table covers (recurrent layers, compressed attention), has the datasheet roofline.
+"""
+
+from __future__ import annotations
+
+from ..calibration.chip import chip_in
+from ..calibration.custom import CustomCalibration
+from ..calibration.engine_profile import EngineConstants, EngineProfile
+from ..calibration.kernel_times import KernelTime, KernelTimes
+from ..calibration.profile import profile_of
+from ..calibration.shapes import (
+    Attention,
+    Collective,
+    Elementwise,
+    ExpertExchange,
+    Gemm,
+    GroupedGemm,
+    Kernel,
+    LatentAttention,
+)
+from ..catalog.hardware import HardwareFacts
+from .operators.work import Work
+from .roofline import Bound, OperatorTime, Roof
+
+# Whose kernel tables an engine's kernels are taken from.
+FRAMEWORK_OF: dict[str, str] = {"nim": "trtllm", "lmdeploy": "vllm"}
+
+
+class Clock:
+    """Times work and collectives on the accelerators of a cluster."""
+
+    def __init__(
+        self, hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None = None
+    ) -> None:
+        self.hardware = hardware
+        self.engine = engine
+        self.roof = Roof(hardware)
+        self.kernels: KernelTimes | None = _kernel_times(hardware, engine.entry.engine, calibration)
+
+    def time(self, work: Work) -> OperatorTime:
+        """Seconds of `work` on one device, and which roof it hits."""
+        if self.kernels is None or not work.kernels:
+            return self.roof.time(work)
+        seconds, longest, bound = 0.0, -1.0, "memory"
+        for kernel in work.kernels:
+            one = self._kernel(kernel)
+            seconds += one.seconds
+            if one.seconds > longest:
+                longest, bound = one.seconds, one.bound
+        return OperatorTime(seconds, bound)
+
+    def _kernel(self, kernel: Kernel) -> OperatorTime:
+        """Seconds of one kernel with the engine's factor on its kind."""
+        assert self.kernels is not None
+        scales = self.engine.entry.constants
+        if isinstance(kernel, Elementwise) and kernel.kind == "routing":
+            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer.
+            return OperatorTime(0.0, "memory")
+        time = self.kernels.seconds(kernel)
+        bound: Bound = "compute" if time.bound == "compute" else "memory"
+        if isinstance(kernel, GroupedGemm):
+            work = time.seconds - time.fixed_s
+            seconds = time.fixed_s * scales.moe_fixed_scale + work * scales.moe_scale
+            return OperatorTime(max(seconds, time.floor_s), bound)
+        if isinstance(kernel, Attention | LatentAttention):
+            scale = scales.attention_scale
+        elif isinstance(kernel, Gemm):
+            scale = _matmul_scale(time, scales)
+        else:
+            scale = scales.memory_scale
+        return OperatorTime(max(time.seconds * scale, time.floor_s), bound)
+
+    def collective(self, kernel: Collective | ExpertExchange) -> float | None:
+        """Seconds of a collective; `None` where no table covers the links."""
+        if self.kernels is None:
+            return None
+        time = self.kernels.seconds(kernel)
+        return max(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
+
+
+# Shares of a matmul's time, explained by its own roof, from which on the larger factor begins to count, and is whole.
+_FACTOR_FROM, _FACTOR_WHOLE = 0.4, 0.8
+
+
+def _matmul_scale(time: KernelTime, scales: EngineConstants) -> float:
+    """The engine's factor on a matmul: from that of one roof to that of the other without a step.
+
+    The larger factor grows in with the share of its own roof. So time, which is what the factor is on, never falls as
+    FLOPs or bytes are added or as a rate goes down: a step would make a faster memory slow what it makes compute-bound.
+    """
+    if scales.compute_scale >= scales.memory_scale:
+        low, high, own_s = scales.memory_scale, scales.compute_scale, time.compute_s
+    else:
+        low, high, own_s = scales.compute_scale, scales.memory_scale, time.fixed_s + time.memory_s
+    share = (own_s / time.seconds - _FACTOR_FROM) / (_FACTOR_WHOLE - _FACTOR_FROM)
+    # Beyond twice the smaller factor the weight could fall faster than the time grows.
+    return low + (min(high, 2.0 * low) - low) * min(1.0, max(0.0, share))
+
+
+# What was timed once is kept for all settings with the same accelerator, links, engine and calibration of one's own.
+_KEPT: dict[tuple[str, float | None, float | None, str, str], KernelTimes] = {}
+_MOST_KEPT = 64
+
+
+def _kernel_times(hardware: HardwareFacts, engine: str, calibration: CustomCalibration | None) -> KernelTimes | None:
+    """The calibrated kernels of an accelerator, kept with what they have timed.
+
+    `None` where MFU is the user's own and no kernel of it was measured.
+    """
+    accelerator = hardware.accelerator
+    own = calibration if calibration is not None and calibration.kernel_file(accelerator.id) is not None else None
+    if own is None and (accelerator.compute_efficiency is not None or accelerator.memory_efficiency is not None):
+        return None
+    links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
+    key = (accelerator.model_dump_json(exclude_none=True), *links, engine, "" if own is None else own.digest)
+    if key not in _KEPT:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        profile = profile_of(accelerator, FRAMEWORK_OF.get(engine, engine))
+        _KEPT[key] = KernelTimes(chip_in(hardware), profile if own is None else own.laid_over(profile))
+    return _KEPT[key]

@@ -1,0 +1,177 @@
+"""The two halves of a batch that overlap: what each runs in a layer, and what communication beside it costs it.
+
+A half runs the same operations as the whole batch, timed at its own tokens. Here they are cut where the half must wait
+for a collective; who runs when is the business of `overlap.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from ..calibration.chip import ASSUMED_MULTIPROCESSORS
+from .operation import COLLECTIVES, Operation, TokenLoad
+from .operators.work import Work
+from .roofline import Roof
+from .setting import Setting
+
+# Multiprocessors that engines keep for collectives beside the kernels of a prefill: 20 of an H800's 132 saturate its
+# links (arXiv 2412.19437, section 3.2.2; also the default of DeepEP's normal kernels). Decode keeps none for them, but
+# posts and collects the copies of an exchange in kernels (deepseek-ai/DeepEP, README of v1.2.1: low-latency kernels).
+COMMUNICATION_MULTIPROCESSORS = 20
+# A wait for what the layer before left.
+BEFORE = -1
+
+
+def is_two_batch(setting: Setting) -> bool:
+    """Whether the plan chooses two-batch overlap."""
+    serving = setting.serving
+    return serving is not None and serving.overlap in (True, "two_batch")
+
+
+def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
+    """The two halves of a pass: its sequences, else the new tokens of its one sequence; `None`: nothing to halve."""
+    if load.sequences > 1:
+        second = load.sequences // 2
+        return replace(load, sequences=load.sequences - second), replace(load, sequences=second)
+    if load.new_tokens > 1:
+        second = load.new_tokens // 2
+        first = load.new_tokens - second
+        return replace(load, new_tokens=first), replace(load, new_tokens=second, context=load.context + first)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Contention:
+    """What communication beside computation costs the kernels of a pass.
+
+    `share` of the multiprocessors is kept for collectives (f in x' = x / (1 - f)); where `unpacks`, an exchange of
+    experts has kernels of its own on the compute stream. The choice follows the phase, not the faster collective: a
+    faster link must not change it.
+    """
+
+    share: float
+    unpacks: bool
+    roof: Roof
+
+    def applied(self, operations: Sequence[Operation]) -> list[Operation]:
+        """`operations` of one half with these costs."""
+        return [self._slowed(operation) for operation in (self._unpacked(operations) if self.unpacks else operations)]
+
+    def _slowed(self, operation: Operation) -> Operation:
+        # The memory is kept busy by fewer multiprocessors too: only arithmetic needs all of them.
+        if operation.kind != "compute" or not self.share:
+            return operation
+        return replace(operation, seconds=operation.seconds / (1.0 - self.share))
+
+    def _unpacked(self, operations: Sequence[Operation]) -> Iterator[Operation]:
+        """Each exchange with the kernels that post and collect its copies: only the way between them can be hidden.
+
+        What is sent is read and written once on either side. They are communication, though not on the links.
+        """
+        renamed: dict[str, str] = {}
+        for one in operations:
+            operation = replace(one, inputs=tuple(renamed.get(name, name) for name in one.inputs))
+            if operation.op != "AllToAll" or operation.owner != "moe" or operation.seconds <= 0.0:
+                yield operation
+                continue
+            moved_bytes = 2.0 * operation.sent_bytes
+            work = self.roof.time(Work(0.0, moved_bytes, 0.0, operation.dtype)).seconds
+            seconds = min(work, operation.seconds / 3.0)
+            send, receive = f"{operation.name}.send", f"{operation.name}.receive"
+            kernel = replace(
+                operation, op="Routing", where="stage", seconds=seconds, moved_bytes=moved_bytes,
+                sent_bytes=0.0,
+            )  # fmt: skip
+            yield replace(kernel, name=send, output_shape=operation.input_shape)
+            yield replace(operation, inputs=(send,), seconds=operation.seconds - 2.0 * seconds)
+            yield replace(kernel, name=receive, input_shape=operation.output_shape, inputs=(operation.name,))
+            renamed[operation.name] = receive
+
+
+def contention(setting: Setting, load: TokenLoad) -> Contention:
+    """How communication and computation get in each other's way in a pass of `load`."""
+    is_prefill = load.new_tokens > 1
+    held = setting.hardware.accelerator.multiprocessors or ASSUMED_MULTIPROCESSORS
+    share = min(0.5, COMMUNICATION_MULTIPROCESSORS / held) if is_prefill else 0.0
+    return Contention(share, unpacks=not is_prefill, roof=setting.clock.roof)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Operations of one half that follow one another on one resource. `waits`: runs of the half in the same layer."""
+
+    operations: tuple[Operation, ...]
+    seconds: float
+    on_links: bool
+    waits: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HalfLayer:
+    """One layer of one half. A beat is what it runs before it waits for a collective; `ends` are its last runs."""
+
+    runs: tuple[Run, ...]
+    beats: tuple[tuple[int, ...], ...]
+    ends: tuple[int, ...]
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Its operations in order."""
+        return tuple(operation for run in self.runs for operation in run.operations)
+
+    @property
+    def ends_on_links(self) -> bool:
+        """Whether what follows has a collective to wait for."""
+        return any(self.runs[end].on_links for end in self.ends)
+
+
+@dataclass(frozen=True, slots=True)
+class HalvedLayer:
+    """One layer of both halves."""
+
+    halves: tuple[HalfLayer, HalfLayer]
+
+
+def halve_layer(first: Sequence[Operation], second: Sequence[Operation], contention: Contention) -> HalvedLayer:
+    """A layer from the operations of its halves, with what communication and computation cost each other."""
+    links = frozenset(o.name for o in (*first, *second) if o.op in COLLECTIVES and o.seconds > 0.0)
+    if not links:
+        return HalvedLayer((_half_layer(first, links), _half_layer(second, links)))
+    return HalvedLayer((_half_layer(contention.applied(first), links), _half_layer(contention.applied(second), links)))
+
+
+def _half_layer(operations: Sequence[Operation], links: frozenset[str]) -> HalfLayer:
+    sent = {name for operation in operations if operation.name in links for name in operation.inputs}
+    read = {name for operation in operations for name in operation.inputs}
+    runs: list[list[Operation]] = []
+    waits: list[set[int]] = []
+    beats: list[list[int]] = [[]]
+    run_of: dict[str, int] = {}
+    on_links: list[bool] = []
+    is_open = False
+    for operation in operations:
+        is_link = operation.name in links
+        needs = {run_of[name] for name in operation.inputs} or {BEFORE}
+        if not is_link and beats[-1] and any(need != BEFORE and on_links[need] for need in needs):
+            beats.append([])
+            is_open = False
+        if is_link or not is_open:
+            beats[-1].append(len(runs))
+            runs.append([])
+            waits.append(set())
+            on_links.append(is_link)
+            # A collective is sent while the compute stream goes on with a run of its own.
+            is_open = not is_link
+        number = len(runs) - 1
+        runs[number].append(operation)
+        run_of[operation.name] = number
+        # On the compute stream the order says the rest.
+        waits[number] |= {n for n in needs if n != number and (is_link or n == BEFORE or on_links[n])}
+        is_open = is_open and operation.name not in sent
+    made = tuple(
+        Run(tuple(run), sum(o.seconds for o in run), on_link, tuple(sorted(wait)))
+        for run, on_link, wait in zip(runs, on_links, waits, strict=True)
+    )
+    ends = {run_of[operation.name] for operation in operations if operation.name not in read}
+    return HalfLayer(made, tuple(tuple(beat) for beat in beats), tuple(sorted(ends)))

@@ -1,0 +1,41 @@
+"""What a request of a closed loop waits for on average, in closed form: the running step, and the prompts of others.
+
+Between two of its own requests a user meets the prompt of every other user once. Which of them come before its first
+token and which between later ones depends on how requests fall together: here all are gaps between later tokens, so
+that a faster accelerator never lengthens a wait. The simulation (`under_load`) tells them apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """Mean seconds per request: before its first token, and per later token because of others' prompts."""
+
+    first_token: float
+    per_token: float
+
+
+NO_WAITS = Waits(0.0, 0.0)
+
+
+def closed_loop_waits(prefill: float, all_prompts: float, decode_step: float, steps: int, requests: int) -> Waits:
+    """The waits of one of `requests` on a replica that serves both phases. Seconds.
+
+    `prefill` is one prompt alone, `all_prompts` the prompts of all requests once, `decode_step` one of `steps`. A
+    prompt meets a step that runs, half of it on average.
+    """
+    if requests <= 1:
+        return NO_WAITS
+    others = max(0.0, all_prompts - prefill)
+    return Waits(decode_step / 2.0, others / steps) if steps > 0 else NO_WAITS
+
+
+def client_seconds(setting: Setting) -> float:
+    """What the client waits beside the engine: HTTP, tokeniser, and the engine's interval of delivery is not in it."""
+    constants = setting.engine.entry.constants
+    return constants.client_ms * 1e-3 + constants.client_token_us * 1e-6 * setting.prompt_tokens

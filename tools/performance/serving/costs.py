@@ -1,0 +1,114 @@
+"""The time of a step from its columns, over plain lists: what the simulation asks for at every event.
+
+Written, as `core.py`, in the subset of Python that `numba.njit` compiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .step_table import StepTable
+
+
+class StepColumns(NamedTuple):
+    """`StepTable` with its windowed columns filled in: grids and seconds."""
+
+    tokens: Sequence[float]
+    linear: Sequence[float]
+    sequences: Sequence[float]
+    decode_base: Sequence[float]
+    decode_per_token: Sequence[float]
+    decode_per_window_token: Sequence[float]
+    head: Sequence[float]
+    chunks: Sequence[float]
+    prefill_fixed: Sequence[float]
+    prefill_per_pair: Sequence[float]
+    prefill_per_window_pair: Sequence[float]
+    window: int
+    host_fixed: float
+    host_per_sequence: float
+    host_per_prefill: float
+
+
+def columns_of(table: StepTable) -> StepColumns:
+    """The table as lists of numbers."""
+    return StepColumns(
+        tokens=table.tokens,
+        linear=table.linear_s,
+        sequences=table.sequences,
+        decode_base=table.decode_base_s,
+        decode_per_token=table.decode_per_token_s,
+        decode_per_window_token=_or_none(table.decode_per_window_token_s, len(table.sequences)),
+        head=table.head_s,
+        chunks=table.chunk_tokens,
+        prefill_fixed=table.prefill_fixed_s,
+        prefill_per_pair=table.prefill_per_pair_s,
+        prefill_per_window_pair=_or_none(table.prefill_per_window_pair_s, len(table.chunk_tokens)),
+        window=table.window_tokens,
+        host_fixed=table.host_fixed_s,
+        host_per_sequence=table.host_per_sequence_s,
+        host_per_prefill=table.host_per_prefill_s,
+    )
+
+
+def _or_none(column: Sequence[float], points: int) -> Sequence[float]:
+    return column if len(column) > 0 else [0.0] * points
+
+
+def position(grid: Sequence[float], x: float) -> float:
+    """Where `x` lies on `grid`, as index plus fraction: 0 below it, more than the last index beyond it."""
+    if x <= grid[0]:
+        return 0.0
+    low = 0
+    high = len(grid) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if x < grid[middle]:
+            high = middle
+        else:
+            low = middle
+    return low + (x - grid[low]) / (grid[high] - grid[low])
+
+
+def time_at(column: Sequence[float], place: float) -> float:
+    """The column on the straight line between its points, beyond the end along the last one unless that falls."""
+    last = len(column) - 1
+    if place >= last:
+        return column[last] + (place - last) * max(0.0, column[last] - column[last - 1])
+    low = int(place)
+    return column[low] + (place - low) * (column[low + 1] - column[low])
+
+
+def rate_at(column: Sequence[float], place: float) -> float:
+    """As `time_at`, but the last value holds beyond the end."""
+    return time_at(column, min(place, len(column) - 1.0))
+
+
+def window_pairs(prefix: int, tokens: int, window: int) -> float:
+    """Pairs of a chunk's tokens and those of the last `window` tokens that each sees, itself included."""
+    rising = max(0, min(tokens, window - prefix))
+    return rising * prefix + 0.5 * rising * (rising + 1.0) + (tokens - rising) * float(window)
+
+
+def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequences: int) -> float:
+    """Seconds of one step but for its attention over cached tokens and over chunks.
+
+    `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
+    """
+    seconds = time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed + step.host_per_sequence * sequences
+    if decoding > 0:
+        seconds += time_at(step.decode_base, position(step.sequences, decoding))
+    if rows > 0:
+        seconds += time_at(step.head, position(step.sequences, rows))
+    return seconds
+
+
+def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
+    """Seconds of the attention of one prompt chunk that follows `prefix` cached tokens."""
+    place = position(step.chunks, tokens)
+    pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)
+    seconds = time_at(step.prefill_fixed, place) + rate_at(step.prefill_per_pair, place) * pairs
+    if step.window > 0:
+        seconds += rate_at(step.prefill_per_window_pair, place) * window_pairs(prefix, tokens, step.window)
+    return seconds

@@ -1,0 +1,137 @@
+"""A replica that only decodes: requests come to it with their caches, join between two steps, and leave when done."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from heapq import heappop, heappush
+
+from .core import Requests, steps_to_reach
+from .costs import StepColumns, pass_time, position, rate_at
+from .policy import Policy
+
+_OUTGROWN, _SHOWN, _DONE = 0, 1, 2
+
+
+class DecodeServer:
+    """One replica, advanced by whoever keeps the clock, never past it; times in s.
+
+    A request is let in when its prompt and whole output fit in the cache. Nothing is put back.
+    """
+
+    def __init__(self, step: StepColumns, policy: Policy, requests: Requests) -> None:
+        """An idle server at time 0 for some of `requests`."""
+        self._step = step
+        self._policy = policy
+        self._requests = requests
+        self._waiting: deque[int] = deque()
+        # What is due, by decode step: (step, kind, request).
+        self._events: list[tuple[int, int, int]] = []
+        self._now = 0.0
+        self._tick = 0
+        # Steps planned from here on.
+        self._steps = 0
+        self._running = self._context = self._windowed = self._growing = self._held = 0
+        self._first_s = self._growth_s = 0.0
+        self.decoding_s = 0.0
+        self.gap_s: list[float] = []
+        self.gap_tokens: list[int] = []
+        # Of requests: time at which each joined, showed its first answer, was done. Whoever keeps the clock reads them.
+        self.joined: dict[int, float] = {}
+        self.shown: dict[int, float] = {}
+        self.done: list[tuple[int, float]] = []
+
+    @property
+    def load(self) -> int:
+        """Requests here, waiting ones included."""
+        return self._running + len(self._waiting)
+
+    def receive(self, request: int, now: float) -> None:
+        """A request with its first token and its cache is here at `now`; it joins when the step under way is over."""
+        self._waiting.append(request)
+        if not self._running or self._now == now:
+            self._now = now
+            self._begin()
+        elif self._fits(self._waiting[0]):
+            self._steps = min(self._steps, steps_to_reach(now - self._now, self._first_s, self._growth_s))
+
+    def next_time(self) -> float:
+        """When something is due here if nothing else comes; infinite where nothing runs."""
+        return self._now + self._duration(self._steps) if self._running else math.inf
+
+    def advance(self) -> None:
+        """Decode up to `next_time`; then those leave who are done, and those join who fit."""
+        self._decode(self._steps)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Let in who fits, and plan the steps until something is due."""
+        while self._waiting and self._fits(self._waiting[0]):
+            self._join(self._waiting.popleft())
+        if self._running:
+            self._price()
+            self._steps = self._events[0][0] - self._tick
+
+    def _fits(self, request: int) -> bool:
+        need = self._requests.inputs[request] + self._requests.outputs[request]
+        return self._running < self._policy.max_sequences and self._held + need <= self._policy.kv_tokens
+
+    def _price(self) -> None:
+        """Seconds of the next step, and by how much each one after it takes longer."""
+        n, step = self._running, self._step
+        place = position(step.sequences, n)
+        per_token, per_window_token = (
+            rate_at(step.decode_per_token, place),
+            rate_at(step.decode_per_window_token, place),
+        )
+        self._first_s = pass_time(step, n, n, n, n) + per_token * self._context + per_window_token * self._windowed
+        self._growth_s = per_token * n + per_window_token * self._growing
+
+    def _duration(self, steps: int) -> float:
+        return steps * (self._first_s + 0.5 * self._growth_s * (steps - 1))
+
+    def _decode(self, steps: int) -> None:
+        took = self._duration(steps)
+        self._now += took
+        self._tick += steps
+        self._context += steps * self._running
+        self._windowed += steps * self._growing
+        self.decoding_s += took * self._running
+        self.gap_s.append(took / steps)
+        self.gap_tokens.append(steps * self._running)
+        while self._events and self._events[0][0] <= self._tick:
+            _, kind, request = heappop(self._events)
+            if kind == _OUTGROWN:
+                self._growing -= 1
+            elif kind == _SHOWN:
+                self.shown[request] = self._now
+            else:
+                self._leave(request)
+
+    def _join(self, request: int) -> None:
+        inputs, outputs = self._requests.inputs[request], self._requests.outputs[request]
+        window = self._step.window
+        size = inputs + 1
+        done = self._tick + outputs - 1
+        self._running += 1
+        self._held += inputs + outputs
+        self._context += size
+        self._windowed += min(size, window)
+        if size < window:
+            self._growing += 1
+            if self._tick + window - size <= done:
+                heappush(self._events, (self._tick + window - size, _OUTGROWN, request))
+        shown = min(self._policy.response_interval_steps, outputs)
+        if shown > 1:
+            heappush(self._events, (self._tick + shown - 1, _SHOWN, request))
+        heappush(self._events, (done, _DONE, request))
+        self.joined[request] = self._now
+
+    def _leave(self, request: int) -> None:
+        size = self._requests.inputs[request] + self._requests.outputs[request]
+        self._running -= 1
+        self._held -= size
+        self._context -= size
+        self._windowed -= min(size, self._step.window)
+        self._growing -= size < self._step.window
+        self.done.append((request, self._now))

@@ -1,0 +1,133 @@
+"""A run in plain lists, as the core takes it: lengths and pauses drawn, first arrivals set, what cannot run refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...errors import InputError
+from .core import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
+from .costs import StepColumns, columns_of
+from .draws import PAUSE_STREAM, poisson_arrivals, request_lengths, uniforms
+from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from .policy import Policy
+from .step_table import StepTable
+
+MOST_REQUESTS = 100_000
+MOST_TOKENS = 100_000_000
+# A few seconds of work.
+MOST_EVENTS = 1_000_000
+_MODES = {"mixed": MIXED, "prefill_first": PREFILL_FIRST, "whole": WHOLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The arguments of `core.run`, and what each request spends outside the engine before it, in s."""
+
+    step: StepColumns
+    rules: Rules
+    requests: Requests
+    client_s: Sequence[float]
+
+
+def inputs_of(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Inputs:
+    """The run of `arrivals` on one replica. Raises InputError, which names the field, where it cannot be served."""
+    count = request_count(arrivals)
+    if isinstance(arrivals, StaticBatch):
+        # All prompts first, then all decode: the batch is whole before its first step of decode.
+        policy = replace(policy, mode="prefill_first", max_sequences=count, reserve="full")
+    requests = requests_of(policy, arrivals, lengths)
+    check_cache(policy, longest_of(requests), count if isinstance(arrivals, StaticBatch) else 1)
+    check_budget(policy, requests)
+    rules = Rules(
+        mode=_MODES[policy.mode],
+        token_budget=policy.token_budget,
+        max_sequences=policy.max_sequences,
+        kv_tokens=policy.kv_tokens,
+        reserves_output=policy.reserve == "full",
+        response_interval=policy.response_interval_steps,
+        most_events=MOST_EVENTS,
+    )
+    return Inputs(columns_of(table), rules, requests, client_seconds(policy, requests.inputs))
+
+
+def request_count(arrivals: Arrivals) -> int:
+    """How many requests a run serves. Raises InputError, which names the field, where it is none or too many."""
+    fields = {"sequences" if isinstance(arrivals, StaticBatch) else "requests": _requests(arrivals)}
+    if isinstance(arrivals, ClosedLoop):
+        fields["users"] = arrivals.users
+    if isinstance(arrivals, OpenLoop):
+        fields["one_of"] = arrivals.one_of
+        if not 0.0 < arrivals.rate_per_s < 1e9:
+            raise InputError(f"OpenLoop.rate_per_s is {arrivals.rate_per_s}; it must be a positive number")
+    for name, value in fields.items():
+        if not 1 <= value <= MOST_REQUESTS:
+            raise InputError(f"{type(arrivals).__name__}.{name} is {value}; it must be from 1 to {MOST_REQUESTS}")
+    return _requests(arrivals)
+
+
+def _requests(arrivals: Arrivals) -> int:
+    return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
+
+
+def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Requests:
+    """The requests of the run; the prefix cache never holds the last token of a prompt, which yields the first new one.
+
+    Raises InputError, which names the field, for lengths out of range.
+    """
+    for name, value in (("input_tokens", lengths.input_tokens), ("output_tokens", lengths.output_tokens)):
+        if not 1 <= value <= MOST_TOKENS:
+            raise InputError(f"Lengths.{name} is {value}; it must be from 1 to {MOST_TOKENS}")
+    if not 0.0 <= lengths.spread <= 1.0:
+        raise InputError(f"Lengths.spread is {lengths.spread}; it must be from 0 to 1")
+    inputs, outputs = request_lengths(lengths, _requests(arrivals))
+    cached = [min(tokens - 1, int(policy.prefix_hit_rate * tokens)) for tokens in inputs]
+    return Requests(inputs, outputs, cached, _pauses(policy, inputs), _first_arrivals(arrivals))
+
+
+def client_seconds(policy: Policy, inputs: Sequence[int]) -> list[float]:
+    """What each request spends in client, HTTP and tokeniser before the engine sees it."""
+    return [policy.client_s + policy.client_s_per_token * tokens for tokens in inputs]
+
+
+def _pauses(policy: Policy, inputs: Sequence[int]) -> list[float]:
+    """Of each request: until its user's next one reaches the engine; the next prompt is taken to be as long."""
+    pauses = client_seconds(policy, inputs)
+    if policy.jitter_s > 0.0:
+        draws = uniforms(PAUSE_STREAM, len(inputs))
+        pauses = [pause + policy.jitter_s * u for pause, u in zip(pauses, draws, strict=True)]
+    return pauses
+
+
+def _first_arrivals(arrivals: Arrivals) -> list[float]:
+    match arrivals:
+        case ClosedLoop(users, requests):
+            return [0.0] * min(users, requests)
+        case OpenLoop(rate_per_s, requests, one_of):
+            return poisson_arrivals(rate_per_s, requests, one_of)
+        case Burst(requests) | StaticBatch(requests):
+            return [0.0] * requests
+
+
+def longest_of(requests: Requests) -> int:
+    """Tokens of the longest request, prompt and output."""
+    return max(tokens + more for tokens, more in zip(requests.inputs, requests.outputs, strict=True))
+
+
+def check_cache(policy: Policy, tokens: int, together: int = 1) -> None:
+    """Raise InputError, which names the field, where the cache cannot hold `together` requests of `tokens`."""
+    if together * tokens > policy.kv_tokens:
+        what = f"{together} requests" if together > 1 else "a request"
+        raise InputError(f"Policy.kv_tokens {policy.kv_tokens} is less than {what} of {tokens} tokens")
+
+
+def check_budget(policy: Policy, requests: Requests) -> None:
+    """Raise InputError, which names the field, where prompts do not fit in steps, or only in too many of them."""
+    if sum(requests.inputs) > policy.token_budget * MOST_EVENTS:
+        raise InputError(f"Policy.token_budget {policy.token_budget} cuts the prompts into over {MOST_EVENTS} steps")
+    longest = max(requests.inputs)
+    if policy.mode == "whole" and policy.token_budget < longest:
+        raise InputError(
+            f"Policy.token_budget {policy.token_budget} is less than a prompt of {longest} tokens, which the mode "
+            "'whole' does not cut; raise it or take the mode 'mixed'"
+        )

@@ -1,0 +1,99 @@
+"""What a server is asked to do, and what its users then see: arrivals, lengths, and the statistics of latency.
+
+Only the format lives here; `simulate.py` fills it in. Times are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedLoop:
+    """`users` who each send the next request when the last one is answered; `requests` in all, the first at once."""
+
+    users: int
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenLoop:
+    """`requests` that arrive at random, `rate_per_s` on average, whatever the server does.
+
+    They are every `one_of`-th arrival of a Poisson process: 1, or what one of several replicas gets that are dealt
+    requests in turn.
+    """
+
+    rate_per_s: float
+    requests: int
+    one_of: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """`requests` that are all there at the start."""
+
+    requests: int
+
+
+@dataclass(frozen=True, slots=True)
+class StaticBatch:
+    """One batch of `sequences` that is prefilled whole and then decoded to its end; nothing joins or leaves."""
+
+    sequences: int
+
+
+# Requests of a closed loop that nobody describes: ten for each user, as public benchmarks send. From 500 users on no
+# more than 5,000, but five for each user: the run stays under 50 ms, while its start-up burst weighs more in the means.
+_ROUNDS, _FEWEST_ROUNDS, _MOST, _LEAST = 10, 5, 5_000, 40
+
+
+def closed_loop(users: int) -> ClosedLoop:
+    """The closed loop of `users` with as many requests as a benchmark would send, and a run of 50 ms affords."""
+    return ClosedLoop(users, max(_LEAST, _FEWEST_ROUNDS * users, min(_ROUNDS * users, _MOST)))
+
+
+Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Tokens of a request: uniform in [(1 - spread) x nominal, nominal], independently for input and output."""
+
+    input_tokens: int
+    output_tokens: int
+    spread: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Mean and percentiles over requests, in seconds; `p90` is NaN where who made these did not say."""
+
+    mean: float
+    p50: float
+    p99: float
+    p90: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class ServingTimes:
+    """What the users of a deployment see under a load.
+
+    `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on
+    all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
+    percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
+    of cache. `saturated`: requests came faster than they were begun, so that latencies grow with the length of the run.
+    TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
+    """
+
+    ttft: Statistics
+    tpot: Statistics
+    end_to_end: Statistics
+    output_tokens_per_s: float
+    makespan_s: float
+    running: float
+    prefill_share: float = 0.0
+    inter_token_p99_s: float = 0.0
+    preemptions: int = 0
+    saturated: bool = False

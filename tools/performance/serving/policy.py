@@ -1,0 +1,60 @@
+"""How an engine forms its steps: what of it changes latency under load. Defaults of engines are data, not here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from ...errors import InputError
+
+Mode = Literal["mixed", "prefill_first", "whole"]
+Reserve = Literal["prompt", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The scheduler of one replica, and what lies between it and its users.
+
+    `mode`: "mixed", each step decodes every running request, then fills `token_budget` with prompt chunks (vLLM V1);
+    "prefill_first", steps of prompt chunks alone as long as prompts wait and fit, decode in between (SGLang); "whole",
+    as mixed, but a new prompt is never cut (TensorRT-LLM without chunked context).
+    `max_sequences` requests are in the engine at once (and, where steps are shared, no more than `token_budget`), with
+    at most `kv_tokens` in its cache.
+    `reserve`: "prompt", a request is let in when its prompt fits, and the youngest is put back and recomputed later
+    when the cache runs out; "full", when its prompt and whole output fit (guaranteed no eviction).
+    `response_interval_steps`: users first see something when this many tokens are there (a streaming interval).
+    `prefix_hit_rate`: share of each prompt whose keys and values are already cached; it is not computed, but attended
+    to and, on the safe side, counted as cache of this request.
+    `client_s` + `client_s_per_token` x prompt: client, HTTP and tokeniser, before the engine sees the request.
+    `jitter_s`: users of a closed loop wait uniformly up to this long before their next request.
+
+    Raises InputError, which names the field, for a figure out of range.
+    """
+
+    token_budget: int
+    max_sequences: int
+    kv_tokens: int
+    mode: Mode = "mixed"
+    reserve: Reserve = "prompt"
+    response_interval_steps: int = 1
+    prefix_hit_rate: float = 0.0
+    client_s: float = 0.0
+    client_s_per_token: float = 0.0
+    jitter_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse a scheduler that could not run."""
+        for name, known in (("mode", get_args(Mode)), ("reserve", get_args(Reserve))):
+            if getattr(self, name) not in known:
+                raise InputError(f"Policy.{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
+        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps"):
+            value = getattr(self, name)
+            if not 1 <= value <= 1e12:
+                raise InputError(f"Policy.{name} is {value}; it must be 1 or more")
+        for name in ("client_s", "client_s_per_token", "jitter_s"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise InputError(f"Policy.{name} is {value}; it must be a finite number of seconds, 0 or more")
+        if not 0.0 <= self.prefix_hit_rate <= 1.0:
+            raise InputError(f"Policy.prefix_hit_rate is {self.prefix_hit_rate}; it must be from 0 to 1")

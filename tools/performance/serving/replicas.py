@@ -1,0 +1,81 @@
+"""Several equal replicas that share a load: one of them stands for all, two where the load does not divide evenly.
+
+Users stay with their replica and requests are dealt in turn, which is what a router of least load does with requests
+that are alike. Nothing is simulated twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...errors import InputError
+from .inputs import request_count
+from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
+from .policy import Policy
+from .simulate import outcome_of_run
+from .step_table import StepTable
+from .summary import times_of
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one replica gets, and how many of them get as much."""
+
+    arrivals: Arrivals
+    replicas: int
+
+
+def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
+    """The load dealt over `replicas`; those that get nothing are left out.
+
+    An open loop is cut to the same number of requests for each replica, so that all see the whole stretch of time.
+    Raises InputError where there is no replica or no request.
+    """
+    if replicas < 1:
+        raise InputError(f"replicas is {replicas}; it must be 1 or more")
+    requests = request_count(arrivals)
+    if isinstance(arrivals, OpenLoop):
+        used = min(replicas, requests)
+        one = replace(
+            arrivals,
+            rate_per_s=arrivals.rate_per_s / used,
+            requests=-(-requests // used),
+            one_of=arrivals.one_of * used,
+        )
+        return (Share(one, used),)
+    whole = arrivals.users if isinstance(arrivals, ClosedLoop) else requests
+    least, more = divmod(whole, replicas)
+    parts = ((least + 1, more), (least, replicas - more))
+    return tuple(Share(_part(arrivals, part, whole), count) for part, count in parts if part and count)
+
+
+def _part(arrivals: ClosedLoop | Burst | StaticBatch, part: int, whole: int) -> Arrivals:
+    match arrivals:
+        case ClosedLoop(_, requests):
+            return ClosedLoop(part, max(1, round(requests * part / whole)))
+        case Burst():
+            return Burst(part)
+        case StaticBatch():
+            return StaticBatch(part)
+
+
+def _first(arrivals: Arrivals, steady: bool) -> int:
+    """Requests of the start: of a closed loop those that all its users send at once."""
+    if steady and isinstance(arrivals, ClosedLoop):
+        return min(arrivals.users, arrivals.requests - 1)
+    return 0
+
+
+def simulate_replicas(
+    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int, *, steady: bool = False
+) -> ServingTimes:
+    """What the users of `replicas` engines with the same steps see together; `steady` leaves out the first requests.
+
+    Raises InputError as `simulate` does.
+    """
+    return times_of(
+        [
+            (outcome_of_run(table, policy, share.arrivals, lengths, _first(share.arrivals, steady)), share.replicas)
+            for share in shares_of(arrivals, replicas)
+        ]
+    )

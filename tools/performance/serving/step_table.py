@@ -1,0 +1,84 @@
+"""The time of one engine step as tables: what a deployment's operators say once, so that a load can be simulated on it.
+
+The simulator knows models, plans and accelerators only by these columns. Nothing here computes an operator's time.
+Grids are token counts; between two points a column is read off the straight line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ...errors import InputError
+
+_COLUMNS = {
+    "tokens": ("linear_s",),
+    "sequences": ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "head_s"),
+    "chunk_tokens": ("prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class StepTable:
+    """Seconds of a step, by part. A pass of n decoding sequences and of prompt chunks costs
+
+        linear(all its tokens) + head(sequences that yield a token) + host_fixed + host_per_sequence x its sequences
+        + decode_base(n) + decode_per_token(n) x cached tokens [+ decode_per_window_token(n) x those inside the window]
+        + for each chunk of T tokens: prefill_fixed(T) + prefill_per_pair(T) x pairs [+ the same inside the window]
+        + host_per_prefill where it carries a chunk.
+
+    Pairs are those of a query token and a token that it attends to: with a prefix of p cached tokens,
+    T x p + T (T + 1) / 2. Columns over `sequences` cover decode and the head, those over `chunk_tokens` one chunk's
+    attention, and `linear_s` everything that only counts tokens (matmuls, experts, norms, collectives). Layers with a
+    sliding window of `window_tokens` have their attention in the `window` columns; the others see the whole context.
+
+    Beyond a grid's end times go on along their last slope unless it falls, and rates (`per_token`, `per_pair`) stay as
+    they are; below its start both stay. Raises InputError, which names the column, where a grid does not rise or a time
+    is negative or not a number.
+    """
+
+    tokens: Sequence[float]
+    linear_s: Sequence[float]
+    sequences: Sequence[float]
+    decode_base_s: Sequence[float]
+    decode_per_token_s: Sequence[float]
+    head_s: Sequence[float]
+    chunk_tokens: Sequence[float]
+    prefill_fixed_s: Sequence[float]
+    prefill_per_pair_s: Sequence[float]
+    host_fixed_s: float = 0.0
+    host_per_sequence_s: float = 0.0
+    host_per_prefill_s: float = 0.0
+    window_tokens: int = 0
+    decode_per_window_token_s: Sequence[float] = ()
+    prefill_per_window_pair_s: Sequence[float] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table of times."""
+        for grid, columns in _COLUMNS.items():
+            self._check_grid(grid)
+            for name in columns:
+                self._check_column(name, grid)
+        if min(self.linear_s) <= 0.0:
+            raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
+        for name in ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s", "window_tokens"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0):
+                raise InputError(f"StepTable.{name} is {value}; it must be a finite number, 0 or more")
+
+    def _check_grid(self, grid: str) -> None:
+        points: Sequence[float] = getattr(self, grid)
+        rising = all(low < high for low, high in pairwise(points))
+        if len(points) < 2 or not rising or points[0] < 0 or not math.isfinite(points[-1]):
+            raise InputError(f"StepTable.{grid} must be at least two token counts that rise")
+
+    def _check_column(self, name: str, grid: str) -> None:
+        column: Sequence[float] = getattr(self, name)
+        if len(column) == 0 and "window" in name and self.window_tokens == 0:
+            return
+        if len(column) != len(getattr(self, grid)):
+            raise InputError(f"StepTable.{name} has {len(column)} values for the {len(getattr(self, grid))} of {grid}")
+        if not all(math.isfinite(value) and value >= 0.0 for value in column):
+            raise InputError(f"StepTable.{name} holds a negative or infinite time")

@@ -1,0 +1,169 @@
+"""Latency and throughput of a layout under a load: the serving simulation run on the layout's own step times.
+
+Replicas that serve both phases are alike and share the requests evenly, so one attention group of one of them is
+simulated. Requests wait where the engine's scheduler or the KV cache makes them wait.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from .layout import Layout
+from .memory import cache_tokens
+from .schedule import PhaseTimer
+from .serving.disaggregated import Disaggregated, simulate_disaggregated
+from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch, Statistics
+from .serving.policy import Policy
+from .serving.replicas import simulate_replicas
+from .serving.step_table import StepTable
+from .step_times import Range, StepTimes, step_table
+from .transfer import kv_transfer_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One attention group of one replica, ready to be simulated; `copies` like it serve the load together."""
+
+    table: StepTable
+    policy: Policy
+    copies: int
+    fill_seconds: float
+    first_token_steps: float
+
+
+def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths) -> Server:
+    """What one attention group of `layout` is to the simulator under this load."""
+    setting = layout.setting
+    prefill = PhaseTimer(setting, layout.phase("prefill"))
+    decode = PhaseTimer(setting, layout.phase("decode"))
+    copies = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups
+    policy, reach = _policy(layout, arrivals, lengths, copies)
+    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
+    steps = setting.engine.entry.constants.first_token_steps
+    return Server(step_table(setting, prefill, decode, reach), policy, copies, fill, steps)
+
+
+def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
+    """How one of `copies` equal schedulers fills its steps, and how far its step times must reach."""
+    setting = layout.setting
+    scheduler, constants, serving = setting.engine.entry.scheduler, setting.engine.entry.constants, setting.serving
+    budget, most = scheduler.token_budget, scheduler.max_sequences
+    if serving is not None:
+        budget, most = serving.prefill_chunk_tokens or budget, serving.max_batch or most
+    if isinstance(arrivals, StaticBatch):
+        most = max(most, arrivals.sequences)
+    users = max(1, math.ceil(_requests(arrivals) / copies))
+    running = max(1, min(users, most))
+    if scheduler.mode == "whole":
+        budget = max(budget, lengths.input_tokens + running)
+    request = lengths.input_tokens + lengths.output_tokens
+    reach = Range(
+        tokens=min(budget, users * lengths.input_tokens) + running,
+        sequences=running,
+        chunk=min(budget, lengths.input_tokens),
+        prompt=lengths.input_tokens,
+        request=request,
+    )
+    cache = max(request, cache_tokens(layout, running))
+    if isinstance(arrivals, StaticBatch):
+        # It ran as it is stated; nothing of it waits for cache.
+        cache = max(cache, request * running)
+    policy = Policy(
+        token_budget=max(budget, running + 1),
+        max_sequences=most,
+        kv_tokens=cache,
+        mode=scheduler.mode,
+        reserve=scheduler.reserve,
+        prefix_hit_rate=setting.workload.prefix_cache_hit_rate or 0.0,
+        client_s=constants.client_ms * 1e-3,
+        client_s_per_token=constants.client_token_us * 1e-6,
+        jitter_s=scheduler.jitter_ms * 1e-3,
+    )
+    return policy, reach
+
+
+def _requests(arrivals: Arrivals) -> int:
+    """The most requests that can be in the system at once."""
+    if isinstance(arrivals, ClosedLoop):
+        return arrivals.users
+    return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
+
+
+def serve(
+    layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False, steady: bool = False
+) -> ServingTimes:
+    """What users of `layout` see under `arrivals` of requests of `lengths`.
+
+    `streams_at_intervals`: the server was set to deliver tokens some steps at a time, as benchmarks of throughput do.
+    `steady`: the requests that start the run count for nothing (not so where prefill has replicas of its own).
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known.
+    """
+    if layout.is_disaggregated:
+        return _serve_apart(layout, arrivals, lengths, _late_steps(layout, streams_at_intervals))
+    server = server_of(layout, arrivals, lengths)
+    late = _late_steps(layout, streams_at_intervals)
+    return run(replace(server, first_token_steps=late), arrivals, lengths, steady=steady)
+
+
+def _late_steps(layout: Layout, streams_at_intervals: bool) -> float:
+    constants = layout.setting.engine.entry.constants
+    return constants.interval_token_steps if streams_at_intervals else constants.first_token_steps
+
+
+def run(server: Server, arrivals: Arrivals, lengths: Lengths, *, steady: bool = False) -> ServingTimes:
+    """What users of all copies of `server` see together."""
+    times = simulate_replicas(server.table, server.policy, arrivals, lengths, server.copies, steady=steady)
+    return shown_late(times, server.fill_seconds, server.first_token_steps, lengths)
+
+
+def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late_steps: float) -> ServingTimes:
+    """Prefill and decode on replicas of their own: prompts wait for a prefill server, then move to a decode server."""
+    setting = layout.setting
+    prefill = PhaseTimer(setting, layout.phase("prefill"))
+    decode = PhaseTimer(setting, layout.phase("decode"))
+    senders = max(1, len(layout.prefill_replicas)) * prefill.phase.attention_groups
+    receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups
+    policy, reach = _policy(layout, arrivals, lengths, receivers)
+    # What prefill is given at once is bounded by its budget alone.
+    budget = max(policy.token_budget, lengths.input_tokens)
+    first = replace(policy, mode="whole", token_budget=budget, kv_tokens=max(policy.kv_tokens, budget))
+    times = simulate_disaggregated(
+        Disaggregated(
+            prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),
+            prefill_policy=first,
+            decode_table=step_table(setting, decode, decode, reach),
+            decode_policy=replace(policy, mode="mixed", reserve="full"),
+            prefill_servers=min(senders, 512),
+            decode_servers=min(receivers, 512),
+            transfer_s=kv_transfer_seconds(layout),
+        ),
+        arrivals,
+        lengths,
+    )
+    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
+    return shown_late(times, fill, late_steps, lengths)
+
+
+def shown_late(times: ServingTimes, fill_seconds: float, first_token_steps: float, lengths: Lengths) -> ServingTimes:
+    """The times with a first token that passes the stages of a pipeline, and that is shown some steps late."""
+    late = first_token_steps * times.tpot.mean
+    # A first token that is shown late leaves less time between it and the last one.
+    hurry = min(late / max(1, lengths.output_tokens - 1), 0.9 * times.tpot.mean)
+    return replace(
+        times,
+        ttft=_shifted(times.ttft, fill_seconds + late),
+        tpot=_shifted(times.tpot, -hurry),
+        end_to_end=_shifted(times.end_to_end, fill_seconds),
+    )
+
+
+def _shifted(statistics: Statistics, seconds: float) -> Statistics:
+    return Statistics(
+        mean=max(0.0, statistics.mean + seconds),
+        p50=max(0.0, statistics.p50 + seconds),
+        p99=max(0.0, statistics.p99 + seconds),
+        p90=max(0.0, statistics.p90 + seconds),
+    )

@@ -1,0 +1,203 @@
+"""The columns of a serving simulation, read off the timed programs of a layout: one replica, one attention group of it.
+
+A step of the simulator costs what the passes of `schedule.py` cost: the same operations, timed by the same clock, taken
+apart into what counts tokens, what counts sequences and what counts cached tokens.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..catalog.architecture import AttentionSpec, LayerSpec
+from .operation import TokenLoad
+from .schedule import PhaseTimer
+from .serving.step_table import StepTable
+from .setting import Setting
+from .timing import Piece
+
+_TOKENS = (
+    1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
+    12288, 16384, 24576, 32768,
+)  # fmt: skip
+_SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+_CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """How far the columns must reach, in tokens and sequences of a step, of a chunk, of a prompt, of a request."""
+
+    tokens: int
+    sequences: int
+    chunk: int
+    prompt: int
+    request: int
+
+
+def _grid(points: Sequence[int], most: int) -> list[int]:
+    """The points up to the first that is `most` or more; two at least."""
+    found = [point for point in points if point < most]
+    rest = points[len(found) : len(found) + 1]
+    return (found + list(rest)) if len(found) + len(rest) >= 2 else list(points[:2])
+
+
+def _attention_seconds(piece: Piece) -> float:
+    return sum(operation.seconds for operation in piece.path.operations if operation.op == "Attention")
+
+
+class StepTimes:
+    """Times the passes of one replica's phase as columns; the stages of a pipeline add up."""
+
+    def __init__(self, setting: Setting, timer: PhaseTimer) -> None:
+        self.setting = setting
+        self.timer = timer
+        self.stages = timer.stages
+        self.groups = timer.phase.attention_groups
+        self.window = _window(setting)
+
+    def _share(self, count: float) -> int:
+        """Of `count` tokens or sequences in a cycle over all stages, those of one microbatch."""
+        return max(1, math.ceil(count / len(self.stages)))
+
+    def linear(self, tokens: int) -> float:
+        """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
+        return self._linear(self._share(tokens))
+
+    def pass_linear(self, tokens: int) -> float:
+        """The same for `tokens` that go through the stages as one microbatch."""
+        return self._linear(tokens)
+
+    def _linear(self, tokens: int) -> float:
+        load = TokenLoad(tokens, 1, 0, self.groups)
+        seconds = 0.0
+        for index, stage in enumerate(self.stages):
+            following = self.stages[index + 1] if index + 1 < len(self.stages) else None
+            for piece in stage.pass_pieces(load, following, with_head=False):
+                seconds += piece.seconds - _attention_seconds(piece) * piece.count
+        return seconds
+
+    def head(self, rows: int) -> float:
+        """Final norm, logits and their gathering for `rows` in a cycle."""
+        last = self.stages[-1]
+        if not last.stage.head_devices:
+            return 0.0
+        return last.head(TokenLoad(self._share(rows), 1, 0, self.groups)).seconds * self._microbatches(rows)
+
+    def _microbatches(self, count: float) -> int:
+        return min(len(self.stages), max(1, math.ceil(count)))
+
+    def attention(self, load: TokenLoad, *, windowed: bool) -> float:
+        """Attention cores of all layers of one sort: those with the model's window, or all others."""
+        return sum(
+            _attention_seconds(stage.layer(kind.spec, kind.following, load)) * kind.count
+            for stage in self.stages
+            for kind in stage.kinds
+            if kind.spec.attention is not None and self._is_windowed(kind.spec) is windowed
+        )
+
+    def _is_windowed(self, spec: LayerSpec) -> bool:
+        return self.window > 0 and spec.attention is not None and spec.attention.window_tokens == self.window
+
+    def decode_columns(self, grid: Sequence[int], near: int, far: int, *, windowed: bool) -> tuple[list[float], ...]:
+        """Fixed seconds and seconds per cached token of a decode step, from contexts of `near` and `far` tokens."""
+        fixed, rates = list[float](), list[float]()
+        for count in grid:
+            share = self._share(count)
+            low = self.attention(TokenLoad(share, 1, near, self.groups), windowed=windowed)
+            high = self.attention(TokenLoad(share, 1, far, self.groups), windowed=windowed)
+            rate = max(0.0, (high - low) / (share * (far - near)))
+            fixed.append(max(0.0, low - rate * share * near))
+            # The cached tokens of all microbatches are shared out over them.
+            rates.append(rate / len(self.stages))
+        return fixed, rates
+
+    def prefill_columns(self, grid: Sequence[int], prefix: int, *, windowed: bool) -> tuple[list[float], ...]:
+        """Fixed seconds and seconds per pair of a chunk, without a prefix and behind one of `prefix` tokens."""
+        fixed, rates = list[float](), list[float]()
+        for count in grid:
+            whole = self.attention(TokenLoad(1, count, 0, self.groups), windowed=windowed) / len(self.stages)
+            pairs = _pairs(count, 0, self.window if windowed else 0)
+            if windowed:
+                # Inside a window a prefix adds no more than the window: one rate is enough.
+                rate = 0.0
+            else:
+                behind = self.attention(TokenLoad(1, count, prefix, self.groups), windowed=False) / len(self.stages)
+                rate = max(0.0, (behind - whole) / (count * prefix))
+            rate = min(rate, whole / pairs) if pairs else 0.0
+            fixed.append(max(0.0, whole - rate * pairs))
+            rates.append(rate)
+        return fixed, rates
+
+    def fill_seconds(self, tokens: int) -> float:
+        """What a prompt waits for the stages that its first token has yet to pass, beside its share of a cycle."""
+        if len(self.stages) == 1:
+            return 0.0
+        return self._linear(tokens) * (1.0 - 1.0 / len(self.stages))
+
+
+def _pairs(tokens: int, prefix: int, window: int) -> float:
+    if window <= 0 or tokens + prefix <= window:
+        return tokens * prefix + tokens * (tokens + 1) / 2
+    growing = max(0, min(tokens, window - prefix))
+    return growing * prefix + growing * (growing + 1) / 2 + (tokens - growing) * window
+
+
+def _window(setting: Setting) -> int:
+    """The window of most layers that have one; 0 where none has."""
+    counts: dict[int, int] = {}
+    for layer in setting.architecture.layers:
+        attention: AttentionSpec | None = layer.attention
+        if attention is not None and attention.window_tokens is not None:
+            counts[attention.window_tokens] = counts.get(attention.window_tokens, 0) + 1
+    return max(counts, key=lambda window: (counts[window], window)) if counts else 0
+
+
+def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach: Range) -> StepTable:
+    """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees)."""
+    steps, prompts = StepTimes(setting, decode), StepTimes(setting, prefill)
+    tokens = _grid(_TOKENS, reach.tokens)
+    sequences = _grid(_SEQUENCES, reach.sequences)
+    chunks = _grid(_CHUNKS, reach.chunk)
+    # Steps with more tokens than sequences carry prompts and run as prefill does.
+    linear = [(steps if count <= reach.sequences else prompts).linear(count) for count in tokens]
+    near = max(1, reach.prompt // 2)
+    far = max(near + 64, reach.request)
+    base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
+    fixed, per_pair = prompts.prefill_columns(chunks, max(256, reach.prompt), windowed=False)
+    window = steps.window
+    window_rates: list[float] = []
+    window_pairs: list[float] = []
+    if window:
+        inside = max(1, min(window, far) // 2)
+        more, window_rates = steps.decode_columns(sequences, inside, max(inside + 1, min(window, far)), windowed=True)
+        base = [one + two for one, two in zip(base, more, strict=True)]
+        more, window_pairs = prompts.prefill_columns(chunks, 0, windowed=True)
+        fixed = [one + two for one, two in zip(fixed, more, strict=True)]
+    constants = setting.engine.entry.constants
+    return StepTable(
+        tokens=tokens,
+        linear_s=_rising(linear),
+        sequences=sequences,
+        decode_base_s=_rising(base),
+        decode_per_token_s=per_token,
+        head_s=_rising([steps.head(count) for count in sequences]),
+        chunk_tokens=chunks,
+        prefill_fixed_s=_rising(fixed),
+        prefill_per_pair_s=per_pair,
+        host_fixed_s=constants.host_step_ms * 1e-3,
+        host_per_sequence_s=constants.host_sequence_us * 1e-6,
+        host_per_prefill_s=constants.host_prefill_ms * 1e-3,
+        window_tokens=window,
+        decode_per_window_token_s=window_rates,
+        prefill_per_window_pair_s=window_pairs,
+    )
+
+
+def _rising(times: list[float]) -> list[float]:
+    """`times` with small dips levelled: a larger step is never planned as the faster one."""
+    found: list[float] = []
+    for seconds in times:
+        found.append(max(seconds, found[-1]) if found else seconds)
+    return found

@@ -1,0 +1,93 @@
+"""Phase branches and pipeline stages of a plan as the rules read them. Nothing here judges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Set as AbstractSet
+from copy import copy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from .elements import NodeView
+
+
+@dataclass(frozen=True, eq=False)
+class StageView:
+    """One pipeline stage of one phase of one replica. `nodes` is all that hangs below it.
+
+    `distinct_blocks` are the `blocks`, in `PlanView.distinct` less those that are like an earlier one.
+    """
+
+    node: NodeView
+    index: int | None
+    layers: tuple[int, int] | None
+    nodes: tuple[NodeView, ...]
+    blocks: tuple[NodeView, ...]
+    distinct_blocks: tuple[NodeView, ...]
+
+    @cached_property
+    def device_lists(self) -> Counter[tuple[str, ...]]:
+        """Each list of devices that nodes of the stage name, with how many of them do."""
+        return Counter(node.devices for node in self.nodes)
+
+    @cached_property
+    def devices(self) -> frozenset[str]:
+        """D: every device that the stage's leaves name."""
+        return frozenset(self.node.devices).union(*self.device_lists)
+
+    @cached_property
+    def settled_devices(self) -> frozenset[str]:
+        """D as the stage's nodes bear it out: devices that two of them name, or all that are named where none is so."""
+        seen: set[str] = set()
+        twice: set[str] = set()
+        for devices, times in self.device_lists.items():
+            twice.update(devices if times > 1 else seen.intersection(devices))
+            seen.update(devices)
+        return frozenset(twice or seen)
+
+    @cached_property
+    def ordered_devices(self) -> tuple[str, ...]:
+        """D in one order, that of short names first: copies of a stage order theirs alike."""
+        return tuple(sorted(self.devices, key=_name_order))
+
+    @cached_property
+    def _operators(self) -> tuple[NodeView, ...]:
+        return tuple(
+            child
+            for block in self.distinct_blocks
+            for child in block.children_of_type("AttentionNode", "FFNNode", "MoENode")
+        )  # fmt: skip
+
+    def operators(self) -> tuple[NodeView, ...]:
+        """Attention, FFN and MoE operators of the stage's blocks (a shared expert is not one of its own)."""
+        return self._operators
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhaseView:
+    """One phase branch of one replica, stages sorted by index (unreadable indices last)."""
+
+    node: NodeView
+    replica: NodeView | None
+    phase: str | None
+    stages: tuple[StageView, ...]
+    # What several rules work out of the phase alike, by the function that does: see `once_per_phase`.
+    memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+
+
+def distinct_phase(phase: PhaseView, left_out: AbstractSet[int]) -> PhaseView:
+    """`phase` whose stages have no distinct block at the positions `left_out`."""
+    return replace(phase, stages=tuple([_distinct_stage(stage, left_out) for stage in phase.stages]), memo={})
+
+
+def _distinct_stage(stage: StageView, left_out: AbstractSet[int]) -> StageView:
+    # A copy keeps what was read of the devices of the whole stage.
+    found = copy(stage)
+    found.__dict__.pop("_operators", None)
+    found.__dict__["distinct_blocks"] = tuple([block for block in stage.blocks if block.position not in left_out])
+    return found
+
+
+def _name_order(device: str) -> tuple[int, str]:
+    return len(device), device

@@ -1,0 +1,76 @@
+"""Counts of devices that several rules compare with the declared one: what the graph uses, less what does not belong.
+
+A count that follows from another fault (a replica or a stage that is missing, devices that two parts share) is told
+apart here from one that is wrong by itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
+from ..degrees import root_replicas
+from ..reading import is_in_inventory, settled_devices, stage_devices
+
+_PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})
+
+
+def is_explained(view: PlanView, declared: int) -> bool:
+    """Whether `declared` is the number of devices in use once a fault that another rule names is mended."""
+    # Devices are counted over all copies, also where a check looks at one of them.
+    view = view.whole
+    return (
+        declared == _settled(view)
+        # Stages or replicas that share devices (PP006, DP002): the count is right once they do not.
+        or len(view.devices) < declared == _apart(view)
+        or _lacks_parts(view)
+        or (len(view.devices) < declared and _lacks_replicas(view))
+    )
+
+
+def _settled(view: PlanView) -> int:
+    """Devices less those that one node names alone and should not: that node is misplaced, which others report."""
+    named = Counter(device for node in view.nodes for device in set(node.devices))
+    narrow = _narrow_embeddings(view)
+    strays = {
+        device
+        for node in view.nodes
+        for device in node.devices
+        if named[device] == 1 and (node.type in _PARTS or node.position in narrow or not is_in_inventory(view, device))
+    }
+    return len(view.devices - strays)
+
+
+def _narrow_embeddings(view: PlanView) -> frozenset[int]:
+    """Positions of the embeddings that leave out a device of the first operator (DE004); others use what they name."""
+    return frozenset(
+        node.position
+        for stage in view.stages
+        for node in stage.node.children_of_type("EmbeddingNode")
+        for operator in stage.operators()[:1]
+        if not settled_devices(operator).issubset(node.devices)
+    )
+
+
+def _apart(view: PlanView) -> int:
+    """Devices that the graph would use if no two stages of a phase and no two replicas shared one."""
+    widths: dict[int, list[int]] = {}
+    for phase in view.phases:
+        if phase.replica is not None:
+            width = sum(len(stage_devices(stage)) for stage in phase.stages)
+            widths.setdefault(phase.replica.position, []).append(width)
+    return sum(max(phases) for phases in widths.values())
+
+
+def _lacks_parts(view: PlanView) -> bool:
+    """Whether a replica has no phase (PH001), or a phase no stage (PP005)."""
+    serving = {phase.replica.position for phase in view.phases if phase.replica is not None}
+    return any(not phase.stages for phase in view.phases) or any(
+        replica.position not in serving for replica in root_replicas(view)
+    )
+
+
+def _lacks_replicas(view: PlanView) -> bool:
+    """Whether there are fewer replicas than declared (CO002)."""
+    stated = as_int(view.strategy.get("dp"))
+    return stated is not None and len(root_replicas(view)) < stated

@@ -1,0 +1,62 @@
+"""PP008 (warning): the slowest stage of a phase is within 20% of the mean, by the performance model's stage times.
+
+It says nothing where the graph is at fault or a time cannot be computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...errors import InputError
+from ...plan.view import PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..evaluation import layout_of
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each phase with a stage that is much slower than the mean."""
+    if not view.is_sound or all(len(phase.stages) < 2 for phase in view.phases):
+        return
+    # The performance model is wanted only where a plan has stages.
+    from ...performance.balance import MOST_IMBALANCE, unbalanced_phases
+
+    try:
+        found = unbalanced_phases(layout_of(view))
+    except InputError:
+        # What cannot be read, or not be timed, is named by the rule of that part (ST001, ME001, PE010).
+        return
+    for phase, seconds in found.items():
+        mean = sum(seconds) / len(seconds)
+        slowest = max(range(len(seconds)), key=lambda stage, of=seconds: of[stage])
+        branches = [found for found in view.phases if found.phase == phase and len(found.stages) > slowest]
+        nodes = [branch.stages[slowest].node for branch in branches]
+        yield Finding(
+            f"{phase}: stage {slowest} takes {seconds[slowest] * 1e3:.4g} ms, {seconds[slowest] / mean - 1:.0%} more "
+            f"than the mean of {len(seconds)} stages, {mean * 1e3:.4g} ms",
+            where=nodes[0] if nodes else "",
+            nodes=nodes,
+            value=[round(value * 1e3, 6) for value in seconds],
+            expected=f"at most {MOST_IMBALANCE * mean * 1e3:.4g} ms",
+        )
+
+
+_BASE = "dense-pp4"
+
+RULE = Rule(
+    id="PP008",
+    name="unbalanced stages",
+    severity="warning",
+    requirement="Stages are balanced: the slowest stage is within 20% of the mean.",
+    rationale=(
+        "Batches follow one another through the stages at the pace of the slowest one: throughput is 1 / max(stage), "
+        "and the others stand still for 1 - mean / max of the time."
+    ),
+    source="004 §5",
+    fix="re-plan",
+    remedy="move layers from the slowest stage to its neighbours (stage_layers), or choose another pp",
+    check=check,
+    good=Example(_BASE),
+    # A vocabulary so large that the LM head of the last stage outweighs its layers.
+    bad=Example(_BASE, (Edit("set_top", field="/model/config/vocab_size", value=262_144),)),
+    rests_on_estimate=True,
+)

@@ -1,0 +1,148 @@
+"""The tree of scopes that `parent` spells: which type may hang below which, and what hangs in its place.
+
+What follows from a node in the wrong place is told apart from what is really absent; nothing here judges a plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from ..plan.view import EdgeView, NodeView, PlanView
+from .reading import is_cache_edge
+
+_REDUCTIONS = frozenset({"AttentionNode", "FFNNode", "MoENode"})
+PARENTS: Mapping[str, frozenset[str]] = {
+    "RequestNode": frozenset(),
+    "ReplicaNode": frozenset({"RequestNode"}),
+    "PhaseNode": frozenset({"ReplicaNode"}),
+    "PipelineStageNode": frozenset({"PhaseNode"}),
+    "EmbeddingNode": frozenset({"PipelineStageNode"}),
+    "LMHeadNode": frozenset({"PipelineStageNode"}),
+    "LayerBlockNode": frozenset({"PipelineStageNode"}),
+    "AttentionNode": frozenset({"LayerBlockNode"}),
+    "FFNNode": frozenset({"LayerBlockNode", "MoENode"}),
+    "MoENode": frozenset({"LayerBlockNode"}),
+    "ShardNode": frozenset({"AttentionNode", "FFNNode"}),
+    "LinearNode": frozenset({"AttentionNode", "FFNNode", "ExpertNode"}),
+    "RouterNode": frozenset({"MoENode"}),
+    "ExpertNode": frozenset({"MoENode"}),
+    "KVCacheUpdateNode": frozenset({"AttentionNode"}),
+    "AllReduceNode": _REDUCTIONS,
+    "AllGatherNode": _REDUCTIONS,
+    "ReduceScatterNode": _REDUCTIONS,
+    "AllToAllNode": frozenset({"MoENode", "AttentionNode"}),
+}
+_SPLIT = frozenset({"ShardNode", "AllReduceNode", "AllGatherNode", "ReduceScatterNode"})
+# What else may hold shards and their collectives under a relaxation.
+_RELAXED: Mapping[str, frozenset[str]] = {
+    "tp_in_expert": frozenset({"ExpertNode"}),
+    "vocab_parallel": frozenset({"EmbeddingNode", "LMHeadNode"}),
+}
+
+
+def allowed_parents(view: PlanView, node: NodeView) -> frozenset[str]:
+    """Types that may hold `node`, whose type is one of the format's."""
+    allowed = PARENTS[node.type]
+    if node.type in _SPLIT:
+        for relaxation, types in _RELAXED.items():
+            if relaxation in view.relaxations:
+                allowed |= types
+    return allowed
+
+
+def is_placed(view: PlanView, node: NodeView) -> bool:
+    """Whether `node` hangs below a node that may hold it, as far as the types are known; the root below none."""
+    if node.type not in PARENTS or node.type == "RequestNode":
+        return node.parent_id is None or node.parent is not None
+    parent = node.parent
+    return parent is not None and (parent.type not in PARENTS or parent.type in allowed_parents(view, node))
+
+
+def is_outside_experts(node: NodeView) -> bool:
+    """Whether `node` is a part of expert parallelism that hangs below a node outside of any MoE operator (EP001)."""
+    if node.type == "AllToAllNode":
+        is_part = node.role in ("dispatch", "combine")
+    else:
+        is_part = node.type in ("ExpertNode", "RouterNode")
+    parent = node.parent
+    return is_part and parent is not None and parent.type != "MoENode" and parent.ancestor("MoENode") is None
+
+
+def placed_positions(view: PlanView) -> frozenset[int]:
+    """Positions of the nodes that hang in their place from the root down."""
+    found: set[int] = set()
+    waiting = [node for node in view.of_type("RequestNode") if node.parent_id is None]
+    while waiting:
+        node = waiting.pop()
+        found.add(node.position)
+        waiting.extend(child for child in node.children if child.position not in found and is_placed(view, child))
+    return frozenset(found)
+
+
+def leaves_astray(node: NodeView) -> bool:
+    """Whether an edge from `node` leads to no node, or out of its scope (a KV-cache edge leaves it by right)."""
+    return any(map(_is_astray, node.edges_out))
+
+
+def enters_astray(node: NodeView) -> bool:
+    """Whether an edge to `node` comes from no node, or from outside its scope."""
+    return any(map(_is_astray, node.edges_in))
+
+
+class Placed:
+    """Which edges join nodes that hang in their place from the root down; read when the first is asked for."""
+
+    def __init__(self, view: PlanView) -> None:
+        self._view = view
+
+    @cached_property
+    def _positions(self) -> frozenset[int]:
+        return placed_positions(self._view)
+
+    def holds(self, edge: EdgeView) -> bool:
+        """Whether both ends of `edge` are in their place."""
+        ends = (edge.source, edge.target)
+        return all(end is not None and end.position in self._positions for end in ends)
+
+
+class Consequences:
+    """Tells what follows from a fault that another rule names from what is a fault of its own.
+
+    A node that hangs in a wrong place is absent where it belongs; an edge that leads to no node, or out of its scope,
+    is missing where it should lead. Each is one fault, and named where it is. What is looked up is remembered.
+    """
+
+    def __init__(self, view: PlanView) -> None:
+        self._view = view
+        self._out: dict[int, bool] = {}
+        self._in: dict[int, bool] = {}
+
+    @cached_property
+    def displaced_types(self) -> frozenset[str]:
+        """Types of the nodes that hang in a wrong place, or below a parent that does not exist."""
+        return frozenset(node.type for node in self._view.nodes if not is_placed(self._view, node))
+
+    def are_displaced(self, types: Sequence[str]) -> bool:
+        """Whether a node of one of `types` hangs in a wrong place."""
+        return bool(types) and not self.displaced_types.isdisjoint(types)
+
+    def are_misled(self, links: Sequence[tuple[NodeView, NodeView]]) -> bool:
+        """Whether for each of the missing `links` an edge of one of its ends leads elsewhere."""
+        return bool(links) and all(self._leaves_astray(start) or self._enters_astray(end) for start, end in links)
+
+    def _leaves_astray(self, node: NodeView) -> bool:
+        if node.position not in self._out:
+            self._out[node.position] = leaves_astray(node)
+        return self._out[node.position]
+
+    def _enters_astray(self, node: NodeView) -> bool:
+        if node.position not in self._in:
+            self._in[node.position] = enters_astray(node)
+        return self._in[node.position]
+
+
+def _is_astray(edge: EdgeView) -> bool:
+    if edge.source is None or edge.target is None:
+        return True
+    return edge.source.parent is not edge.target.parent and not is_cache_edge(edge)
