@@ -10,13 +10,20 @@ import math
 from dataclasses import dataclass
 
 from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
+from shardwright.tools.calibration.engine_profile import engine_profile
+from shardwright.tools.calibration.shapes import Gemm, GroupedGemm
+from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.architecture import Architecture, AttentionSpec, LayerSpec, WeightTensor
+from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
+from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.operators.work import Work
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.document import PhaseStrategy
 
-from .physics_space import Deployment, deployments
+from .physics_space import Deployment, deployments, faster_part
 from .test_physics_speed import step_ms
 
 quick = settings(
@@ -162,3 +169,38 @@ def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_li
     fastest = max(facts.stated_intra_bw_bytes_s or 0.0, facts.stated_inter_bw_bytes_s or 0.0)
     moved_s = (found.latency.ttft_ms - found.latency.prefill_ms) * 1e-3
     assert moved_s >= sent_bytes / links / fastest * (1 - 1e-9)
+
+
+factors = st.floats(0.6, 1.4)
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(
+    shape=st.tuples(st.integers(1, 8192), st.integers(64, 32_768), st.integers(64, 32_768)),
+    scales=st.tuples(factors, factors, factors, factors),
+    faster=st.tuples(st.sampled_from(["memory", "compute"]), st.floats(1.0, 4.0)),
+    experts=st.booleans(),
+)
+def test_no_factor_of_an_engine_beats_the_roofline_or_slows_a_kernel_on_a_faster_part(
+    shape: tuple[int, int, int], scales: tuple[float, ...], faster: tuple[str, float], experts: bool
+) -> None:
+    m, n, k = shape
+    kernel = (
+        GroupedGemm(m, 2 * m, min(8, 2 * m), 8, n, k, True, "bf16", "bf16")
+        if experts
+        else Gemm(m, n, k, "bf16", "bf16")
+    )
+    names = ("memory_scale", "compute_scale", "moe_fixed_scale", "moe_scale")
+    part = find_accelerator("h100-sxm")
+
+    def seconds(accelerator: Accelerator) -> float:
+        found = engine_profile("vllm", None, part)
+        constants = found.entry.constants.model_copy(update=dict(zip(names, scales, strict=True)))
+        profile = found.model_copy(update={"entry": found.entry.model_copy(update={"constants": constants})})
+        return Clock(hardware_facts(accelerator, 1, 1), profile).time(Work(1.0, 1.0, 0.0, "bf16", (kernel,))).seconds
+
+    weights = min(8, 2 * m) * 3 * n * k if experts else n * k
+    flops = 2.0 * (2 * m * 3 * n * k if experts else m * n * k)
+    slow = seconds(part)
+    assert slow >= max(2.0 * weights / 3.35e12, flops / 989e12)
+    assert seconds(faster_part(part, *faster)) <= slow * (1 + 1e-9)

@@ -144,11 +144,11 @@ def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody
 
 @quick
 @given(deployments(overlap=True), kinds_of_speed, factors)
-def test_faster_hardware_never_slows_overlapped_halves_by_more_than_a_fiftieth(
+def test_faster_hardware_never_slows_overlapped_halves_by_more_than_a_twentieth(
     deployment: Deployment, what: str, factor: float
 ) -> None:
-    """Two halves that take turns are a schedule: one that waits less may meet the other where both want the links."""
+    """What turns from memory-bound to compute-bound shares its multiprocessors with communication from then on."""
     slow, fast = times(deployment), times(
         deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
     )  # fmt: skip
-    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms, slack=0.02)
+    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms, slack=0.05)

@@ -29,7 +29,7 @@ from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory
 from .notes import estimate_notes
-from .queueing import NO_WAITS, Waits, client_seconds, closed_loop_waits
+from .queueing import Waits, client_seconds, closed_loop_waits, prefill_queue
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .throughput import ReplicaRates, SingleRequest, batched_prefill_seconds, decode_time, throughput
 from .transfer import kv_transfer_seconds
@@ -90,9 +90,10 @@ def _times(layout: Layout) -> _Times:
     alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
     batch = batched_prefill_seconds(layout, prefill_timer, prefill_share)
     steps = setting.workload.output_tokens - 1
-    # A replica that serves both phases stops decoding while it prefills; on replicas of their own nothing waits so.
-    waits = NO_WAITS
-    if not layout.is_disaggregated:
+    # A replica that serves both phases stops decoding while it prefills; on replicas of their own only a line waits.
+    if layout.is_disaggregated:
+        waits = prefill_queue(batch, prefill.seconds + transfer + steps * decode.seconds)
+    else:
         waits = closed_loop_waits(prefill.seconds, batch, decode.seconds, steps, requests)
     client = client_seconds(setting)
     # Requests in flight over the rate is the time of one in the system (Little's law).

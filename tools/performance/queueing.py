@@ -35,6 +35,15 @@ def closed_loop_waits(prefill: float, all_prompts: float, decode_step: float, st
     return Waits(decode_step / 2.0, others / steps) if steps > 0 else NO_WAITS
 
 
+def prefill_queue(all_prompts: float, alone: float) -> Waits:
+    """The wait before prefill replicas of their own, where they are the slower side. Seconds.
+
+    `all_prompts` is what one prefill replica takes for its share of all requests, `alone` one request's whole way when
+    it waits for nothing: requests in flight over the rate is the time in the system (Little's law).
+    """
+    return Waits(max(0.0, all_prompts - alone), 0.0)
+
+
 def client_seconds(setting: Setting) -> float:
     """What the client waits beside the engine: HTTP, tokeniser, and the engine's interval of delivery is not in it."""
     constants = setting.engine.entry.constants

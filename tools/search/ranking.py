@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from ..performance.balance import unbalanced_phases
 from ..performance.estimate import QuickTimes
 from ..performance.layout import Layout
 from ..performance.limits import missed_latency, missed_rates
 from ..plan.document import Strategy, WorkloadBlock
+from ..plan.performance import LoadEstimate
 from .candidate import Candidate
 from .describe import number
 
@@ -23,6 +25,29 @@ def limits_missed(workload: WorkloadBlock, times: QuickTimes, rate: float) -> tu
         *(f"PE010: {m.name} {number(m.figure)} ms exceeds {number(m.limit)} ms" for m in latencies if m is not None),
         *(f"PE010: {number(m.figure)} {m.name}, {number(m.limit)} wanted" for m in missed_rates(workload, rate)),
     )
+
+
+def percentile_limits(workload: WorkloadBlock) -> tuple[Literal["TTFT", "TPOT"], ...]:
+    """The latencies that the workload limits at a percentile."""
+    stated = (
+        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
+        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
+    )
+    names: tuple[Literal["TTFT", "TPOT"], ...] = ("TTFT", "TPOT")
+    limited = {name for name, limit, statistic in stated if limit is not None and statistic != "mean"}
+    return tuple(name for name in names if name in limited)
+
+
+def percentiles_missed(workload: WorkloadBlock, load: LoadEstimate) -> tuple[str, ...]:
+    """Each limit on a percentile that a simulated run does not hold, by how much (rule PE010)."""
+    found: list[str] = []
+    for name in percentile_limits(workload):
+        statistic = workload.ttft_statistic if name == "TTFT" else workload.tpot_statistic
+        figure = getattr(load.ttft_ms if name == "TTFT" else load.tpot_ms, statistic)
+        missed = missed_latency(workload, name, figure)
+        if missed is not None:
+            found.append(f"PE010: {name} ({statistic}) {number(missed.figure)} ms exceeds {number(missed.limit)} ms")
+    return tuple(found)
 
 
 def warnings_of(layout: Layout) -> tuple[str, ...]:

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..performance.estimate import QuickTimes, quick_times
 from ..performance.layout import make_layout
+from ..performance.limits import missed_rates
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.setting import Setting, make_setting
+from ..performance.under_load import load_estimate
 from ..plan.document import Strategy
 from ..plan.placement import Placement, gpu_count, is_disaggregated, place
 from .candidate import Candidate, SearchRequest, SearchResult
-from .ranking import limits_missed, ranked, warnings_of
+from .ranking import limits_missed, percentile_limits, percentiles_missed, ranked, warnings_of
 from .space import strategies
+
+# Leading candidates whose percentiles are looked at before a limit on one is given up as out of reach.
+_MOST_SIMULATED = 24
+_NOT_SIMULATED = ("PE010: slower than others that miss a limit on a percentile",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +102,34 @@ class _Evaluator:
             if candidate.feasible:
                 return candidate if step == 0 else self._nearer(candidate, one, requests, tries[step - 1])
             missing.append(candidate)
+        found = self._between(one, copies, missing)
         # Where none does, the one that misses the fewest limits is shown.
-        return min(missing, key=lambda candidate: len(candidate.why_not))
+        return found or min(missing, key=lambda candidate: len(candidate.why_not))
+
+    def _between(self, one: Strategy, copies: int, missing: Sequence[Candidate]) -> Candidate | None:
+        """A feasible candidate between two tries, the smaller too slow in all and the larger too slow for each request.
+
+        It is the one with the fewest requests that reaches the rate which is asked for.
+        """
+        timed = [(one.concurrency // copies, one) for one in missing if one.output_tokens_per_s is not None]
+        tried = sorted(timed, key=lambda pair: pair[0])
+        slow = [requests for requests, candidate in tried if not self._reaches_rate(candidate)]
+        quick = [(requests, candidate) for requests, candidate in tried if self._reaches_rate(candidate)]
+        if not slow or not quick or max(slow) > quick[0][0]:
+            return None
+        low, (high, candidate) = max(slow), quick[0]
+        while high - low > 1:
+            middle = (low + high) // 2
+            figures = self.figures(one, middle)
+            found = self._candidate(candidate.strategy, figures, copies, middle * copies)
+            if self._reaches_rate(found):
+                high, candidate = middle, found
+            else:
+                low = middle
+        return candidate if candidate.feasible else None
+
+    def _reaches_rate(self, candidate: Candidate) -> bool:
+        return not missed_rates(self.request.workload, candidate.output_tokens_per_s or 0.0)
 
     def _nearer(self, candidate: Candidate, one: Strategy, good: int, bad: int) -> Candidate:
         """The feasible candidate nearest to `bad` requests a replica, found by halving from `good`."""
@@ -173,6 +206,27 @@ def fits_somehow(request: SearchRequest) -> bool:
     return False
 
 
+def first_on_time(evaluator: _Evaluator, order: Sequence[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
+    """The candidates from the first on whose simulated run holds limits on percentiles, and those before it.
+
+    Ranking knows means; a percentile takes a simulation, which is run for the leading candidates until one holds.
+    """
+    workload = evaluator.request.workload
+    if not percentile_limits(workload):
+        return list(order), []
+    late: list[Candidate] = []
+    for rank, candidate in enumerate(order[:_MOST_SIMULATED]):
+        placement = evaluator.placement(candidate.strategy)
+        assert placement is not None
+        load = load_estimate(make_layout(evaluator.setting(candidate.concurrency), candidate.strategy, placement))
+        missed = ("PE010: the load cannot be simulated",) if load is None else percentiles_missed(workload, load)
+        if not missed:
+            return list(order[rank:]), late
+        late.append(candidate.model_copy(update={"feasible": False, "why_not": missed}))
+    rest = [one.model_copy(update={"feasible": False, "why_not": _NOT_SIMULATED}) for one in order[_MOST_SIMULATED:]]
+    return [], [*late, *rest]
+
+
 def search(request: SearchRequest, known: KnownFigures | None = None) -> SearchResult:
     """Evaluate the whole space of `request` and rank it.
 
@@ -199,8 +253,12 @@ def search(request: SearchRequest, known: KnownFigures | None = None) -> SearchR
             missing.append(candidate)
             rejected["PE010"] += 1
     objective = request.workload.objective
+    leading, late = first_on_time(evaluator, ranked(feasible, objective))
+    if late:
+        rejected["PE010"] += len(late)
+        missing += late
     ordered = [
-        *ranked(feasible, objective),
+        *leading,
         *ranked(missing, objective),
         *sorted(too_large, key=lambda c: (c.shortfall_bytes or 0, c.gpus)),
     ]

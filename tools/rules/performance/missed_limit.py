@@ -59,20 +59,23 @@ def _percentile(estimate: PerformanceEstimate, name: str, statistic: str) -> flo
 
 
 def _missed(limit: MissedLimit, profile: str) -> Finding:
-    by = abs(limit.figure - limit.limit)
+    figure, bound = _figure(limit.figure), _figure(limit.limit)
+    more = _figure(abs(limit.figure - limit.limit))
     if limit.unit == "ms":
         statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
-        words = (
-            f"{limit.name}{statistic} is {limit.figure:,.4g} ms, {by:,.4g} ms above the limit of {limit.limit:,g} ms"
-        )
+        words = f"{limit.name}{statistic} is {figure} ms, {more} ms above the limit of {bound} ms"
     else:
-        words = f"{limit.figure:,.4g} {limit.name}, {by:,.4g} fewer than the {limit.limit:,g} wanted"
+        words = f"{figure} {limit.name}, {more} fewer than the {bound} wanted"
     return Finding(
         f"{words} (by the estimate of profile {profile})",
         where=f"/workload/{limit.field}",
         value=limit.figure,
         expected=limit.limit,
     )
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
 def _unknown(fields: list[str], why: str) -> Finding:
