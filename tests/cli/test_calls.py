@@ -133,6 +133,26 @@ def test_a_full_disk_is_one_line() -> None:
     assert done.stderr.count("\n") == 1
 
 
+def wait_until_idle(pid: int) -> None:
+    """Until the process has done nothing for a while: it has started and waits for its input."""
+    used, since = -1, time.monotonic()
+    stop = since + 20
+    while time.monotonic() < min(stop, since + 1.0):
+        now = cpu_ticks(pid)
+        if now != used:
+            used, since = now, time.monotonic()
+        time.sleep(0.05)
+
+
+def cpu_ticks(pid: int) -> int:
+    """CPU time of a process; 0 on systems that do not say, so that only the time counts."""
+    stat = Path(f"/proc/{pid}/stat")
+    if not stat.exists():
+        return 0
+    fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
     import signal
 
@@ -141,7 +161,7 @@ def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
         [str(PROGRAM), "validate", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert waiting.stdin is not None
-    time.sleep(1.5)
+    wait_until_idle(waiting.pid)
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=30)
     assert waiting.returncode == 130

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..performance.estimate import QuickTimes, quick_times
-from ..performance.layout import make_layout
+from ..performance.layout import Layout, make_layout
 from ..performance.limits import missed_rates
 from ..performance.memory import fits, max_concurrency, shortfall_bytes, usable_bytes
 from ..performance.setting import Setting, make_setting
@@ -56,6 +56,7 @@ class _Evaluator:
             request.architecture, request.facts, request.workload, request.precision, request.policy, request.serving
         ).with_calibration(request.calibration)
         self.settings: dict[int, Setting] = {}
+        self.warned: dict[Strategy, tuple[str, ...]] = {}
         self.known: KnownFigures = {} if known is None else known
 
     def setting(self, concurrency: int) -> Setting:
@@ -153,10 +154,16 @@ class _Evaluator:
                 requests=requests,
                 memory_bytes=usable_bytes(layout) + shortfall,
                 shortfall_bytes=max(0, shortfall),
-                warnings=warnings_of(layout) if fits_in else (),
+                warnings=self._warnings(one, layout) if fits_in else (),
                 times=quick_times(layout) if fits_in else None,
             )
         return self.known[key]
+
+    def _warnings(self, one: Strategy, layout: Layout) -> tuple[str, ...]:
+        """What rules warn of, found once for all loads: it is how layers and devices lie."""
+        if one not in self.warned:
+            self.warned[one] = warnings_of(layout)
+        return self.warned[one]
 
     def _candidate(self, strategy: Strategy, figures: _Figures, copies: int, concurrency: int) -> Candidate:
         times = figures.times
