@@ -158,7 +158,12 @@ def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
 
     # Standard input that stays open keeps the command waiting.
     waiting = subprocess.Popen(
-        [str(PROGRAM), "validate", "-"], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [str(PROGRAM), "validate", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert waiting.stdin is not None
     wait_until_idle(waiting.pid)
