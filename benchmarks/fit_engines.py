@@ -23,9 +23,10 @@ import numpy as np
 from shardwright.tools.calibration.engine_profile import all_entries
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
-from shardwright.tools.fidelity.engine_fit import Fitted, figure_of
-from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, fold_of, key_of
+from shardwright.tools.fidelity.engine_fit import Fitted
+from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, fold_of
 from shardwright.tools.fidelity.fast_simulation import mean_times
+from shardwright.tools.fidelity.score import LOW_CONCURRENCY
 from shardwright.tools.fidelity.situation import Situation, architecture_of, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
 from shardwright.tools.performance.serving.load import Burst
@@ -118,8 +119,8 @@ def spread_out(figures: Figures, about: dict[Situation, tuple[str, str, str]]) -
 def family(case: Case, figure: str) -> str:
     """The family that a figure is scored in."""
     if figure == "ttft_ms":
-        users = getattr(case.arrivals, "users", None) or getattr(case.arrivals, "sequences", None)
-        return "ttft_low" if users is not None and users <= 8 else "ttft_load"
+        users = getattr(case.situation.arrivals, "users", None) or getattr(case.situation.arrivals, "sequences", None)
+        return "ttft_low" if users is not None and users <= LOW_CONCURRENCY else "ttft_load"
     return {"tpot_ms": "tpot", "e2e_ms": "e2e", "makespan_ms": "e2e"}.get(figure, "throughput")
 
 
@@ -130,7 +131,7 @@ def score(cases: Sequence[Case], constants: Sequence[Fitted]) -> Errors:
         times = mean_times(case.server_with(fitted.constants), case)
         for figure, measured in case.measured.items():
             if times is not None:
-                predicted = figure_of(times, figure, case.lengths, case.gpus)
+                predicted = case.figure(times, figure)
                 errors[(family(case, figure), case.about.group)].append(predicted / measured - 1.0)
     return errors
 
@@ -172,7 +173,7 @@ def bands_of(errors: Errors, groups: set[str]) -> list[dict[str, object]]:
 
 def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case], errors: Errors) -> dict[str, object]:
     """One entry of the data file. How the engine schedules is documented behaviour, kept from the file as it is."""
-    own = [case for case in cases if key_of(case)[:2] == key[:2] and key[2] in (POOLED, key_of(case)[2])]
+    own = [case for case in cases if case.wanted[:2] == key[:2] and key[2] in (POOLED, case.wanted[2])]
     scheduler = next(
         entry.scheduler
         for wanted in (key, (*key[:2], POOLED))
@@ -205,7 +206,7 @@ def rotate(cases: Sequence[Case], folds: int, note: Callable[[str], None]) -> Er
         own = [case for case in cases if fold_of(case.about.pair, folds) == fold]
         without = fit_levels([case for case in cases if fold_of(case.about.pair, folds) != fold])
         held_cases += own
-        held += [without.of(key_of(case)) for case in own]
+        held += [without.of(case.wanted) for case in own]
         note(f"fold {fold + 1} of {folds}: {len(own)} cases held back")
     return score(held_cases, held)
 
@@ -227,7 +228,7 @@ def main() -> None:
     tier_a = {case.about.group for case in cases if case.about.tier == "A"}
     note(f"{len(cases)} cases in {len({case.about.group for case in cases})} groups")
     levels = fit_levels(cases, note)
-    show("In sample", score(cases, [levels.of(key_of(case)) for case in cases]), tier_a)
+    show("In sample", score(cases, [levels.of(case.wanted) for case in cases]), tier_a)
     errors: Errors = {}
     if chosen.rotate:
         errors = rotate(cases, chosen.folds, note)

@@ -189,18 +189,9 @@ def _text(file: Path) -> str:
         InputError: it cannot be read, is too large, or is not UTF-8.
     """
     from ...tools.fidelity.bench_json import MAX_FILE_BYTES
+    from ...tools.files import read_bounded, utf8_text
 
     if str(file) == STANDARD:
         return read_stdin(MAX_FILE_BYTES)
     name = title_of(file)
-    try:
-        with file.open("rb") as stream:
-            data = stream.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError(f"{name}: larger than {MAX_FILE_BYTES >> 20} MiB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name}: not UTF-8 text (byte {error.start})") from None
+    return utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
+from ...tools.files import utf8_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,10 +49,7 @@ def read_stdin(limit_bytes: int) -> str:
     data = sys.stdin.buffer.read(limit_bytes + 1)
     if len(data) > limit_bytes:
         raise InputError(f"standard input: larger than {limit_bytes:,} bytes")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"standard input: not UTF-8 text (byte {error.start})") from None
+    return utf8_text(data, "standard input")
 
 
 def write_stdout(text: str) -> None:

@@ -46,14 +46,16 @@ def longer_input(deployment: Deployment, more: int) -> Deployment:
     return deployment.with_(input_tokens=tokens)
 
 
+def with_faster_part(deployment: Deployment, what: str, factor: float) -> Deployment:
+    return deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+
+
 @quick
 @given(alone, kinds_of_speed, factors)
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
     deployment: Deployment, what: str, factor: float
 ) -> None:
-    slow, fast = times(deployment), times(
-        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
-    )  # fmt: skip
+    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
     assert at_most(fast.ttft_ms, slow.ttft_ms)
     assert at_most(fast.tpot_ms, slow.tpot_ms)
     assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
@@ -64,9 +66,7 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment(
     deployment: Deployment, what: str, factor: float
 ) -> None:
-    slow, fast = times(deployment), times(
-        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
-    )  # fmt: skip
+    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
     assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
     assert at_most(slow.output_tokens_per_s, fast.output_tokens_per_s)
 
@@ -148,7 +148,5 @@ def test_faster_hardware_never_slows_overlapped_halves_by_more_than_a_twentieth(
     deployment: Deployment, what: str, factor: float
 ) -> None:
     """What turns from memory-bound to compute-bound shares its multiprocessors with communication from then on."""
-    slow, fast = times(deployment), times(
-        deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
-    )  # fmt: skip
+    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
     assert at_most(fast.end_to_end_ms, slow.end_to_end_ms, slack=0.05)

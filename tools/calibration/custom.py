@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
+from ..files import read_bounded
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
 from .forms.attention_decode import DecodeConstants
 from .forms.attention_prefill import PrefillConstants
@@ -123,15 +124,9 @@ def read_calibration(path: Path) -> CustomCalibration:
         InputError: it cannot be read, is no calibration, or has a constant out of its bounds.
     """
     where = str(path)
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{where}: cannot be read: {reason}") from None
-    if len(data) > MAX_FILE_BYTES:
-        raise InputError(f"{where}: larger than {MAX_FILE_BYTES >> 20} MiB; a calibration has a few hundred constants")
-    return parse_calibration(data, where)
+    return parse_calibration(
+        read_bounded(path, MAX_FILE_BYTES, where, "; a calibration has a few hundred constants"), where
+    )
 
 
 def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:

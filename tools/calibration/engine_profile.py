@@ -118,11 +118,6 @@ class EngineProfile(Frozen):
         """For people: engine, generation and class of accelerator."""
         return f"{self.entry.engine} {self.entry.generation} on {self.entry.accelerator_class}"
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether nothing stood in."""
-        return not self.notes
-
 
 def engine_name(text: str | None) -> str | None:
     """The engine that `text` names however it is spelled; `None` where it names none that is known."""

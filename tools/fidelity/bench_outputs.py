@@ -17,7 +17,7 @@ from statistics import fmean, pstdev
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .bench_json import MOST, Client, Output, outputs
 from .degrees import Refused
-from .situation import Situation, architecture_of, known_model, situation_of
+from .situation import Figure, Situation, architecture_of, known_model, situation_of
 from .table import Degree, MeasuredRow
 
 # Fewer requests than were sent: beyond this share the run is not one of the load that it states.
@@ -27,7 +27,7 @@ _HELD_BACK = 0.9
 _VLLM_ENGINES = ("vllm", "openai", "openai-chat", "openai-embeddings")
 
 # The figure of a situation, by the keys under which clients give its mean (milliseconds, tokens per second).
-_FIGURES: Mapping[str, tuple[str, ...]] = {
+_FIGURES: Mapping[Figure, tuple[str, ...]] = {
     "ttft_ms": ("mean_ttft_ms",),
     "tpot_ms": ("mean_tpot_ms", "mean_itl_ms"),
     "e2e_ms": ("mean_e2el_ms", "mean_e2e_latency_ms"),
@@ -69,7 +69,7 @@ class Run:
 
     name: str
     situation: Situation
-    measured: Mapping[str, float]
+    measured: Mapping[Figure, float]
     assumptions: tuple[str, ...] = ()
 
 
@@ -106,7 +106,9 @@ def _run(output: Output, number: int, served: Served) -> Run:
         raise output.refuse(situation.reason)
     arrivals, lengths = _arrivals(output, assumptions), _lengths(output, assumptions)
     deployment = replace(situation.deployment, nodes=served.nodes, gpus_per_node=served.gpus_per_node)
-    measured = {figure: value for figure, keys in _FIGURES.items() if (value := output.number(*keys)) is not None}
+    measured: dict[Figure, float] = {
+        figure: value for figure, keys in _FIGURES.items() if (value := output.number(*keys)) is not None
+    }
     if not measured:
         raise output.refuse(f"none of {', '.join(key for keys in _FIGURES.values() for key in keys)} is in it")
     if lengths.output_tokens <= 1:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
-from ..performance.serving.load import Arrivals, Lengths
+from ..performance.serving.load import ServingTimes
 from ..performance.serving.step_table import StepTable
-from ..performance.serving_estimate import Server, server_of
+from ..performance.serving_estimate import Server, late_steps, server_of
 from ..performance.setting import Setting
 from .deployment import layout_of
-from .situation import Deployment, Situation
+from .predict import figure_of
+from .situation import Deployment, Figure, Situation
 
 SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
 _COLUMNS = (
@@ -49,16 +50,21 @@ class Case:
     """
 
     about: About
-    wanted: tuple[str, str, str]
-    gpus: int
-    arrivals: Arrivals
-    lengths: Lengths
-    measured: Mapping[str, float]
+    situation: Situation
+    measured: Mapping[Figure, float]
     server: Server
     parts: Mapping[str, Array]
     fill_parts: Array
-    streams_at_intervals: bool = False
     weight: float = 1.0
+
+    @property
+    def wanted(self) -> tuple[str, str, str]:
+        """Engine, generation and class of accelerators that served it."""
+        return wanted_of(self.situation)
+
+    def figure(self, times: ServingTimes, figure: Figure) -> float:
+        """`figure` of this deployment and load among `times`."""
+        return figure_of(times, replace(self.situation, figure=figure))
 
     def server_with(self, constants: EngineConstants) -> Server:
         """The server with other constants of the engine."""
@@ -75,9 +81,7 @@ class Case:
             table=table,
             policy=policy,
             fill_seconds=float(scales @ self.fill_parts),
-            first_token_steps=(
-                constants.interval_token_steps if self.streams_at_intervals else constants.first_token_steps
-            ),
+            first_token_steps=late_steps(constants, self.situation.deployment.engine.streams_at_intervals),
         )
 
 
@@ -105,7 +109,7 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
 Settings = dict[tuple[Deployment, str], Setting]
 
 
-def case_of(about: About, situation: Situation, measured: Mapping[str, float], settings: Settings) -> Case:
+def case_of(about: About, situation: Situation, measured: Mapping[Figure, float], settings: Settings) -> Case:
     """The case of a situation; `measured` by figure (ms, or tokens per second).
 
     `settings` keeps what one deployment's loads have in common from call to call.
@@ -134,15 +138,11 @@ def case_of(about: About, situation: Situation, measured: Mapping[str, float], s
     fills = [one.fill_seconds - plain.fill_seconds for one in doubled]
     return Case(
         about=about,
-        wanted=wanted_of(situation),
-        gpus=len(layout.devices),
-        arrivals=situation.arrivals,
-        lengths=situation.lengths,
+        situation=situation,
         measured=dict(measured),
         server=plain,
         parts=parts,
         fill_parts=np.array([*fills, plain.fill_seconds - sum(fills)]),
-        streams_at_intervals=situation.deployment.engine.streams_at_intervals,
     )
 
 

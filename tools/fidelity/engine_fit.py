@@ -15,7 +15,6 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from ..calibration.engine_profile import EngineConstants
-from ..performance.serving.load import Lengths, ServingTimes
 from .engine_cases import Array, Case
 from .fast_simulation import mean_times
 
@@ -39,21 +38,6 @@ PRIORS: Mapping[str, tuple[float, float]] = {
 NAMES = tuple(PRIORS)
 _SOFT = 0.15
 _LEAST = 1e-9
-
-
-def figure_of(times: ServingTimes, figure: str, lengths: Lengths, gpus: int) -> float:
-    """A figure of `times` as tables give it: ms, or tokens per second."""
-    whole = times.output_tokens_per_s * (lengths.input_tokens + lengths.output_tokens) / lengths.output_tokens
-    return {
-        "ttft_ms": times.ttft.mean * 1e3,
-        "tpot_ms": times.tpot.mean * 1e3,
-        "e2e_ms": times.end_to_end.mean * 1e3,
-        "makespan_ms": times.makespan_s * 1e3,
-        "output_tok_s": times.output_tokens_per_s,
-        "output_tok_s_per_gpu": times.output_tokens_per_s / gpus,
-        "total_tok_s": whole,
-        "total_tok_s_per_gpu": whole / gpus,
-    }[figure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +75,7 @@ def residuals(logs: Array, cases: Sequence[Case]) -> Array:
             if times is None:
                 found.append(0.0)
                 continue
-            predicted = figure_of(times, figure, case.lengths, case.gpus)
+            predicted = case.figure(times, figure)
             found.append(weight * math.log(max(_LEAST, predicted) / measured))
     return np.array(found)
 

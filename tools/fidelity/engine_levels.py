@@ -35,17 +35,12 @@ class Levels:
         return same[0] if same else self.everything
 
 
-def key_of(case: Case) -> Key:
-    """Engine, generation and class of accelerators that served a case."""
-    return case.wanted
-
-
 def fit_levels(cases: Sequence[Case], note: Callable[[str], None] | None = None) -> Levels:
     """All levels fitted to `cases`, from the top down."""
     by_engine: defaultdict[tuple[str, str], list[Case]] = defaultdict(list)
     by_class: defaultdict[Key, list[Case]] = defaultdict(list)
     for case in cases:
-        key = key_of(case)
+        key = case.wanted
         by_engine[key[:2]].append(case)
         by_class[key].append(case)
     everything = fit(thinned(cases, 1), prior(), _SLACK["all"])

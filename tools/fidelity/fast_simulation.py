@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,22 +24,23 @@ from .engine_cases import Case
 @lru_cache(maxsize=1)
 def compiled_run() -> Callable[..., Any] | None:
     """`core.run` compiled by numba; `None` where numba is not installed."""
+    # By name, for it is not a dependency: it only makes fits quick, and the types must check without it.
     try:
-        import numba  # type: ignore[import-not-found,import-untyped]  # not a dependency: it only makes fits quick
-        from numba.extending import register_jitable  # type: ignore[import-not-found,import-untyped]
+        numba: Any = import_module("numba")
+        extending: Any = import_module("numba.extending")
     except ImportError:
         return None
     for helper in core.HELPERS:
-        register_jitable(helper)
+        extending.register_jitable(helper)
     return numba.njit(core.run, cache=False)
 
 
 def mean_times(server: Server, case: Case) -> ServingTimes | None:
     """Means of what users see, and the rate; `None` where the case has no answer with these constants."""
     try:
-        share = shares_of(case.arrivals, server.copies)[0]
+        share = shares_of(case.situation.arrivals, server.copies)[0]
         arrivals, busy = share.arrivals, share.replicas
-        inputs = inputs_of(server.table, server.policy, arrivals, case.lengths)
+        inputs = inputs_of(server.table, server.policy, arrivals, case.situation.lengths)
     except InputError:
         return None
     run = compiled_run() or core.run
@@ -68,7 +70,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
         makespan_s=float(totals[1]),
         running=float(totals[3] / totals[1]) * busy,
     )
-    return shown_late(times, server.fill_seconds, server.first_token_steps, case.lengths)
+    return shown_late(times, server.fill_seconds, server.first_token_steps, case.situation.lengths)
 
 
 def _array(value: Any, kind: type) -> Any:

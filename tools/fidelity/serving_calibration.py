@@ -23,10 +23,10 @@ from .calibration_report import ConstantChange, EngineLearned, FigureErrors, Run
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of
 from .engine_cases import SCALES, About, Case, Settings, all_by_id, case_of, neutral
-from .engine_fit import NAMES, Fitted, figure_of, fit
+from .engine_fit import NAMES, Fitted, fit
 from .fast_simulation import mean_times
 from .score import LOW_CONCURRENCY, error_pct, quantile
-from .situation import Situation, situation_of
+from .situation import Figure, Situation, situation_of
 from .table import MeasuredRow
 
 Metric = Literal["tpot", "ttft_low", "ttft_load", "end_to_end", "throughput"]
@@ -53,7 +53,7 @@ class Learned:
 
 def runs_of_rows(rows: Sequence[MeasuredRow]) -> tuple[tuple[Run, ...], tuple[str, ...]]:
     """The runs of a table (rows of one deployment and load are one run), and what was left out."""
-    figures: defaultdict[Situation, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    figures: defaultdict[Situation, defaultdict[Figure, list[float]]] = defaultdict(lambda: defaultdict(list))
     reasons: defaultdict[str, int] = defaultdict(int)
     for row in rows:
         found = situation_of(row)
@@ -188,7 +188,7 @@ def _predicted(case: Case, constants: EngineConstants) -> Mapping[str, float]:
     times = mean_times(case.server_with(constants), case)
     if times is None:
         return {}
-    return {figure: figure_of(times, figure, case.lengths, case.gpus) for figure in case.measured}
+    return {figure: case.figure(times, figure) for figure in case.measured}
 
 
 def _errors(figures: Sequence[RunFigure]) -> tuple[FigureErrors, ...]:
@@ -237,7 +237,7 @@ def _bands(known: Sequence[_Known], figures: Sequence[RunFigure]) -> tuple[Error
 
 def _metric(figure: str, case: Case) -> Metric:
     if figure == "ttft_ms":
-        match case.arrivals:
+        match case.situation.arrivals:
             case ClosedLoop(users=count) | StaticBatch(sequences=count):
                 return "ttft_low" if count <= LOW_CONCURRENCY else "ttft_load"
             case _:

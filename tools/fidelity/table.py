@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError
+from ..files import read_bounded, utf8_text
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -122,16 +123,8 @@ def read_table_file(path: Path) -> tuple[MeasuredRow, ...]:
     Raises:
         InputError: as `read_table`, or the file cannot be read.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_TABLE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(f"{path}: cannot be read: {reason}") from None
-    try:
-        return read_table(data.decode("utf-8-sig"), str(path))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    name = str(path)
+    return read_table(utf8_text(read_bounded(path, MAX_TABLE_BYTES, name, "; split the table"), name), name)
 
 
 def _check_header(names: list[str], where: str) -> None:

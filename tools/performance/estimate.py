@@ -1,7 +1,7 @@
 """The estimate of a plan in the contract's format: latency, throughput, memory, critical path, cost.
 
-It estimates a request that does not wait in a queue; it does not simulate arrivals. What its constants come from and
-how far off it may be is said with it.
+Its latencies are means in closed form, with no queue before the first token but that of prefill replicas that are the
+slower side; `under_load` simulates arrivals. What its constants come from and how far off it may be is said with it.
 """
 
 from __future__ import annotations

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from ..calibration.engine_profile import EngineConstants
 from .layout import Layout
 from .memory import cache_tokens
 from .schedule import PhaseTimer
-from .serving.disaggregated import Disaggregated, simulate_disaggregated
+from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch, Statistics
 from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
@@ -32,7 +33,7 @@ class Server:
     first_token_steps: float
 
 
-def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths) -> Server:
+def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False) -> Server:
     """What one attention group of `layout` is to the simulator under this load."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
@@ -40,7 +41,7 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths) -> Server:
     copies = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups
     policy, reach = _policy(layout, arrivals, lengths, copies)
     fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
-    steps = setting.engine.entry.constants.first_token_steps
+    steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     return Server(step_table(setting, prefill, decode, reach), policy, copies, fill, steps)
 
 
@@ -102,14 +103,14 @@ def serve(
         InputError: a fact that the arithmetic needs is not known.
     """
     if layout.is_disaggregated:
-        return _serve_apart(layout, arrivals, lengths, _late_steps(layout, streams_at_intervals))
-    server = server_of(layout, arrivals, lengths)
-    late = _late_steps(layout, streams_at_intervals)
-    return run(replace(server, first_token_steps=late), arrivals, lengths, steady=steady)
+        late = late_steps(layout.setting.engine.entry.constants, streams_at_intervals)
+        return _serve_apart(layout, arrivals, lengths, late)
+    server = server_of(layout, arrivals, lengths, streams_at_intervals=streams_at_intervals)
+    return run(server, arrivals, lengths, steady=steady)
 
 
-def _late_steps(layout: Layout, streams_at_intervals: bool) -> float:
-    constants = layout.setting.engine.entry.constants
+def late_steps(constants: EngineConstants, streams_at_intervals: bool) -> float:
+    """Steps between the first token's step and its delivery."""
     return constants.interval_token_steps if streams_at_intervals else constants.first_token_steps
 
 
@@ -119,7 +120,7 @@ def run(server: Server, arrivals: Arrivals, lengths: Lengths, *, steady: bool = 
     return shown_late(times, server.fill_seconds, server.first_token_steps, lengths)
 
 
-def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late_steps: float) -> ServingTimes:
+def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: float) -> ServingTimes:
     """Prefill and decode on replicas of their own: prompts wait for a prefill server, then move to a decode server."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
@@ -136,15 +137,15 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late_step
             prefill_policy=first,
             decode_table=step_table(setting, decode, decode, reach),
             decode_policy=replace(policy, mode="mixed", reserve="full"),
-            prefill_servers=min(senders, 512),
-            decode_servers=min(receivers, 512),
+            prefill_servers=min(senders, MOST_SERVERS),
+            decode_servers=min(receivers, MOST_SERVERS),
             transfer_s=kv_transfer_seconds(layout),
         ),
         arrivals,
         lengths,
     )
     fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
-    return shown_late(times, fill, late_steps, lengths)
+    return shown_late(times, fill, late, lengths)
 
 
 def shown_late(times: ServingTimes, fill_seconds: float, first_token_steps: float, lengths: Lengths) -> ServingTimes:

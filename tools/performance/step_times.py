@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ..catalog.architecture import AttentionSpec, LayerSpec
 from .operation import TokenLoad
+from .operators.attention import causal_pairs
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
 from .setting import Setting
@@ -52,7 +54,6 @@ class StepTimes:
 
     def __init__(self, setting: Setting, timer: PhaseTimer) -> None:
         self.setting = setting
-        self.timer = timer
         self.stages = timer.stages
         self.groups = timer.phase.attention_groups
         self.window = _window(setting)
@@ -63,13 +64,10 @@ class StepTimes:
 
     def linear(self, tokens: int) -> float:
         """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
-        return self._linear(self._share(tokens))
+        return self._pass(self._share(tokens))
 
-    def pass_linear(self, tokens: int) -> float:
+    def _pass(self, tokens: int) -> float:
         """The same for `tokens` that go through the stages as one microbatch."""
-        return self._linear(tokens)
-
-    def _linear(self, tokens: int) -> float:
         load = TokenLoad(tokens, 1, 0, self.groups)
         seconds = 0.0
         for index, stage in enumerate(self.stages):
@@ -113,19 +111,18 @@ class StepTimes:
             rates.append(rate / len(self.stages))
         return fixed, rates
 
-    def prefill_columns(self, grid: Sequence[int], prefix: int, *, windowed: bool) -> tuple[list[float], ...]:
+    def chunk(self, tokens: int, prefix: int, *, windowed: bool) -> float:
+        """Attention cores of one chunk of a prompt behind `prefix` tokens, as its share of a cycle."""
+        return self.attention(TokenLoad(1, tokens, prefix, self.groups), windowed=windowed) / len(self.stages)
+
+    def prefill_columns(self, grid: Sequence[int], prefix: int) -> tuple[list[float], ...]:
         """Fixed seconds and seconds per pair of a chunk, without a prefix and behind one of `prefix` tokens."""
         fixed, rates = list[float](), list[float]()
         for count in grid:
-            whole = self.attention(TokenLoad(1, count, 0, self.groups), windowed=windowed) / len(self.stages)
-            pairs = _pairs(count, 0, self.window if windowed else 0)
-            if windowed:
-                # Inside a window a prefix adds no more than the window: one rate is enough.
-                rate = 0.0
-            else:
-                behind = self.attention(TokenLoad(1, count, prefix, self.groups), windowed=False) / len(self.stages)
-                rate = max(0.0, (behind - whole) / (count * prefix))
-            rate = min(rate, whole / pairs) if pairs else 0.0
+            whole = self.chunk(count, 0, windowed=False)
+            pairs = causal_pairs(count, 0)
+            rate = max(0.0, (self.chunk(count, prefix, windowed=False) - whole) / (count * prefix))
+            rate = min(rate, whole / pairs)
             fixed.append(max(0.0, whole - rate * pairs))
             rates.append(rate)
         return fixed, rates
@@ -134,14 +131,7 @@ class StepTimes:
         """What a prompt waits for the stages that its first token has yet to pass, beside its share of a cycle."""
         if len(self.stages) == 1:
             return 0.0
-        return self._linear(tokens) * (1.0 - 1.0 / len(self.stages))
-
-
-def _pairs(tokens: int, prefix: int, window: int) -> float:
-    if window <= 0 or tokens + prefix <= window:
-        return tokens * prefix + tokens * (tokens + 1) / 2
-    growing = max(0, min(tokens, window - prefix))
-    return growing * prefix + growing * (growing + 1) / 2 + (tokens - growing) * window
+        return self._pass(tokens) * (1.0 - 1.0 / len(self.stages))
 
 
 def _window(setting: Setting) -> int:
@@ -165,7 +155,7 @@ def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach:
     near = max(1, reach.prompt // 2)
     far = max(near + 64, reach.request)
     base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
-    fixed, per_pair = prompts.prefill_columns(chunks, max(256, reach.prompt), windowed=False)
+    fixed, per_pair = prompts.prefill_columns(chunks, max(256, reach.prompt))
     window = steps.window
     window_rates: list[float] = []
     window_pairs: list[float] = []
@@ -173,8 +163,9 @@ def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach:
         inside = max(1, min(window, far) // 2)
         more, window_rates = steps.decode_columns(sequences, inside, max(inside + 1, min(window, far)), windowed=True)
         base = [one + two for one, two in zip(base, more, strict=True)]
-        more, window_pairs = prompts.prefill_columns(chunks, 0, windowed=True)
-        fixed = [one + two for one, two in zip(fixed, more, strict=True)]
+        # Inside a window a prefix adds no more than the window: what a chunk costs is a matter of its length alone.
+        fixed = [one + prompts.chunk(count, 0, windowed=True) for one, count in zip(fixed, chunks, strict=True)]
+        window_pairs = [0.0] * len(chunks)
     constants = setting.engine.entry.constants
     return StepTable(
         tokens=tokens,
@@ -197,7 +188,4 @@ def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach:
 
 def _rising(times: list[float]) -> list[float]:
     """`times` with small dips levelled: a larger step is never planned as the faster one."""
-    found: list[float] = []
-    for seconds in times:
-        found.append(max(seconds, found[-1]) if found else seconds)
-    return found
+    return list(accumulate(times, max))

@@ -16,6 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from ..errors import InputError
+from ..files import utf8_text
 from .collector import collector_paused
 from .compact import MAX_EDGES, MAX_NODES, SchemaFault, expand
 from .document import Plan
@@ -76,10 +77,7 @@ def read_file(path: Path) -> str:
         raise InputError(f"{shown(str(path))}: {reason}") from None
     if len(data) > MAX_DOCUMENT_BYTES:
         raise InputError(f"{path}: larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    return utf8_text(data, str(path))
 
 
 def read_text(text: str) -> ReadDocument:

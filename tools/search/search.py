@@ -112,7 +112,7 @@ class _Evaluator:
 
         It is the one with the fewest requests that reaches the rate which is asked for.
         """
-        timed = [(one.concurrency // copies, one) for one in missing if one.output_tokens_per_s is not None]
+        timed = [(each.concurrency // copies, each) for each in missing if each.output_tokens_per_s is not None]
         tried = sorted(timed, key=lambda pair: pair[0])
         slow = [requests for requests, candidate in tried if not self._reaches_rate(candidate)]
         quick = [(requests, candidate) for requests, candidate in tried if self._reaches_rate(candidate)]

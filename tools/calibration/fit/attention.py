@@ -83,7 +83,7 @@ def _tables(table: Table, kind: KernelKind, length: str) -> list[MeasuredTable]:
     for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
         host_timed = src == _HOST_TIMED
         subject = Subject(kind, kv, src, framework="flashinfer" if host_timed else None)
-        measured = Measured(chip_named(gpu), _shapes(rows, kv, length), rows.numbers("us") * 1e-6,
+        measured = Measured(chip_named(gpu), attention_shapes(rows, cast(DType, kv), length), rows.numbers("us") * 1e-6,
                             rows.shape_keys(*_SHAPE, length))  # fmt: skip
         found.append(MeasuredTable(gpu, subject, measured, _fixed(kind, rows, host_timed), host_timed))
     return found
@@ -97,8 +97,8 @@ def _fixed(kind: KernelKind, rows: Table, host_timed: bool) -> tuple[str, ...]:
     return fixed if len(set(rows.numbers("head_dim"))) > 1 else (*fixed, "narrow_power", "wide_power")
 
 
-def _shapes(rows: Table, kv: str, length: str) -> Attention:
-    """The rows as one `Attention` of arrays."""
+def attention_shapes(rows: Table, kv: DType, length: str) -> Attention:
+    """The rows as one `Attention` of arrays; `length` names their column of lengths (`kv_len`: decode)."""
     window = rows.numbers("window")
     tokens = rows.numbers(length)
     decode = length == "kv_len"
@@ -109,6 +109,6 @@ def _shapes(rows: Table, kv: str, length: str) -> Attention:
         query_heads=rows.numbers("q_heads"),
         kv_heads=rows.numbers("kv_heads"),
         head_dim=rows.numbers("head_dim"),
-        kv=cast(DType, kv),
+        kv=kv,
         window=cast(Any, np.where(window > 0, window, _NO_WINDOW)),
     )

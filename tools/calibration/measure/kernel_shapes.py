@@ -14,6 +14,7 @@ import numpy as np
 from ...catalog.dtypes import DTYPES, DType
 from ...errors import InputError
 from ..chip import Chip
+from ..fit.attention import attention_shapes
 from ..fit.tables import Table
 from ..forms.attention_decode import DecodeConstants, attention_decode_s
 from ..forms.attention_prefill import PrefillConstants, attention_bytes, attention_prefill_s
@@ -24,8 +25,6 @@ from ..profile_file import KernelKind
 from ..shapes import Attention, Collective, CollectiveOp, Gemm, GroupedGemm
 from .table import KernelRow, TableName
 
-# No context is that long: a window of this size is none.
-_NO_WINDOW = 2.0**40
 # The tables' words for formats that are not number formats by name: the variant of profiles, the format stored, the one
 # computed in, whether scaled by blocks.
 _FORMATS: Mapping[str, tuple[str, DType, DType, bool]] = {
@@ -88,17 +87,7 @@ def _gemm_shape(table: Table) -> Gemm:
 
 
 def _attention_shape(table: Table, length: str) -> Attention:
-    window, tokens, decode = table.numbers("window"), table.numbers(length), length == "kv_len"
-    return Attention(
-        sequences=table.numbers("batch"),
-        new_tokens=np.ones_like(tokens) if decode else tokens,
-        context=tokens - 1.0 if decode else np.zeros_like(tokens),
-        query_heads=table.numbers("q_heads"),
-        kv_heads=table.numbers("kv_heads"),
-        head_dim=table.numbers("head_dim"),
-        kv=_dtype(table.rows[0]["kv_dtype"]),
-        window=cast(Any, np.where(window > 0, window, _NO_WINDOW)),
-    )
+    return attention_shapes(table, _dtype(table.rows[0]["kv_dtype"]), length)
 
 
 def _experts_shape(table: Table) -> GroupedGemm:

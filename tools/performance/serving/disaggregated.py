@@ -22,7 +22,7 @@ from .step_table import StepTable
 from .summary import Outcome, times_of
 
 _ARRIVED, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3
-_MOST_SERVERS = 512
+MOST_SERVERS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Disaggregated:
     def __post_init__(self) -> None:
         """Refuse what is no deployment."""
         for name in ("prefill_servers", "decode_servers"):
-            if not 1 <= getattr(self, name) <= _MOST_SERVERS:
-                raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be from 1 to {_MOST_SERVERS}")
+            if not 1 <= getattr(self, name) <= MOST_SERVERS:
+                raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be from 1 to {MOST_SERVERS}")
         for name in ("transfer_s", "transfer_s_per_token"):
             if not 0.0 <= getattr(self, name) < 1e9:
                 raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be 0 or more")

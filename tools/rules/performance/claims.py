@@ -130,11 +130,6 @@ def _paired(claimed: object, computed: object, place: tuple[str, ...]) -> Iterat
             yield Figure(place, number, float(computed))
 
 
-def figure_at(view: PlanView, *place: str) -> Figure | None:
-    """The claimed figure at `place` below `performance`."""
-    return next((figure for figure in figures(view) if figure.place == place), None)
-
-
 def phases_of(view: PlanView, phase: str) -> list[PhaseView]:
     """The branches of one phase inside replicas."""
     return [found for found in view.phases if found.phase == phase and found.replica is not None]
