@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.columns import TIE_SHARE
 from ..tools.search.describe import describe, number
-from ..tools.search.ranking import TIE_SHARE
 from .intent.intent import Assumption
 from .results import Alternative
 

@@ -16,6 +16,7 @@ from .forms.attention_decode import DecodeConstants, attention_decode_parts, is_
 from .forms.attention_prefill import PrefillConstants, attention_bytes, attention_flops, attention_prefill_parts
 from .forms.collective import CollectiveConstants, CollectiveLevels, collective_floor_s, collective_s
 from .forms.constant import read_constants
+from .forms.elementary import Number, exceeds, larger, smaller
 from .forms.elementwise import ElementwiseConstants, elementwise_s
 from .forms.exchange import ExchangeConstants, exchange_floor_s, exchange_s
 from .forms.gemm import (
@@ -61,25 +62,26 @@ Constants = TypeVar("Constants")
 # Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
 _CUSTOM_RANKS = frozenset((2, 4, 6, 8))
 _SMALLEST_BYTES = 0.75
+_HASHABLE = (float, int, str, bool, type(None))
 # Kernels that are remembered, some 50 MB: a server that estimates for days must not grow without end.
 _MOST_KNOWN = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """Seconds of a kernel, and what it waits for.
+    """Seconds of a kernel, and what it waits for (of arrays: memory, unless arithmetic binds in each element).
 
     `fixed_s` is the part that no work costs, `floor_s` what datasheet rates alone need: no factor on a kernel's time
     may take it below that (0 for kernels whose data may stay in a cache). Of matmuls, `compute_s` and `memory_s` are
     what FLOPs alone and bytes alone take at the rates that are reached.
     """
 
-    seconds: float
+    seconds: Number
     bound: Bound
-    fixed_s: float = 0.0
-    floor_s: float = 0.0
-    compute_s: float = 0.0
-    memory_s: float = 0.0
+    fixed_s: Number = 0.0
+    floor_s: Number = 0.0
+    compute_s: Number = 0.0
+    memory_s: Number = 0.0
 
 
 def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
@@ -106,7 +108,7 @@ class KernelTimes:
     chip: Chip
     profile: KernelProfile
     staged_links: bool = False
-    _known: dict[Kernel, KernelTime] = field(default_factory=dict[Kernel, KernelTime], repr=False)
+    _known: dict[object, KernelTime] = field(default_factory=dict[object, KernelTime], repr=False)
     _chosen: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object], repr=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
 
@@ -122,11 +124,17 @@ class KernelTimes:
             MissingFieldError: the chip lacks a fact that it needs (a peak, a link).
             InputError: no profile has constants for it.
         """
-        known = self._known.get(kernel)
+        key: object = kernel
+        try:
+            known = self._known.get(key)
+        except TypeError:
+            # Arrays have no hash: their bytes stand for them.
+            key = array_key(kernel)
+            known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[kernel] = self._time(kernel)
+            known = self._known[key] = self._time(kernel)
         return known
 
     def _time(self, kernel: Kernel) -> KernelTime:
@@ -168,11 +176,11 @@ class KernelTimes:
         parts = grouped_gemm_parts(constants, self.chip, kernel)
         return self._of_roof(*parts, grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
 
-    def _of_roof(self, fixed_s: float, work_s: float, flops: float, moved_bytes: float, dtype: DType) -> KernelTime:
+    def _of_roof(self, fixed_s: Number, work_s: Number, flops: Number, moved_bytes: Number, dtype: DType) -> KernelTime:
         """A time with the roof that its work is nearer to."""
         compute_s, memory_s = flops / self.chip.peak(dtype), moved_bytes / self.chip.memory_bytes_s
-        bound: Bound = "compute" if compute_s > memory_s else "memory"
-        return KernelTime(fixed_s + work_s, bound, fixed_s, max(compute_s, memory_s))
+        bound: Bound = "compute" if exceeds(compute_s, memory_s) else "memory"
+        return KernelTime(fixed_s + work_s, bound, fixed_s, larger(compute_s, memory_s))
 
     def _gemm(self, kernel: Gemm) -> KernelTime:
         constants = self._constants("gemm", matmul_variant(kernel), GemmConstants)
@@ -196,9 +204,9 @@ class KernelTimes:
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if kernel.op == "all_reduce" and kernel.nodes == 1 and kernel.ranks in _CUSTOM_RANKS and self.profile.framework:
             own = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
-            best = min(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
+            best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
-        return KernelTime(best, "communication", min(inside.alpha_us * 1e-6, best), floor_s)
+        return KernelTime(best, "communication", smaller(inside.alpha_us * 1e-6, best), floor_s)
 
     def _exchange(self, kernel: ExpertExchange) -> KernelTime:
         if kernel.ranks <= 1:
@@ -241,6 +249,12 @@ class KernelTimes:
                 near = ", ".join(f"{one:g}" for one in sizes)
                 self._notes[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
         return found
+
+
+def array_key(kernel: Kernel) -> tuple[object, ...]:
+    """What tells a kernel with arrays among its sizes from others."""
+    values = (getattr(kernel, one.name) for one in fields(kernel))
+    return type(kernel), *(value if isinstance(value, _HASHABLE) else value.tobytes() for value in values)
 
 
 def _at_size(sizes: dict[float, Constants], size: float) -> Constants:

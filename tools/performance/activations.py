@@ -6,8 +6,7 @@ what the operator holds at once (query, key and value; gate and up; the copies t
 
 from __future__ import annotations
 
-import math
-
+from ..calibration.forms.elementary import Number, ceil, smaller
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import element_bytes
 from ..plan.placement import ffn_groups
@@ -17,11 +16,11 @@ from .shape import PhaseLayout, StageLayout
 LOGIT_BYTES = 4
 
 
-def pass_tokens(setting: Setting, phase: PhaseLayout, requests: int) -> int:
+def pass_tokens(setting: Setting, phase: PhaseLayout, requests: Number) -> Number:
     """Tokens of one pass in one attention group that serves `requests`: a prefill chunk, or one each in decode."""
     if phase.phase == "decode":
         return requests
-    return min(setting.prefill_chunk_tokens, setting.workload.input_tokens * requests)
+    return smaller(setting.prefill_chunk_tokens, setting.workload.input_tokens * requests)
 
 
 def activation_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
@@ -55,12 +54,12 @@ def _widest(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: Laye
     return max(candidates)
 
 
-def logits_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: int) -> float:
+def logits_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: Number) -> Number:
     """fp32 logits of the last positions that one pass finishes, on a device with the LM head."""
     if not stage.head_devices:
         return 0.0
     finished = requests
     if phase.phase == "prefill":
         tokens = pass_tokens(setting, phase, requests)
-        finished = min(requests, math.ceil(tokens / setting.workload.input_tokens))
+        finished = smaller(requests, ceil(tokens / setting.workload.input_tokens))
     return finished * setting.architecture.vocab_size * LOGIT_BYTES / stage.vocab_shards

@@ -7,9 +7,13 @@ no stage's. It judges nothing but the ratio.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import reduce
 
+from ..calibration.forms.elementary import Number, larger
 from ..plan.document import PHASES, Phase
 from .layout import Layout
+from .operation import TokenLoad
 from .schedule import PhaseTimer, prefill_loads
 from .throughput import decode_load
 
@@ -25,13 +29,28 @@ def stage_seconds(layout: Layout, phase: Phase) -> tuple[float, ...]:
     """
     setting = layout.setting
     timer = PhaseTimer(setting, layout.phase(phase))
+    if phase == "prefill":
+        return prompt_stage_seconds(timer)
     share = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
-    loads = prefill_loads(setting, 1, 1) if phase == "prefill" else (decode_load(layout, timer, share)[0],)
+    return _stage_seconds(timer, (decode_load(layout, timer, share)[0],))
+
+
+def prompt_stage_seconds(timer: PhaseTimer) -> tuple[float, ...]:
+    """Seconds that one prompt takes in each stage."""
+    return _stage_seconds(timer, prefill_loads(timer.setting, 1, 1))
+
+
+def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float, ...]:
     passes = [
         [timer.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads]
         for stage in range(len(timer.stages))
     ]
     return tuple(math.fsum(one.seconds - one.host_seconds for one in row) for row in passes)
+
+
+def is_unbalanced(stages: Sequence[Number]) -> Number:
+    """Whether the slowest of `stages` is too far above the mean one (of arrays: where)."""
+    return reduce(larger, stages) * len(stages) > MOST_IMBALANCE * sum(stages)
 
 
 def unbalanced_phases(layout: Layout) -> dict[Phase, tuple[float, ...]]:
@@ -44,6 +63,6 @@ def unbalanced_phases(layout: Layout) -> dict[Phase, tuple[float, ...]]:
     for phase in PHASES:
         if len(layout.phase(phase).stages) > 1:
             times = stage_seconds(layout, phase)
-            if max(times) * len(times) > MOST_IMBALANCE * sum(times):
+            if is_unbalanced(times):
                 found[phase] = times
     return found

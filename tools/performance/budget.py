@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..calibration.forms.elementary import Number, ceil, larger
 from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
 from .kv_cache import request_bytes
 from .layout import Layout
@@ -31,13 +32,13 @@ def communication_buffer_bytes(ranks: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Requests on one replica: those that it serves, per attention-DP group of the phase that holds their cache."""
+    """Requests on one replica (or an array of such numbers), and those of each attention-DP group of a phase."""
 
-    requests: int
+    requests: Number
 
-    def per_group(self, phase: PhaseLayout) -> int:
+    def per_group(self, phase: PhaseLayout) -> Number:
         """Requests of one attention-DP group."""
-        return math.ceil(self.requests / phase.attention_groups)
+        return ceil(self.requests / phase.attention_groups)
 
 
 def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Load:
@@ -49,9 +50,12 @@ def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Lo
     if replica.decode is not None:
         return Load(math.ceil(concurrency / max(1, len(layout.decode_replicas))))
     share = math.ceil(concurrency / max(1, len(layout.prefill_replicas)))
-    prefill = replica.prefill
-    most = share if prefill is None else prefill.attention_groups * (len(prefill.stages) + 1)
-    return Load(min(share, most))
+    return Load(share if replica.prefill is None else min(share, most_prompts(replica.prefill)))
+
+
+def most_prompts(prefill: PhaseLayout) -> int:
+    """Prompts whose cache a prefill-only replica holds at most."""
+    return prefill.attention_groups * (len(prefill.stages) + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class DeviceTerms:
         where = tuple((term.phase.phase, term.bytes_per_token, term.has_head) for term in self.stages)
         return self.weights, self.communication, self.decode_request, self.prefill_request, where
 
-    def cache_bytes(self, load: Load) -> int:
+    def cache_bytes(self, load: Load) -> Number:
         """KV cache on the device.
 
         While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
@@ -88,23 +92,23 @@ class DeviceTerms:
         decode = next((term.phase for term in self.stages if term.phase.phase == "decode"), None)
         prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
-            return 0 if prefill is None else math.ceil(load.per_group(prefill) * self.prefill_request)
+            return 0 if prefill is None else ceil(load.per_group(prefill) * self.prefill_request)
         requests = load.per_group(decode)
         full = requests * self.decode_request
-        return math.ceil(max(full, (requests - 1) * self.decode_request + self.prefill_request))
+        return ceil(larger(full, (requests - 1) * self.decode_request + self.prefill_request))
 
-    def activation_bytes(self, setting: Setting, load: Load) -> int:
+    def activation_bytes(self, setting: Setting, load: Load) -> Number:
         """Activations and logits on the device: the larger of its phases."""
-        peak = 0.0
+        peak: Number = 0.0
         for term in self.stages:
             requests = load.per_group(term.phase)
             size = term.bytes_per_token * pass_tokens(setting, term.phase, requests)
             if term.has_head:
-                size += logits_bytes(setting, term.phase, term.stage, requests)
-            peak = max(peak, size)
-        return math.ceil(peak)
+                size = size + logits_bytes(setting, term.phase, term.stage, requests)
+            peak = larger(peak, size)
+        return ceil(peak)
 
-    def total_bytes(self, setting: Setting, load: Load) -> int:
+    def total_bytes(self, setting: Setting, load: Load) -> Number:
         """All four terms."""
         return self.weights + self.communication + self.cache_bytes(load) + self.activation_bytes(setting, load)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..calibration.chip import chip_in
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile
+from ..calibration.forms.elementary import Number, exceeds, larger, smaller
 from ..calibration.kernel_times import KernelTime, KernelTimes
 from ..calibration.profile import profile_of
 from ..calibration.shapes import (
@@ -45,13 +46,14 @@ class Clock:
         """Seconds of `work` on one device, and which roof it hits."""
         if self.kernels is None or not work.kernels:
             return self.roof.time(work)
-        seconds, longest, bound = 0.0, -1.0, "memory"
-        for kernel in work.kernels:
+        longest = self._kernel(work.kernels[0])
+        seconds = longest.seconds
+        for kernel in work.kernels[1:]:
             one = self._kernel(kernel)
-            seconds += one.seconds
-            if one.seconds > longest:
-                longest, bound = one.seconds, one.bound
-        return OperatorTime(seconds, bound)
+            seconds = seconds + one.seconds
+            if exceeds(one.seconds, longest.seconds):
+                longest = one
+        return OperatorTime(seconds, longest.bound)
 
     def _kernel(self, kernel: Kernel) -> OperatorTime:
         """Seconds of one kernel with the engine's factor on its kind."""
@@ -65,28 +67,28 @@ class Clock:
         if isinstance(kernel, GroupedGemm):
             work = time.seconds - time.fixed_s
             seconds = time.fixed_s * scales.moe_fixed_scale + work * scales.moe_scale
-            return OperatorTime(max(seconds, time.floor_s), bound)
+            return OperatorTime(larger(seconds, time.floor_s), bound)
         if isinstance(kernel, Attention | LatentAttention):
             scale = scales.attention_scale
         elif isinstance(kernel, Gemm):
             scale = _matmul_scale(time, scales)
         else:
             scale = scales.memory_scale
-        return OperatorTime(max(time.seconds * scale, time.floor_s), bound)
+        return OperatorTime(larger(time.seconds * scale, time.floor_s), bound)
 
-    def collective(self, kernel: Collective | ExpertExchange) -> float | None:
+    def collective(self, kernel: Collective | ExpertExchange) -> Number | None:
         """Seconds of a collective; `None` where no table covers the links."""
         if self.kernels is None:
             return None
         time = self.kernels.seconds(kernel)
-        return max(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
+        return larger(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
 
 
 # Shares of a matmul's time, explained by its own roof, from which on the larger factor begins to count, and is whole.
 _FACTOR_FROM, _FACTOR_WHOLE = 0.4, 0.8
 
 
-def _matmul_scale(time: KernelTime, scales: EngineConstants) -> float:
+def _matmul_scale(time: KernelTime, scales: EngineConstants) -> Number:
     """The engine's factor on a matmul: from that of one roof to that of the other without a step.
 
     The larger factor grows in with the share of its own roof. So time, which is what the factor is on, never falls as
@@ -98,7 +100,7 @@ def _matmul_scale(time: KernelTime, scales: EngineConstants) -> float:
         low, high, own_s = scales.compute_scale, scales.memory_scale, time.fixed_s + time.memory_s
     share = (own_s / time.seconds - _FACTOR_FROM) / (_FACTOR_WHOLE - _FACTOR_FROM)
     # Beyond twice the smaller factor the weight could fall faster than the time grows.
-    return low + (min(high, 2.0 * low) - low) * min(1.0, max(0.0, share))
+    return low + (min(high, 2.0 * low) - low) * smaller(1.0, larger(0.0, share))
 
 
 # What was timed once is kept for all settings with the same accelerator, links, engine and calibration of one's own.

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from ..calibration.forms.elementary import Number, exceeds, larger, least, pick, smaller
 from ..calibration.shapes import Collective, CollectiveOp, ExpertExchange
 from ..catalog.hardware import HardwareFacts
 from ..plan.view import parse_device
@@ -57,27 +58,41 @@ class Transfer:
     `spans_domains`: it goes over the network too.
     """
 
-    seconds: float
-    sent_bytes: float
+    seconds: Number
+    sent_bytes: Number
     spans_domains: bool = False
 
 
 NO_TRANSFER = Transfer(0.0, 0.0)
 
 
+def pick_transfer(condition: Number, first: Transfer, second: Transfer) -> Transfer:
+    """The first where `condition` holds, else the second, for each load."""
+    if isinstance(condition, bool):
+        return first if condition else second
+    return Transfer(
+        pick(condition, first.seconds, second.seconds),
+        pick(condition, first.sent_bytes, second.sent_bytes),
+        first.spans_domains or second.spans_domains,
+    )
+
+
+def domain_of(device: str, hardware: HardwareFacts) -> object:
+    """The interconnect domain of `device`; one whose name cannot be read is taken for a domain of its own."""
+    place = parse_device(device)
+    return device if place is None else place[0] // hardware.nodes_per_domain
+
+
 def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
-    """The group that `devices` form; a device whose name cannot be read is taken for a domain of its own."""
-    domains = Counter[object]()
-    for device in devices:
-        place = parse_device(device)
-        domains[device if place is None else place[0] // hardware.nodes_per_domain] += 1
+    """The group that `devices` form."""
+    domains = Counter(domain_of(device, hardware) for device in devices)
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 
 
 class CollectiveClock(Protocol):
     """What knows measured times of collectives."""
 
-    def collective(self, kernel: Collective | ExpertExchange) -> float | None:
+    def collective(self, kernel: Collective | ExpertExchange) -> Number | None:
         """Seconds of `kernel`; `None` where no table covers the links."""
         ...
 
@@ -89,8 +104,8 @@ class Links:
     hardware: HardwareFacts
     clock: CollectiveClock | None = None
 
-    def _measured(self, op: CollectiveOp, size: float, ranks: int, domains: int) -> float | None:
-        if self.clock is None or size <= 0.0:
+    def _measured(self, op: CollectiveOp, size: Number, ranks: int, domains: int) -> Number | None:
+        if self.clock is None or not exceeds(size, 0.0):
             return None
         return self.clock.collective(Collective(op, size, ranks, domains))
 
@@ -100,31 +115,31 @@ class Links:
     def _inter(self) -> float:
         return self.hardware.inter_bw_bytes_s * LINK_EFFICIENCY
 
-    def _half(self, size: float, group: Group) -> float:
+    def _half(self, size: Number, group: Group) -> Number:
         """Bandwidth seconds of a reduce-scatter or an all-gather of `size` bytes over `group`."""
-        seconds = 0.0
+        seconds: Number = 0.0
         if group.domains > 1:
-            seconds += size * (group.domains - 1) / group.domains / group.local / self._inter()
+            seconds = size * (group.domains - 1) / group.domains / group.local / self._inter()
         if group.local > 1:
-            seconds += size * (group.local - 1) / group.local / self._intra()
+            seconds = seconds + size * (group.local - 1) / group.local / self._intra()
         return seconds
 
     @staticmethod
     def _steps(group: Group) -> float:
         return (group.local - 1) * RING_STEP_S + (group.domains - 1) * INTER_STEP_S
 
-    def all_reduce(self, size: float, group: Group) -> Transfer:
+    def all_reduce(self, size: Number, group: Group) -> Transfer:
         """Sum of a tensor of `size` bytes over `group`: two-level ring, or one-shot inside a domain."""
         if group.is_trivial:
             return NO_TRANSFER
         seconds = RING_BASE_S + 2 * self._steps(group) + 2 * self._half(size, group)
         if group.domains == 1:
-            seconds = min(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
+            seconds = smaller(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
         measured = self._measured("all_reduce", size, group.ranks, group.domains)
         sent = 2 * (group.ranks - 1) / group.ranks * size
         return Transfer(seconds if measured is None else measured, sent, group.spans_domains)
 
-    def all_gather(self, size: float, group: Group) -> Transfer:
+    def all_gather(self, size: Number, group: Group) -> Transfer:
         """Gather (or reduce-scatter) of a tensor of `size` bytes in all over `group`."""
         if group.is_trivial:
             return NO_TRANSFER
@@ -134,24 +149,24 @@ class Links:
         seconds = RING_BASE_S + self._steps(group) + self._half(size, group)
         return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
 
-    def broadcast(self, size: float, group: Group) -> Transfer:
+    def broadcast(self, size: Number, group: Group) -> Transfer:
         """`size` bytes that part of the group has, brought to all of it."""
         if group.is_trivial:
             return NO_TRANSFER
         link = self._inter() if group.domains > 1 else self._intra()
         return Transfer(RING_BASE_S + self._steps(group) + size / link, size, group.spans_domains)
 
-    def all_to_all(self, size: float, group: Group) -> Transfer:
+    def all_to_all(self, size: Number, group: Group) -> Transfer:
         """Each rank spreads its `size` bytes evenly; links inside and between domains work at the same time."""
         if group.is_trivial:
             return NO_TRANSFER
         inside = size * (group.local - 1) / group.ranks / self._intra() if group.local > 1 else 0.0
         outside = size * (group.ranks - group.local) / group.ranks / self._inter() if group.domains > 1 else 0.0
         measured = self._measured("all_to_all", size, group.ranks, group.domains)
-        seconds = RING_BASE_S + self._steps(group) + max(inside, outside) if measured is None else measured
+        seconds = RING_BASE_S + self._steps(group) + larger(inside, outside) if measured is None else measured
         return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
 
-    def send(self, size: float, *, between_domains: bool) -> Transfer:
+    def send(self, size: Number, *, between_domains: bool) -> Transfer:
         """`size` bytes from one device to one other."""
         measured = self._measured("send_recv", size, 2, 2 if between_domains else 1)
         if measured is not None:
@@ -160,7 +175,7 @@ class Links:
         return Transfer((INTER_STEP_S if between_domains else RING_BASE_S) + size / link, size, between_domains)
 
     def expert_exchange(
-        self, phase: Literal["dispatch", "combine"], tokens: float, copy_bytes: float, routes: ExpertRoutes
+        self, phase: Literal["dispatch", "combine"], tokens: Number, copy_bytes: float, routes: ExpertRoutes
     ) -> Transfer:
         """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` for each copy of a token.
 
@@ -173,10 +188,10 @@ class Links:
         outside = tokens * copy_bytes * routes.remote_domains
         seconds = inside / self._intra() if group.local > 1 else 0.0
         if group.domains > 1:
-            seconds = max(seconds, outside / self._inter())
+            seconds = larger(seconds, outside / self._inter())
         floor = EXPERT_INTER_S if group.domains > 1 else EXPERT_INTRA_S
-        sent = inside if group.domains == 1 else max(inside, outside)
-        if self.clock is not None and tokens > 0.0:
+        sent = inside if group.domains == 1 else larger(inside, outside)
+        if self.clock is not None and exceeds(tokens, 0.0):
             quick, normal = (
                 self.clock.collective(
                     ExpertExchange(
@@ -189,7 +204,7 @@ class Links:
             # Engines take the low-latency kernels where they are the faster ones: small batches.
             known = [time for time in (quick, normal) if time is not None]
             if known:
-                return Transfer(min(known), sent, group.spans_domains)
+                return Transfer(least(known), sent, group.spans_domains)
         return Transfer(floor + seconds, sent, group.spans_domains)
 
 

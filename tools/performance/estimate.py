@@ -29,9 +29,10 @@ from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory
 from .notes import estimate_notes
-from .queueing import Waits, client_seconds, closed_loop_waits, prefill_queue
+from .queueing import client_seconds
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
-from .throughput import ReplicaRates, SingleRequest, batched_prefill_seconds, decode_time, throughput
+from .service import PhaseSeconds, Service, Shares, colocated_service, disaggregated_service
+from .throughput import batched_prefill_seconds, decode_time
 from .transfer import kv_transfer_seconds
 from .under_load import load_estimate
 
@@ -53,26 +54,15 @@ class _Times:
 
     prefill: PhaseTime
     decode: PhaseTime
-    transfer: float
+    seconds: PhaseSeconds
+    service: Service
     throughput: ThroughputEstimate
-    waits: Waits
-    client: float
     timers: tuple[PhaseTimer, PhaseTimer]
 
     @property
     def timed(self) -> tuple[tuple[PhaseTimer, PhaseTime], tuple[PhaseTimer, PhaseTime]]:
         """Prefill and decode, each with what timed it."""
         return (self.timers[0], self.prefill), (self.timers[1], self.decode)
-
-    @property
-    def ttft(self) -> float:
-        """Mean time to the first token: the prompt's own passes, the waits before them, the cache's way, the client."""
-        return self.prefill.seconds + self.transfer + self.waits.first_token + self.client
-
-    @property
-    def tpot(self) -> float:
-        """Mean time per output token: a decode step, and the share of other requests' prompts in it."""
-        return self.decode.seconds + self.waits.per_token
 
 
 def _times(layout: Layout) -> _Times:
@@ -88,20 +78,25 @@ def _times(layout: Layout) -> _Times:
     transfer = kv_transfer_seconds(layout)
     alone_prefill = prefill if groups == 1 else prefill_timer.prefill(prefill_loads(setting, 1, 1))
     alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
-    batch = batched_prefill_seconds(layout, prefill_timer, prefill_share)
-    steps = setting.workload.output_tokens - 1
-    # A replica that serves both phases stops decoding while it prefills; on replicas of their own only a line waits.
-    if layout.is_disaggregated:
-        waits = prefill_queue(batch, prefill.seconds + transfer + steps * decode.seconds)
-    else:
-        waits = closed_loop_waits(prefill.seconds, batch, decode.seconds, steps, requests)
-    client = client_seconds(setting)
-    # Requests in flight over the rate is the time of one in the system (Little's law).
-    cycle = prefill.seconds + waits.first_token + client + steps * (decode.seconds + waits.per_token)
-    rates = ReplicaRates(requests, decode.seconds, cycle)
-    alone = SingleRequest(alone_prefill.seconds + transfer + client, alone_decode.seconds)
-    rate = throughput(layout, rates, batch, alone)
-    return _Times(prefill, decode, transfer, rate, waits, client, (prefill_timer, decode_timer))
+    seconds = PhaseSeconds(
+        prompt=prefill.seconds,
+        prompts=batched_prefill_seconds(layout, prefill_timer, prefill_share),
+        step=decode.seconds,
+        transfer=transfer,
+        client=client_seconds(setting),
+    )
+    shares = Shares(concurrency, requests)
+    serve = disaggregated_service if layout.is_disaggregated else colocated_service
+    service = serve(seconds, shares, setting.workload.output_tokens)
+    alone = alone_prefill.seconds + transfer + seconds.client
+    alone += (setting.workload.output_tokens - 1) * alone_decode.seconds
+    rates = ThroughputEstimate(
+        single_request_tokens_per_s=setting.workload.output_tokens / alone,
+        batched_tokens_per_s=service.batched_tokens_per_s,
+        dp_scaled_tokens_per_s=service.output_tokens_per_s,
+        output_tokens_per_s_per_gpu=service.output_tokens_per_s / max(1, len(layout.devices)),
+    )
+    return _Times(prefill, decode, seconds, service, rates, (prefill_timer, decode_timer))
 
 
 def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> PerformanceEstimate:
@@ -112,7 +107,7 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
     """
     times = _times(layout)
     steps = layout.setting.workload.output_tokens - 1
-    ttft_ms, tpot_ms = times.ttft * 1e3, times.tpot * 1e3
+    ttft_ms, tpot_ms = times.service.ttft * 1e3, times.service.tpot * 1e3
     return PerformanceEstimate(
         latency=LatencyEstimate(
             ttft_ms=ttft_ms,
@@ -128,21 +123,22 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
         critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
         calibration=calibration_of(layout.setting),
         cost=_cost(layout, times.throughput),
-        notes=(*_load_notes(times), *estimate_notes(layout, times.transfer)),
-        explanation=explain(*times.timed, times.transfer) if with_explanation else None,
+        notes=(*_load_notes(times), *estimate_notes(layout, times.seconds.transfer)),
+        explanation=explain(*times.timed, times.seconds.transfer) if with_explanation else None,
         under_load=load_estimate(layout) if with_explanation else None,
     )
 
 
 def _load_notes(times: _Times) -> tuple[str, ...]:
-    before = times.waits.first_token + times.client
+    before = times.service.waits.first_token + times.seconds.client
     ttft = f"TTFT is {times.prefill.seconds * 1e3:.3g} ms of prefill and {before * 1e3:.3g} ms of waiting and client"
-    if times.waits.per_token <= 0.0:
+    if times.service.waits.per_token <= 0.0:
         return (ttft,)
     return (
         ttft,
-        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and {times.waits.per_token * 1e3:.3g} ms for "
-        "prompts of other requests that the same replica prefills meanwhile",
+        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and "
+        f"{times.service.waits.per_token * 1e3:.3g} ms for prompts of other requests that the same replica prefills "
+        "meanwhile",
     )
 
 
@@ -151,9 +147,9 @@ def quick_times(layout: Layout) -> QuickTimes:
     times = _times(layout)
     steps = layout.setting.workload.output_tokens - 1
     return QuickTimes(
-        ttft_ms=times.ttft * 1e3,
-        tpot_ms=times.tpot * 1e3,
-        end_to_end_ms=(times.ttft + steps * times.tpot) * 1e3,
+        ttft_ms=times.service.ttft * 1e3,
+        tpot_ms=times.service.tpot * 1e3,
+        end_to_end_ms=(times.service.ttft + steps * times.service.tpot) * 1e3,
         output_tokens_per_s=times.throughput.dp_scaled_tokens_per_s,
         output_tokens_per_s_per_gpu=times.throughput.output_tokens_per_s_per_gpu,
     )

@@ -120,30 +120,29 @@ def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, 
     )
 
 
-def _phase(
-    setting: Setting, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement] | None
-) -> PhaseLayout | None:
-    if stages is None:
-        return None
+def phase_layout(
+    setting: Setting, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement]
+) -> PhaseLayout:
+    """The layout of one phase of one replica on `stages`."""
     laid = tuple(_stage(setting, degrees, stage, last=stage is stages[-1]) for stage in stages)
     return PhaseLayout(phase, degrees, laid)
 
 
 def make_layout(setting: Setting, strategy: Strategy, placement: Placement) -> Layout:
     """The layout of `strategy` placed on devices; no graph is needed."""
-    return Layout(
-        setting,
-        strategy,
-        tuple(
-            ReplicaLayout(
-                replica.index,
-                _phase(setting, "prefill", strategy.prefill, replica.prefill),
-                _phase(setting, "decode", strategy.decode, replica.decode),
-            )
-            for replica in placement
-        ),
-        replicas_alike=True,
+
+    def laid(phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement] | None) -> PhaseLayout | None:
+        return None if stages is None else phase_layout(setting, phase, degrees, stages)
+
+    replicas = tuple(
+        ReplicaLayout(
+            replica.index,
+            laid("prefill", strategy.prefill, replica.prefill),
+            laid("decode", strategy.decode, replica.decode),
+        )
+        for replica in placement
     )
+    return Layout(setting, strategy, replicas, replicas_alike=True)
 
 
 def layout_from_view(view: PlanView) -> Layout:

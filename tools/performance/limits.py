@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
 
 # Figures that are equal but for rounding hold.
@@ -38,6 +39,15 @@ def missed_latency(workload: WorkloadBlock, name: Literal["TTFT", "TPOT"], figur
 
 def missed_rates(workload: WorkloadBlock, output_tokens_per_s: float) -> tuple[MissedLimit, ...]:
     """The floors of throughput that a rate does not reach: the stated one, and what the request rate asks for."""
+    return tuple(
+        MissedLimit(field, name, "mean", "tokens/s", output_tokens_per_s, floor)
+        for field, name, floor in _floors(workload)
+        if output_tokens_per_s < floor * (1 - _ROUNDING)
+    )
+
+
+def _floors(workload: WorkloadBlock) -> list[tuple[str, str, float]]:
+    """The floors of throughput in output tokens/s: field, name and figure."""
     rate = workload.request_rate
     floors = (
         ("min_tokens_per_second", "output tokens/s", workload.min_tokens_per_second),
@@ -47,8 +57,15 @@ def missed_rates(workload: WorkloadBlock, output_tokens_per_s: float) -> tuple[M
             None if rate is None else rate * workload.output_tokens,
         ),
     )
-    return tuple(
-        MissedLimit(field, name, "mean", "tokens/s", output_tokens_per_s, floor)
-        for field, name, floor in floors
-        if floor is not None and output_tokens_per_s < floor * (1 - _ROUNDING)
-    )
+    return [(field, name, floor) for field, name, floor in floors if floor is not None]
+
+
+def excess_shares(workload: WorkloadBlock, ttft_ms: Number, tpot_ms: Number, output_tokens_per_s: Number) -> Number:
+    """By which share the limit that is missed by most is missed; 0 where all hold. Of figures, or of arrays of them."""
+    over: Number = 0.0 * ttft_ms
+    for figure_ms, limit_ms in ((ttft_ms, workload.ttft_ms_max), (tpot_ms, workload.tpot_ms_max)):
+        if limit_ms is not None:
+            over = larger(over, figure_ms / limit_ms - 1.0 - _ROUNDING)
+    for _, _, floor in _floors(workload):
+        over = larger(over, floor / larger(output_tokens_per_s, 1e-12) - 1.0 - _ROUNDING)
+    return over

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ..calibration.forms.elementary import Number, is_plain, larger
 from ..catalog.dtypes import DType
 
 OpName = Literal[
@@ -49,21 +50,28 @@ Shape = tuple[tuple[str, int], ...]
 class TokenLoad:
     """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
 
-    `groups` attention-DP groups are at work.
+    `groups` attention-DP groups are at work. `sequences` may be an array: so many loads are timed at once.
     """
 
-    sequences: int
+    sequences: Number
     new_tokens: int
     context: int
     groups: int = 1
 
     @property
-    def tokens(self) -> int:
+    def key(self) -> object:
+        """What tells this load from others."""
+        if is_plain(self.sequences):
+            return self
+        return self.sequences.tobytes(), self.new_tokens, self.context, self.groups
+
+    @property
+    def tokens(self) -> Number:
         """New tokens of one group."""
         return self.sequences * self.new_tokens
 
     @property
-    def all_tokens(self) -> int:
+    def all_tokens(self) -> Number:
         """New tokens of all groups."""
         return self.tokens * self.groups
 
@@ -87,10 +95,10 @@ class Operation:
     inputs: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     dtype: DType = "bf16"
-    flops: float = 0.0
-    moved_bytes: float = 0.0
-    sent_bytes: float = 0.0
-    seconds: float = 0.0
+    flops: Number = 0.0
+    moved_bytes: Number = 0.0
+    sent_bytes: Number = 0.0
+    seconds: Number = 0.0
     kind: Kind = "memory"
     spans_domains: bool = False
 
@@ -104,10 +112,13 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The longest path through a program: its operations in order, and their seconds."""
+    """The longest path through a program: its operations in order, and their seconds.
+
+    Of arrays only the seconds: which path is the longest differs from element to element.
+    """
 
     operations: tuple[Operation, ...]
-    seconds: float
+    seconds: Number
 
     def kind_seconds(self, kind: Kind) -> float:
         """Seconds of the path's operations of one kind."""
@@ -116,6 +127,8 @@ class Path:
 
 def longest_path(operations: Sequence[Operation]) -> Path:
     """The critical path of `operations`, which stand in an order that respects `inputs` and `after`."""
+    if not all(is_plain(operation.seconds) for operation in operations):
+        return Path((), _longest_seconds(operations))
     finish: dict[str, float] = {}
     before: dict[str, str | None] = {}
     by_name = {operation.name: operation for operation in operations}
@@ -136,3 +149,15 @@ def longest_path(operations: Sequence[Operation]) -> Path:
         chain.append(by_name[name])
         name = before[name]
     return Path(tuple(reversed(chain)), seconds)
+
+
+def _longest_seconds(operations: Sequence[Operation]) -> Number:
+    finish: dict[str, Number] = {}
+    last: Number = 0.0
+    for operation in operations:
+        start: Number = 0.0
+        for name in (*operation.inputs, *operation.after):
+            start = larger(start, finish[name])
+        finish[operation.name] = start + operation.seconds
+        last = larger(last, finish[operation.name])
+    return last

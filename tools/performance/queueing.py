@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..calibration.forms.elementary import Number, larger, pick
 from .setting import Setting
 
 
@@ -16,32 +17,33 @@ from .setting import Setting
 class Waits:
     """Mean seconds per request: before its first token, and per later token because of others' prompts."""
 
-    first_token: float
-    per_token: float
+    first_token: Number
+    per_token: Number
 
 
 NO_WAITS = Waits(0.0, 0.0)
 
 
-def closed_loop_waits(prefill: float, all_prompts: float, decode_step: float, steps: int, requests: int) -> Waits:
+def closed_loop_waits(prefill: Number, all_prompts: Number, decode_step: Number, steps: int, requests: Number) -> Waits:
     """The waits of one of `requests` on a replica that serves both phases. Seconds.
 
     `prefill` is one prompt alone, `all_prompts` the prompts of all requests once, `decode_step` one of `steps`. A
     prompt meets a step that runs, half of it on average.
     """
-    if requests <= 1:
+    if steps <= 0:
         return NO_WAITS
-    others = max(0.0, all_prompts - prefill)
-    return Waits(decode_step / 2.0, others / steps) if steps > 0 else NO_WAITS
+    together = requests > 1
+    others = larger(0.0, all_prompts - prefill)
+    return Waits(pick(together, decode_step / 2.0, 0.0), pick(together, others / steps, 0.0))
 
 
-def prefill_queue(all_prompts: float, alone: float) -> Waits:
+def prefill_queue(all_prompts: Number, alone: Number) -> Waits:
     """The wait before prefill replicas of their own, where they are the slower side. Seconds.
 
     `all_prompts` is what one prefill replica takes for its share of all requests, `alone` one request's whole way when
     it waits for nothing: requests in flight over the rate is the time in the system (Little's law).
     """
-    return Waits(max(0.0, all_prompts - alone), 0.0)
+    return Waits(larger(0.0, all_prompts - alone), 0.0)
 
 
 def client_seconds(setting: Setting) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..calibration.forms.elementary import Number, exceeds, larger
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import COMPUTE_KEYS, DType, element_bytes
 from ..catalog.hardware import HardwareFacts
@@ -29,7 +30,7 @@ LAUNCH_S = 3e-6
 class OperatorTime:
     """Seconds of one operator, and which roof it hits."""
 
-    seconds: float
+    seconds: Number
     bound: Bound
 
 
@@ -73,9 +74,9 @@ class Roof:
 
     def time(self, work: Work) -> OperatorTime:
         """Time of `work`; nothing at all costs nothing."""
-        if work.flops <= 0.0 and work.moved_bytes <= 0.0:
+        if not (exceeds(work.flops, 0.0) or exceeds(work.moved_bytes, 0.0)):
             return OperatorTime(0.0, "memory")
         arithmetic = work.flops / self.flops_per_s(work.dtype)
         memory = work.moved_bytes / self.bytes_per_s
-        bound: Bound = "compute" if arithmetic > memory else "memory"
-        return OperatorTime(max(arithmetic, memory) + LAUNCH_S, bound)
+        bound: Bound = "compute" if exceeds(arithmetic, memory) else "memory"
+        return OperatorTime(larger(arithmetic, memory) + LAUNCH_S, bound)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
+from ..calibration.forms.elementary import Number, larger
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.performance import PathStep, TimeParts
@@ -27,10 +29,10 @@ class Pass:
     """One pass through one stage: its pieces, and the host time before it (first stage only)."""
 
     pieces: tuple[Piece, ...]
-    host_seconds: float
+    host_seconds: Number
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> Number:
         """Seconds of the pass."""
         return pass_seconds(self.pieces) + self.host_seconds
 
@@ -78,7 +80,7 @@ class PhaseTime:
         )
 
 
-def host_seconds(setting: Setting, load: TokenLoad) -> float:
+def host_seconds(setting: Setting, load: TokenLoad) -> Number:
     """Scheduling, sampling and output handling of one step, as fitted to end-to-end results of the engine.
 
     Each attention group has a scheduler of its own.
@@ -133,9 +135,9 @@ class PhaseTimer:
         """
         count = len(self.stages)
         passes = [self.stage_pass(stage, load) for stage in range(count)]
-        round_trip = sum(cell.seconds for cell in passes)
-        slowest = max(cell.seconds for cell in passes)
-        seconds = max(round_trip, microbatches * slowest)
+        stages = [cell.seconds for cell in passes]
+        round_trip, slowest = sum(stages), max(stages)
+        seconds = step_seconds(stages, microbatches)
         kinds: dict[Kind, float] = {
             kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
         }
@@ -143,11 +145,30 @@ class PhaseTimer:
         waiting = seconds - round_trip
         return PhaseTime("decode", seconds, kinds, microbatches * slowest, cells, waiting, (load,), microbatches)
 
+    def decode_seconds(self, load: TokenLoad, microbatches: Number) -> Number:
+        """Seconds of `decode` alone, of one load or of an array of loads."""
+        return step_seconds([self.stage_pass(stage, load).seconds for stage in range(len(self.stages))], microbatches)
+
+    def prefill_seconds(self, loads: Sequence[TokenLoad]) -> tuple[float, float]:
+        """Seconds of `prefill`, and those of its busiest stage."""
+        rows = [
+            [self.stage_pass(stage, load, with_head=load is loads[-1]).seconds for load in loads]
+            for stage in range(len(self.stages))
+        ]
+        if len(loads) == 1:
+            return sum(row[0] for row in rows), max(row[0] for row in rows)
+        return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows)), max(sum(row) for row in rows)
+
     def again(self, time: PhaseTime) -> PhaseTime:
         """What `time` measured, timed by this timer."""
         if time.phase == "prefill":
             return self.prefill(time.loads)
         return self.decode(time.loads[0], time.microbatches)
+
+
+def step_seconds(stages: Sequence[Number], microbatches: Number) -> Number:
+    """Seconds in which each of `microbatches` batches has been through all stages once, given seconds in each stage."""
+    return larger(sum(stages), microbatches * reduce(larger, stages))
 
 
 def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, int]]:

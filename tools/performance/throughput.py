@@ -1,86 +1,42 @@
-"""Rates of a steady state: how many requests a second prefill and decode replicas sustain, and tokens from that.
-
-A replica that serves both phases alternates: the prompts of a batch, then its decode steps (physics of continuous
-batching without its finer interleaving). Disaggregated, the slower kind of replica sets the rate.
-"""
+"""The share of a replica in the load: what all its prompts take, and one decode step of all its requests."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from ..plan.performance import ThroughputEstimate
 from .layout import Layout
 from .operation import TokenLoad
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
+from .setting import Setting
 
 
 @dataclass(frozen=True, slots=True)
-class ReplicaRates:
-    """Of one replica: requests in flight, seconds of one decode step, and those in which each is answered once."""
+class PromptShare:
+    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row."""
 
-    requests: int
-    step_seconds: float
-    cycle_seconds: float
+    groups: int
+    together: int
+    rounds: int
+
+
+def prompt_share(setting: Setting, attention_groups: int, requests: int) -> PromptShare:
+    """The share of a replica with `requests`: as many prompts in a pass as its chunk holds."""
+    groups = min(attention_groups, requests)
+    per_group = math.ceil(requests / groups)
+    together = max(1, min(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
+    return PromptShare(groups, together, math.ceil(per_group / together))
 
 
 def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
-    """Seconds in which one replica prefills `requests` prompts: as many in a pass as its chunk holds.
+    """Seconds in which one replica prefills `requests` prompts.
 
     Passes follow one another through the stages; the first one fills the pipeline, then the busiest stage sets the
     pace.
     """
-    setting = layout.setting
-    groups = min(timer.phase.attention_groups, requests)
-    per_group = math.ceil(requests / groups)
-    together = max(1, min(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
-    time = timer.prefill(prefill_loads(setting, together, groups))
-    rounds = math.ceil(per_group / together)
-    return time.seconds + (rounds - 1) * time.busiest_seconds
-
-
-def _rate(tokens: float, seconds: float) -> float:
-    return tokens / seconds if seconds > 0.0 else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class SingleRequest:
-    """One request alone on the deployment, in seconds."""
-
-    ttft: float
-    step: float
-
-
-def throughput(
-    layout: Layout, rates: ReplicaRates, prefill_replica_seconds: float, alone: SingleRequest
-) -> ThroughputEstimate:
-    """Tokens per second of one request, of a full batch on one replica, and of all replicas together.
-
-    `prefill_replica_seconds` is the time that a prefill-only replica needs for its own share of the requests.
-    """
-    output = layout.setting.workload.output_tokens
-    steps = output - 1
-    single = _rate(output, alone.ttft + steps * alone.step)
-    decode_count = max(1, len(layout.decode_replicas))
-    if layout.is_disaggregated:
-        prefill_count = max(1, len(layout.prefill_replicas))
-        share = math.ceil(layout.setting.workload.concurrency / prefill_count)
-        prefill_rate = prefill_count * _rate(share, prefill_replica_seconds)
-        decode_seconds = steps * rates.step_seconds
-        decode_rate = decode_count * _rate(rates.requests, decode_seconds) if steps else prefill_rate
-        batched = decode_rate / decode_count * output
-        scaled = min(prefill_rate, decode_rate) * output
-    else:
-        batched = _rate(rates.requests * output, rates.cycle_seconds)
-        scaled = decode_count * batched
-    # Requests are shared out rounded up; replicas that have one less, or none, do that much less.
-    scaled *= layout.setting.workload.concurrency / (rates.requests * decode_count)
-    return ThroughputEstimate(
-        single_request_tokens_per_s=single,
-        batched_tokens_per_s=batched,
-        dp_scaled_tokens_per_s=scaled,
-        output_tokens_per_s_per_gpu=scaled / max(1, len(layout.devices)),
-    )
+    share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
+    seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, share.groups))
+    return seconds + (share.rounds - 1) * busiest
 
 
 def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:

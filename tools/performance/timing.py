@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..plan.blocks import fold_sequence
-from .collectives import Links, group_of
+from .collectives import Links, domain_of
 from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
 from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
@@ -25,7 +26,7 @@ from .programs.writer import ProgramContext, ProgramWriter
 from .roofline import OperatorTime
 from .setting import Setting
 from .shape import PhaseLayout, StageLayout
-from .stage_shape import OperatorSet, StageShape, stage_shape, token_groups
+from .stage_shape import OperatorSet, StageShape, stage_shape
 
 KINDS: tuple[Kind, ...] = ("compute", "memory", "communication")
 
@@ -54,7 +55,7 @@ class Piece:
     layers: int = 0
 
     @property
-    def seconds(self) -> float:
+    def seconds(self) -> Number:
         """Seconds of all repetitions."""
         return self.path.seconds * self.count
 
@@ -103,6 +104,11 @@ class StageTimer:
         self.shape_number: int = setting.pieces.setdefault(("shape", self.shape), len(setting.pieces))
         self.clock, self.links = setting.clock, Links(setting.hardware, setting.clock)
 
+    @cached_property
+    def domains(self) -> frozenset[object]:
+        """The interconnect domains that the stage's devices are in."""
+        return frozenset(domain_of(device, self.setting.hardware) for device in self.stage.devices)
+
     def context(self, load: TokenLoad) -> ProgramContext:
         """What programs of a pass of `load` are written from."""
         return ProgramContext(self.setting, self.shape, load, self.clock, self.links)
@@ -111,7 +117,16 @@ class StageTimer:
     def layer_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
         """Each layer with where the next operator runs, where that changes its closing collective."""
         layers = self.setting.architecture.layers[self.stage.layers[0] : self.stage.layers[1] + 1]
-        after_last: OperatorSet | None = "stage" if self.stage.head_devices else None
+        return self._in_order(layers, "stage" if self.stage.head_devices else None)
+
+    @property
+    def whole_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
+        """`layer_sequence` of the whole model, were it on this stage."""
+        return self._in_order(self.setting.architecture.layers, "stage")
+
+    def _in_order(
+        self, layers: Sequence[LayerSpec], after_last: OperatorSet | None
+    ) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
         nexts: list[OperatorSet | None] = [*(first_operator(layer) for layer in layers[1:]), after_last]
         return tuple((layer, self._needed(layer, nxt)) for layer, nxt in zip(layers, nexts, strict=True))
 
@@ -147,11 +162,11 @@ class StageTimer:
 
     def _layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         bare = replace(load, context=0)
-        key = ("layer", id(spec), following, self.shape_number, bare)
+        key = ("layer", id(spec), following, self.shape_number, bare.key)
         piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
         if load.context == 0 or spec.attention is None:
             return piece
-        key = ("layer", id(spec), following, self.shape_number, load)
+        key = ("layer", id(spec), following, self.shape_number, load.key)
         found = self.setting.pieces.get(key)
         if found is None:
             work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
@@ -162,21 +177,21 @@ class StageTimer:
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
         bare = replace(load, context=0)
-        return self._without(self._piece(("embedding", self.shape_number, bare), "embedding", bare, write_embedding))
+        key = ("embedding", self.shape_number, bare.key)
+        return self._without(self._piece(key, "embedding", bare, write_embedding))
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
         bare = replace(load, context=0)
-        return self._without(self._piece(("head", self.shape_number, bare), "head", bare, write_head))
+        return self._without(self._piece(("head", self.shape_number, bare.key), "head", bare, write_head))
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
-        before, after = token_groups(self.phase, self.stage)[0], token_groups(following.phase, following.stage)[0]
-        group = group_of(after, self.setting.hardware)
-        between = group_of((*self.stage.devices, *following.stage.devices), self.setting.hardware).domains > 1
-        slices = max(1, min(len(before), len(after)))
+        group = following.shape.token_group
+        between = len(self.domains | following.domains) > 1
+        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
         bare = replace(load, context=0)
-        key = ("send", bare, between, slices, group)
+        key = ("send", bare.key, between, slices, group)
         piece = self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
         return self._without(piece)
 
@@ -280,7 +295,7 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
     return Piece(piece.name, exchanged(piece.operations), path, piece.count)
 
 
-def pass_seconds(pieces: Sequence[Piece]) -> float:
+def pass_seconds(pieces: Sequence[Piece]) -> Number:
     """Seconds of one pass."""
     return sum(piece.seconds for piece in pieces)
 

@@ -10,7 +10,7 @@ from .setting import Setting
 from .shape import PhaseLayout
 
 
-def _ends(phase: PhaseLayout) -> int:
+def cache_ends(phase: PhaseLayout) -> int:
     """Devices that send or receive the cache of one request: one attention group of each stage."""
     return sum(max(1, len(stage.attention_devices) // phase.attention_groups) for stage in phase.stages)
 
@@ -26,11 +26,21 @@ def kv_transfer_seconds(layout: Layout) -> float:
         return 0.0
     setting = layout.setting
     prefill, decode = layout.phase("prefill"), layout.phase("decode")
-    tokens = setting.prompt_tokens
-    total = request_bytes(setting, all_layers(setting), tokens)
-    links = Links(setting.hardware, setting.clock)
     apart = group_of((*prefill.devices, *decode.devices), setting.hardware).domains > 1
-    seconds = links.send(total / min(_ends(prefill), _ends(decode)), between_domains=apart).seconds
+    ends = min(cache_ends(prefill), cache_ends(decode))
+    return send_seconds(setting, ends, between_domains=apart) + copy_seconds(setting, decode)
+
+
+def send_seconds(setting: Setting, ends: int, *, between_domains: bool) -> float:
+    """Seconds in which `ends` links bring the cache of one prompt across."""
+    total = request_bytes(setting, all_layers(setting), setting.prompt_tokens)
+    return Links(setting.hardware, setting.clock).send(total / ends, between_domains=between_domains).seconds
+
+
+def copy_seconds(setting: Setting, decode: PhaseLayout) -> float:
+    """Seconds in which the tensor ranks of a decode replica copy what they repeat of the cache of one prompt."""
+    tokens, seconds = setting.prompt_tokens, 0.0
+    links = Links(setting.hardware, setting.clock)
     for stage in decode.stages:
         repeated = _repeated_bytes(setting, stage.layers, tokens, decode)
         if repeated > 0.0:

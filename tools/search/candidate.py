@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from pydantic import Field
+
 from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
@@ -67,11 +69,19 @@ class Candidate(Sparse):
 
 
 class SearchResult(Sparse):
-    """All candidates, best first: the feasible ones by the objective, then those that miss a limit, then the rest."""
+    """The leading candidates of all that were evaluated, the best of each family among them.
+
+    Best first: the feasible ones by the objective, then those that miss a limit by least, then those that do not fit,
+    then what is only on the front.
+    """
 
     candidates: tuple[Candidate, ...]
+    # The Pareto front of speed for a user and rate per GPU, slowest user first: places in `candidates`.
+    pareto: tuple[int, ...] = ()
     evaluated: int
     rejected: dict[str, int]
+    # Strategies that were not evaluated, by the bound that shows that they cannot win.
+    pruned: dict[str, int] = Field(default_factory=dict)
 
     @property
     def best(self) -> Candidate | None:

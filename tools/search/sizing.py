@@ -15,8 +15,8 @@ from ..errors import MissingFieldError
 from ..performance.setting import make_setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
-from .ranking import TIE_SHARE
-from .search import KnownFigures, fits_somehow, search
+from .columns import TIE_SHARE
+from .search import base_setting, search
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
@@ -133,17 +133,16 @@ class _Tried:
         self.request = request
         self.need_bytes = weights_bytes(request)
         self.usable_bytes = request.facts.memory_bytes * request.policy.memory_utilization
-        self.known: KnownFigures = {}
+        # Nothing that was timed depends on the number of nodes.
+        self.setting = base_setting(request)
 
     def size(self, nodes: int, gpus_per_node: int) -> Sized | None:
         """A plan on that cluster, or `None` where there is none within the limits."""
         if nodes * gpus_per_node * self.usable_bytes < self.need_bytes:
             return None
         sized = resized(self.request, nodes, gpus_per_node)
-        if not fits_somehow(sized):
-            return None
         try:
-            result = search(sized, self.known)
+            result = search(sized, replace(self.setting, hardware=sized.facts))
         except MissingFieldError as error:
             return Sized(sized, None, str(error))
         return Sized(sized, result) if result.best is not None else None

@@ -1,19 +1,22 @@
 """The space of strategies: every combination of the closed set that is legal for a model on given hardware.
 
 A strategy is legal here when the rules on degrees would accept it (divisibility of heads, widths and experts, layers
-for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere.
-Degrees that would leave a stage's devices idle are not tried where a fuller choice of the same kind exists.
+for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere. A
+stage has any number of devices of one node, or whole nodes; its degrees divide it; a replica has any number of stages.
+Replicas that serve both phases have one layout, as engines load their weights once (EN010): tensor ranks may become
+sequence ranks in prefill and ranks of the cache in decode. Replicas of one phase are free of each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from itertools import product
 
+from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
-from ..plan.placement import gpu_count, phase_width
+from ..plan.placement import gpu_count, stage_width
 from ..rules.engines import Engine
 from .engines import engine_runs, ffn_degrees
 
@@ -32,6 +35,11 @@ class SpaceRequest:
     relaxations: frozenset[str] = frozenset()
     disaggregated: bool | None = None
     engine: Engine | None = None
+
+    @property
+    def gpus(self) -> int:
+        """All devices."""
+        return self.nodes * self.gpus_per_node
 
 
 def divisors(number: int) -> tuple[int, ...]:
@@ -71,18 +79,6 @@ class Divisible:
             width % tp_ffn == 0 and (width // tp_ffn) % self.block == 0 for width in self.ffn_widths
         )
 
-    def ffn_options(self, tp: int, stage: int, attention_dp: int) -> Iterable[int]:
-        """Degrees of the FFN that are tried beside attention's `tp`: the same, and the widest that is legal."""
-        if not self.ffn_widths:
-            return (1,)
-        options = {max(value for value in divisors(stage) if self.tp_ffn(value))}
-        if self.tp_ffn(tp):
-            options.add(tp)
-        if attention_dp > 1:
-            # The shards carry the attention group, or run as TP over all devices of the stage.
-            options = {value for value in options if value <= tp or value == stage} or {1}
-        return sorted(options)
-
 
 def divisible(architecture: Architecture) -> Divisible:
     """What tensor parallelism must divide in `architecture`."""
@@ -97,117 +93,180 @@ def divisible(architecture: Architecture) -> Divisible:
     return Divisible(tuple(attention), tuple(sorted(widths)), architecture.fp8_block or 1)
 
 
-def _phase_options(
-    request: SpaceRequest, pp: int, stage: int, model: Divisible, *, prefill: bool
-) -> Iterator[PhaseStrategy]:
-    """All legal degrees of one phase with `pp` stages of `stage` devices each."""
-    architecture = request.architecture
-    ep = 1
-    if architecture.is_moe:
-        if stage > min(layer.moe.experts for layer in architecture.layers if layer.moe is not None):
-            return
-        ep = stage
+@dataclass(frozen=True, slots=True)
+class PhaseOption:
+    """Legal degrees of one phase of one replica: `degrees.pp` stages of `stage` devices each."""
+
+    degrees: PhaseStrategy
+    stage: int
+
+    @property
+    def width(self) -> int:
+        """Devices of the replica."""
+        return self.degrees.pp * self.stage
+
+    def with_cut(self, cut: tuple[int, ...]) -> PhaseOption:
+        """The same degrees with `cut` layers in each stage."""
+        return replace(self, degrees=self.degrees.model_copy(update={"stage_layers": cut}))
+
+
+def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
+    """Devices that a stage may have: any number inside a node, then whole nodes."""
+    whole = range(2 * request.gpus_per_node, request.nodes * request.gpus_per_node + 1, request.gpus_per_node)
+    return (*range(1, request.gpus_per_node + 1), *whole)
+
+
+def stage_room(request: SpaceRequest, stage: int) -> int:
+    """Stages of `stage` devices that there is room for, none across two nodes where it fits into one."""
+    if stage <= request.gpus_per_node:
+        return request.nodes * (request.gpus_per_node // stage)
+    return request.nodes // (stage // request.gpus_per_node)
+
+
+def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
+    """All legal degrees of one stage of `stage` devices in one phase; `pp` is left at 1."""
+    architecture, model = request.architecture, divisible(request.architecture)
     sps = divisors(stage) if prefill and request.input_tokens >= SP_MIN_INPUT_TOKENS else (1,)
+    kv_sps = divisors(stage) if not prefill and "kv_sequence_decode" in request.relaxations else (1,)
     groups = divisors(stage) if "attention_dp" in request.relaxations and architecture.is_moe else (1,)
-    for sp, attention_dp, tp in product(sps, groups, divisors(stage)):
-        width = sp * attention_dp * tp
-        if stage % width or (width < stage and not architecture.is_moe) or not model.tp(tp):
-            continue
-        if attention_dp > 1 and (sp > 1 or width < stage):
-            continue
-        relaxed = attention_dp if attention_dp > 1 else None
-        for tp_ffn in ffn_degrees(request.engine, model.ffn_options(tp, stage, attention_dp)):
-            phase = PhaseStrategy(pp=pp, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=relaxed)
-            if engine_runs(request.engine, phase, stage, architecture):
-                yield phase
+    widths = ffn_degrees(request.engine, (value for value in divisors(stage) if model.tp_ffn(value)))
+    tps = tuple(tp for tp in divisors(stage) if model.tp(tp))
+    for ep, tp_expert in _expert_degrees(request, stage):
+        for attention_dp, kv_sp, sp, tp, tp_ffn in product(groups, kv_sps, sps, tps, widths):
+            width = sp * kv_sp * attention_dp * tp
+            if stage % width or (attention_dp > 1 and (sp > 1 or kv_sp > 1 or width < stage)):
+                continue
+            # Under attention DP the shards of the FFN carry the attention group, or run as TP over the whole stage.
+            if attention_dp > 1 and tp < tp_ffn < stage:
+                continue
+            degrees = PhaseStrategy(
+                sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn,
+                attention_dp=attention_dp if attention_dp > 1 else None,
+                tp_expert=tp_expert if tp_expert > 1 else None,
+                kv_sp=kv_sp if kv_sp > 1 else None,
+            )  # fmt: skip
+            if stage_width(degrees) == stage and engine_runs(request.engine, degrees, stage, architecture):
+                yield degrees
 
 
-def phase_strategies(request: SpaceRequest, width: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
-    """All legal strategies of one phase on exactly `width` devices (one replica)."""
-    model = divisible(request.architecture)
-    for pp in divisors(width):
-        if pp > request.architecture.num_layers:
-            break
-        yield from _phase_options(request, pp, width // pp, model, prefill=prefill)
+def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, int]]:
+    """EP, and TP inside an expert where that is allowed: together they are the stage."""
+    moes = {id(layer.moe): layer.moe for layer in request.architecture.layers if layer.moe is not None}.values()
+    if not moes:
+        yield 1, 1
+        return
+    block = request.architecture.fp8_block or 1
+    for tp_expert in divisors(stage) if "tp_in_expert" in request.relaxations else (1,):
+        ep = stage // tp_expert
+        cut = all(moe.width % tp_expert == 0 and (moe.width // tp_expert) % block == 0 for moe in moes)
+        if ep <= min(moe.experts for moe in moes) and (cut or tp_expert == 1):
+            yield ep, tp_expert
 
 
-# Nodes of one replica that are tried; beyond a few, only round numbers.
-_REPLICA_NODES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64)
+def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
+    """All legal degrees of one phase, with every number of stages that layers and devices allow."""
+    for stage in stage_widths(request):
+        most = min(stage_room(request, stage), request.architecture.num_layers)
+        for degrees in stage_options(request, stage, prefill=prefill) if most else ():
+            for pp in range(1, most + 1):
+                yield PhaseOption(degrees.model_copy(update={"pp": pp}), stage)
 
 
-def replica_widths(request: SpaceRequest) -> tuple[int, ...]:
-    """Devices that one replica may have: any part of a node, or whole nodes. Devices may be left unused."""
-    inside = range(1, request.gpus_per_node + 1)
-    across = [nodes * request.gpus_per_node for nodes in _REPLICA_NODES if nodes <= request.nodes]
-    return tuple(sorted({*inside, *across}))
+@dataclass(frozen=True, slots=True)
+class PairOption:
+    """Degrees of both phases of a replica that serves both, and how many such replicas there is room for."""
+
+    prefill: PhaseStrategy
+    decode: PhaseStrategy
+    stage: int
+    room: int
+
+    def strategy(self, dp: int) -> Strategy:
+        """`dp` such replicas."""
+        count = dp * self.decode.pp * self.stage
+        return Strategy(dp=dp, gpu_count=count, prefill=self.prefill, decode=self.decode)
+
+    def with_cut(self, cut: tuple[int, ...]) -> PairOption:
+        """The same degrees with `cut` layers in each stage."""
+        update = {"stage_layers": cut}
+        return replace(
+            self, prefill=self.prefill.model_copy(update=update), decode=self.decode.model_copy(update=update)
+        )
 
 
-def _room(request: SpaceRequest, width: int) -> int:
-    """Replicas of `width` devices that there is room for, none across two nodes where it fits into one."""
-    if width <= request.gpus_per_node:
-        return request.nodes * (request.gpus_per_node // width)
-    return request.nodes // -(-width // request.gpus_per_node)
+def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
+    """Replicas that serve both phases in one layout."""
+    for stage in stage_widths(request):
+        slots = stage_room(request, stage)
+        most = min(slots, request.architecture.num_layers)
+        decodes = list(stage_options(request, stage, prefill=False)) if most else []
+        for prefill in stage_options(request, stage, prefill=True) if most else ():
+            for decode in (decode for decode in decodes if _one_layout(prefill, decode)):
+                for pp in range(1, most + 1):
+                    update = {"pp": pp}
+                    pair = prefill.model_copy(update=update), decode.model_copy(update=update)
+                    yield PairOption(*pair, stage, slots // pp)
+
+
+def _one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
+    """Whether one loaded model serves both: alike but for ranks that prefill, or decode, takes along the sequence."""
+    alike = ("ep", "tp_ffn", "attention_dp", "tp_expert")
+    if any(getattr(prefill, name) != getattr(decode, name) for name in alike):
+        return False
+    return prefill.sp * prefill.tp == (decode.kv_sp or 1) * decode.tp
 
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies in which each replica serves both phases.
-
-    An engine loads its weights once, so that both phases have the same degrees; prefill alone may trade tensor ranks
-    for sequence ranks.
-    """
-    for width in replica_widths(request):
-        decodes = set(phase_strategies(request, width, prefill=False))
-        for prefill in phase_strategies(request, width, prefill=True):
-            for decode in _decode_of(prefill):
-                if decode in decodes:
-                    for dp in replica_counts(_room(request, width)):
-                        yield _colocated(prefill, decode, dp)
-                    break
-
-
-def _decode_of(prefill: PhaseStrategy) -> Iterator[PhaseStrategy]:
-    """Decode degrees that go with a prefill: its own; where it has sequence ranks, these as tensor ranks first."""
-    if prefill.sp > 1:
-        yield prefill.model_copy(update={"sp": 1, "tp": prefill.sp * prefill.tp})
-    yield prefill.model_copy(update={"sp": 1})
-
-
-def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
-    strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
-    return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
-
-
-def replica_counts(most: int) -> tuple[int, ...]:
-    """Numbers of replicas that are tried: powers of two, and as many as there is room for."""
-    return tuple(sorted({1, most, *(2**power for power in range(most.bit_length()) if 2**power <= most)}))
+    """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
+    for pair in pair_options(request):
+        for dp in range(1, pair.room + 1):
+            yield pair.strategy(dp)
 
 
 def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow, all of them used."""
-    total = request.nodes * request.gpus_per_node
-    # Parts that fill a node: pairs of odd widths would multiply the space and leave devices over.
-    node = request.gpus_per_node
-    widths = [width for width in replica_widths(request) if width > node or node % width == 0]
-    prefills = [phase for width in widths for phase in phase_strategies(request, width, prefill=True)]
-    decodes = [phase for width in widths for phase in phase_strategies(request, width, prefill=False)]
-    for prefill in prefills:
+    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow."""
+    decodes = list(phase_options(request, prefill=False))
+    for prefill in phase_options(request, prefill=True):
         for decode in decodes:
-            wide, deep = phase_width(prefill), phase_width(decode)
-            for count in replica_counts((total - deep) // wide if total > deep else 0):
-                rest = (total - count * wide) // deep if count else 0
-                if count < 1 or rest < 1:
-                    continue
-                strategy = Strategy(
-                    dp=count + rest,
-                    gpu_count=count * wide + rest * deep,
-                    prefill=prefill.model_copy(update={"replicas": count}),
-                    decode=decode.model_copy(update={"replicas": rest}),
-                )
-                yield strategy
+            for count in range(1, stage_room(request, prefill.stage) // prefill.degrees.pp + 1):
+                taken = end_of_stages(request.gpus_per_node, 0, count * prefill.degrees.pp, prefill.stage)
+                for rest in range(1, stage_room(request, decode.stage) // decode.degrees.pp + 1):
+                    stages = rest * decode.degrees.pp
+                    if end_of_stages(request.gpus_per_node, taken, stages, decode.stage) > request.gpus:
+                        break
+                    yield split_strategy(prefill.degrees, decode.degrees, count, rest)
+
+
+def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, rest: int) -> Strategy:
+    """`count` prefill replicas and `rest` decode replicas."""
+    strategy = Strategy(
+        dp=count + rest,
+        gpu_count=1,
+        prefill=prefill.model_copy(update={"replicas": count}),
+        decode=decode.model_copy(update={"replicas": rest}),
+    )
+    return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
+
+
+def end_of_stages(gpus_per_node: int, start: Number, stages: Number, stage: Number) -> Number:
+    """The first device that is free after `stages` stages of `stage` devices from device `start` on.
+
+    As `place` hands devices out: in a row, a stage that fits into a node inside one, a wider one from a node's start.
+    """
+    node = gpus_per_node
+    per_node = larger(1, node // stage)
+    left = -start % node // stage * (stage <= node)
+    here = smaller(stages, left)
+    rest = stages - here
+    begin = -(-start // node) * node
+    full = (rest - 1) // per_node
+    inside = begin + full * node + (rest - full * per_node) * stage
+    wide = begin + rest * stage
+    return pick(rest > 0, pick(stage <= node, inside, wide), start + here * stage)
 
 
 def strategies(request: SpaceRequest) -> Iterator[Strategy]:
-    """The whole space: colocated strategies, and disaggregated ones where they are asked for."""
+    """The whole space: colocated strategies, or disaggregated ones where they are asked for."""
     if request.disaggregated:
         yield from disaggregated(request)
     else:

@@ -1,7 +1,7 @@
 """Arithmetic that reads the same for one number and for an array of them, so that each form is written once.
 
-A form is called with plain floats where one plan is estimated, and with NumPy arrays where constants are fitted.
-NumPy is only imported where an array is met.
+A form is called with plain floats where one plan is estimated, and with NumPy arrays where constants are fitted or the
+loads of many plans are timed at once. NumPy is only imported where an array is met.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Any
 Number = Any
 
 
-def _is_plain(value: Number) -> bool:
+def is_plain(value: Number) -> bool:
+    """Whether `value` is one number."""
     return isinstance(value, float | int)
 
 
 def ceil(value: Number) -> Number:
     """The next whole number."""
-    if _is_plain(value):
+    if is_plain(value):
         return math.ceil(value)
     import numpy as np
 
@@ -28,7 +29,7 @@ def ceil(value: Number) -> Number:
 
 def smaller(first: Number, second: Number) -> Number:
     """The smaller of two, element by element."""
-    if _is_plain(first) and _is_plain(second):
+    if is_plain(first) and is_plain(second):
         return first if first < second else second
     import numpy as np
 
@@ -37,7 +38,7 @@ def smaller(first: Number, second: Number) -> Number:
 
 def least(values: list[Number]) -> Number:
     """The smallest of several, element by element; all are plain, or all are arrays of one shape."""
-    if _is_plain(values[0]):
+    if is_plain(values[0]):
         return min(values)
     import numpy as np
 
@@ -46,16 +47,35 @@ def least(values: list[Number]) -> Number:
 
 def larger(first: Number, second: Number) -> Number:
     """The larger of two, element by element."""
-    if _is_plain(first) and _is_plain(second):
+    if is_plain(first) and is_plain(second):
         return first if first > second else second
     import numpy as np
 
     return np.maximum(first, second)
 
 
+def pick(condition: Number, first: Number, second: Number) -> Number:
+    """The first where `condition` holds, else the second, element by element."""
+    if isinstance(condition, bool):
+        return first if condition else second
+    import numpy as np
+
+    where: Any = np.where
+    return where(condition, first, second)
+
+
+def exceeds(first: Number, second: Number) -> bool:
+    """Whether the first is the larger one; of arrays: in each element."""
+    if is_plain(first) and is_plain(second):
+        return first > second
+    import numpy as np
+
+    return bool(np.all(first > second))
+
+
 def log2(value: Number) -> Number:
     """Logarithm to base 2."""
-    if _is_plain(value):
+    if is_plain(value):
         return math.log2(value)
     import numpy as np
 

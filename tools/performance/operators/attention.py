@@ -6,6 +6,7 @@ query head and each pair of a query and a key that it sees; keys and values are 
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Attention
 from .work import Work
 
@@ -32,7 +33,7 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
 
 
 def attention_core(
-    kernel: Attention, pairs: float, head_dims: int, cached_bytes: float, activation_bytes: float
+    kernel: Attention, pairs: Number, head_dims: int, cached_bytes: Number, activation_bytes: Number
 ) -> Work:
     """Scores and values of the query heads on the device over `pairs` in all; `head_dims` is d_qk + d_v.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Elementwise
 from .work import Work
 
 
-def cache_update(tokens: float, elements_per_token: float, cache_element_bytes: float, element_bytes: float) -> Work:
+def cache_update(tokens: Number, elements_per_token: float, cache_element_bytes: float, element_bytes: float) -> Work:
     """Reads `tokens` x `elements_per_token` as computed and writes them as cached."""
     elements = tokens * elements_per_token
     moved = elements * (element_bytes + cache_element_bytes)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Elementwise
 from .work import Work
 
 
-def embedding(tokens: float, hidden: int, row_element_bytes: float, element_bytes: float) -> Work:
+def embedding(tokens: Number, hidden: int, row_element_bytes: float, element_bytes: float) -> Work:
     """Lookup of `tokens` rows."""
     rows = tokens * hidden * row_element_bytes
     moved = rows + tokens * hidden * element_bytes

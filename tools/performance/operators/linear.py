@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Gemm
 from ...catalog.dtypes import DType
 from .work import Work
@@ -33,7 +34,7 @@ class Matrix:
 NO_MATRIX = Matrix(0.0, 0.0, "bf16", "bf16")
 
 
-def linear(tokens: float, matrix: Matrix, inputs: float, element_bytes: float) -> Work:
+def linear(tokens: Number, matrix: Matrix, inputs: float, element_bytes: float) -> Work:
     """One pass of `tokens`, each of `inputs` features on the device, over `matrix`.
 
     What goes in and what comes out is moved in `element_bytes` each.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from .work import Work
 
 # Per state element and token: the decayed read for the update, the outer product, and the read-out, one
@@ -10,7 +11,7 @@ _FLOPS_PER_STATE_ELEMENT = 6.0
 
 
 def recurrence(
-    tokens: float, sequences: float, state_elements: float, state_bytes: float, activation_bytes: float
+    tokens: Number, sequences: Number, state_elements: float, state_bytes: float, activation_bytes: Number
 ) -> Work:
     """`tokens` in all over `sequences`, whose states of `state_elements` are read once per pass."""
     flops = _FLOPS_PER_STATE_ELEMENT * tokens * state_elements

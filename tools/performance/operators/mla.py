@@ -7,29 +7,30 @@ scores every cached token with a small indexer and attends to the best `topk`.
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number, smaller
 from ...calibration.shapes import LatentAttention
 from .work import Work
 
 
-def naive_flops(shape: LatentAttention, pairs: float, context_tokens: float) -> float:
+def naive_flops(shape: LatentAttention, pairs: Number, context_tokens: Number) -> Number:
     """FLOPs of the naive form; `context_tokens` cached tokens are expanded again."""
     per_pair = 2.0 * shape.heads * (shape.nope + shape.rope) + 2.0 * shape.heads * shape.value
     return pairs * per_pair + context_tokens * 2.0 * shape.latent * shape.heads * (shape.nope + shape.value)
 
 
-def absorbed_flops(shape: LatentAttention, pairs: float) -> float:
+def absorbed_flops(shape: LatentAttention, pairs: Number) -> Number:
     """FLOPs of the absorbed form."""
     return pairs * (2.0 * shape.heads * (shape.latent + shape.rope) + 2.0 * shape.heads * shape.latent)
 
 
 def latent_attention(
-    kernel: LatentAttention, pairs: float, context_tokens: float, cached_bytes: float, activation_bytes: float
+    kernel: LatentAttention, pairs: Number, context_tokens: Number, cached_bytes: Number, activation_bytes: Number
 ) -> Work:
     """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read."""
-    flops = min(naive_flops(kernel, pairs, context_tokens), absorbed_flops(kernel, pairs))
+    flops = smaller(naive_flops(kernel, pairs, context_tokens), absorbed_flops(kernel, pairs))
     return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16", (kernel,))
 
 
-def indexer_scores(queries_times_keys: float, heads: int, width: int, cached_bytes: float) -> Work:
+def indexer_scores(queries_times_keys: Number, heads: int, width: int, cached_bytes: Number) -> Work:
     """The sparse indexer: every query scores every visible key with `heads` of `width`; its keys are read once."""
     return Work(2.0 * queries_times_keys * heads * width, cached_bytes, 0.0, "bf16")

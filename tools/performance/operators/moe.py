@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ...calibration.forms.elementary import Number, exceeds, larger, smaller
 from ...calibration.shapes import GroupedGemm
 from .linear import Matrix
 from .work import Work
 
 
-def active_experts(experts: int, top_k: int, tokens: float) -> float:
+def active_experts(experts: int, top_k: int, tokens: Number) -> Number:
     """Distinct experts that `tokens` touch: E (1 - (1 - k/E)^tokens)."""
     return experts * (1.0 - (1.0 - min(1.0, top_k / experts)) ** tokens)
 
@@ -26,25 +27,25 @@ class ExpertLoad:
     `tokens` are those of the whole stage.
     """
 
-    tokens: float
-    copies: float
-    touched: float
-    imbalance: float
+    tokens: Number
+    copies: Number
+    touched: Number
+    imbalance: Number
 
 
-def slowest_load(tokens: float, experts: int, top_k: int, hosted: int, share: float, groups: int) -> ExpertLoad:
+def slowest_load(tokens: Number, experts: int, top_k: int, hosted: int, share: float, groups: int) -> ExpertLoad:
     """Load of the slowest of `groups` expert groups that hosts `hosted` experts, `share` of all expert slots.
 
     The expected maximum of `groups` near-normal loads of mean m is m + sqrt(2 m ln groups), and a token sends at most
     min(k, hosted) copies to one group.
     """
     mean = tokens * top_k * share
-    if mean <= 0.0:
+    if not exceeds(mean, 0.0):
         return ExpertLoad(tokens, 0.0, 0.0, 1.0)
-    spread = math.sqrt(2.0 * mean * math.log(groups)) if groups > 1 else 0.0
-    copies = max(mean, min(tokens * min(top_k, hosted), mean + spread))
+    spread = (2.0 * mean * math.log(groups)) ** 0.5 if groups > 1 else 0.0
+    copies = larger(mean, smaller(tokens * min(top_k, hosted), mean + spread))
     expected = hosted * active_experts(experts, top_k, tokens) / experts
-    touched = min(float(hosted), copies, expected * copies / mean)
+    touched = smaller(float(hosted), smaller(copies, expected * copies / mean))
     return ExpertLoad(tokens, copies, touched, copies / mean)
 
 

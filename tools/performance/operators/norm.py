@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Elementwise
 from .work import Work
 
@@ -10,7 +11,7 @@ _FLOPS_PER_ELEMENT = 6.0
 _PASSES = 4.0
 
 
-def norm(tokens: float, hidden: int, weight_bytes: float, element_bytes: float) -> Work:
+def norm(tokens: Number, hidden: int, weight_bytes: float, element_bytes: float) -> Work:
     """One fused add and norm of `tokens` x `hidden`."""
     elements = tokens * hidden
     moved = _PASSES * elements * element_bytes + weight_bytes

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Kernel
 from ...catalog.dtypes import DType
 
@@ -18,9 +19,9 @@ class Work:
     `kernels` are the kernels that do it, for accelerators whose kernels were measured.
     """
 
-    flops: float
-    moved_bytes: float
-    weight_bytes: float
+    flops: Number
+    moved_bytes: Number
+    weight_bytes: Number
     dtype: DType
     kernels: tuple[Kernel, ...] = ()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.architecture import AttentionSpec
 from ..kv_cache import heads_share, state_element_bytes
@@ -216,14 +217,14 @@ class AttentionProgram:
             work = work + indexer_scores(scored, spec.index_heads, spec.index_head_dim, keys)
         return work
 
-    def _part(self) -> tuple[float, float, float]:
+    def _part(self) -> tuple[Number, float, float]:
         """Sequences, new tokens and cached tokens of each as one device attends to them.
 
         Sequence ranks divide the queries, the split cache its tokens; a sparse layer sees `index_topk` tokens at most,
         which prefill does as if in pieces of that many, each behind half as many.
         """
         load, shape, topk = self.context.load, self.context.shape, self.spec.index_topk
-        sequences, new, context = float(self.sequences), load.new_tokens / shape.sp, load.context / shape.kv_sp
+        sequences, new, context = 1.0 * self.sequences, load.new_tokens / shape.sp, load.context / shape.kv_sp
         if shape.sp > 1:
             # Queries of all parts of the prompt: on average they see the other parts' half.
             context += (load.new_tokens - new) / 2

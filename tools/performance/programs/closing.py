@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from ..collectives import NO_TRANSFER
+from ...calibration.forms.elementary import Number
+from ..collectives import NO_TRANSFER, pick_transfer
 from ..operation import Operation, Owner, Where
 from ..stage_shape import OperatorSet
 from .writer import ProgramWriter, shape_of
 
 
 def close_operator(
-    writer: ProgramWriter, owner: Owner, *, reduces: bool, following: OperatorSet | None, tokens: float,
-    joined: bool = False,
+    writer: ProgramWriter, owner: Owner, *, reduces: bool, following: OperatorSet | None, tokens: Number,
+    joined: Number = False,
 ) -> None:  # fmt: skip
     """Write the collective that closes `owner`, if it needs one.
 
     `reduces`: its shards hold partial sums. Where the next operator uses devices that this one does not (DE004), the
     same collective spans both; without partial sums a gather brings the result there. `tokens` are those of a device.
-    `joined`: the sum is part of a later collective.
+    `joined`: the sum is part of a later collective (of arrays of loads: of which loads).
     """
     context, shape = writer.context, writer.context.shape
     own: OperatorSet = "attention" if owner == "attention" else "ffn"
@@ -27,7 +28,7 @@ def close_operator(
     if reduces:
         group = wider or (shape.tp_group if own == "attention" else shape.ffn_tp_group)
         where: Where = union_where(own, following) if wider else "tp" if own == "attention" else "ffn_tp"
-        transfer = NO_TRANSFER if joined else context.links.all_reduce(size, group)
+        transfer = pick_transfer(joined, NO_TRANSFER, context.links.all_reduce(size, group))
         writer.transfer(Operation(name, "AllReduce", owner, where, here, here), transfer)
     elif wider is not None:
         writer.transfer(

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...calibration.forms.elementary import Number, is_plain, pick, smaller
 from ...catalog.architecture import MoESpec
 from ...catalog.dtypes import element_bytes
-from ..collectives import NO_TRANSFER, ExpertRoutes, Transfer
+from ..collectives import NO_TRANSFER, ExpertRoutes, Transfer, pick_transfer
 from ..operators.linear import NO_MATRIX
 from ..operators.moe import ExpertBank, ExpertLoad, expert_work, slowest_load
 from ..operators.work import Work
@@ -21,7 +22,7 @@ from .writer import ProgramContext
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The collectives of one way, and the experts' work on what they bring.
+    """The collectives of one way, and the experts' work on what they bring, which is seen by `tokens`.
 
     `is_joined`: the last collective sums over all devices of the stage, so partial sums need none of their own.
     """
@@ -31,10 +32,11 @@ class Delivery:
     replicate: Transfer
     slices: Transfer
     experts: Work
-    is_joined: bool
+    tokens: Number
+    is_joined: Number
 
     @property
-    def transfer_seconds(self) -> float:
+    def transfer_seconds(self) -> Number:
         """All collectives, one after the other."""
         return self.dispatch.seconds + self.slices.seconds + self.combine.seconds + self.replicate.seconds
 
@@ -43,7 +45,7 @@ def expert_load(context: ProgramContext, spec: MoESpec) -> ExpertLoad:
     """Load of the slowest expert group of the stage."""
     shape = context.shape
     return slowest_load(
-        float(context.load.all_tokens), spec.experts, spec.top_k, shape.hosted_experts, shape.expert_share, shape.ep
+        1.0 * context.load.all_tokens, spec.experts, spec.top_k, shape.hosted_experts, shape.expert_share, shape.ep
     )
 
 
@@ -59,22 +61,38 @@ def expert_bank(context: ProgramContext, spec: MoESpec) -> ExpertBank:
     return ExpertBank(up + down, spec.experts, hidden, spec.width / tp_expert, spec.gated)
 
 
-def bank_work(context: ProgramContext, spec: MoESpec, bank: ExpertBank, *, everywhere: bool = True) -> Work:
-    """The experts' work on the slowest device; unless tokens are `everywhere` it sees only those sent to it."""
+def bank_work(context: ProgramContext, spec: MoESpec, bank: ExpertBank, tokens: Number | None = None) -> Work:
+    """The experts' work on the slowest device, which sees `tokens` (by default those of the whole stage)."""
     load = expert_load(context, spec)
-    if not everywhere:
-        load = replace(load, tokens=min(load.tokens, load.copies))
+    if tokens is not None:
+        load = replace(load, tokens=tokens)
     moved = (2 * bank.hidden + bank.inner * (3 if bank.gated else 2)) * context.element_bytes
     return expert_work(load, bank, moved)
 
 
-def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: float) -> Delivery:
-    """The faster way for this pass, collectives and experts counted; a device dispatches `own_tokens`."""
-    ways = (_exchange(context, spec, bank, own_tokens), _everywhere(context, spec, bank))
-    return min(ways, key=lambda way: way.transfer_seconds + context.clock.time(way.experts).seconds)
+def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: Number) -> Delivery:
+    """The faster way for this pass (for each load), collectives and experts counted.
+
+    A device dispatches `own_tokens`.
+    """
+    exchange, everywhere = _exchange(context, spec, bank, own_tokens), _everywhere(context, spec, bank)
+    seconds = [way.transfer_seconds + context.clock.time(way.experts).seconds for way in (exchange, everywhere)]
+    if is_plain(seconds[0]) and is_plain(seconds[1]):
+        return exchange if seconds[0] <= seconds[1] else everywhere
+    exchanged = seconds[0] <= seconds[1]
+    tokens = pick(exchanged, exchange.tokens, everywhere.tokens)
+    return Delivery(
+        dispatch=pick_transfer(exchanged, exchange.dispatch, everywhere.dispatch),
+        combine=pick_transfer(exchanged, exchange.combine, everywhere.combine),
+        replicate=pick_transfer(exchanged, exchange.replicate, everywhere.replicate),
+        slices=pick_transfer(exchanged, exchange.slices, everywhere.slices),
+        experts=bank_work(context, spec, bank, tokens),
+        tokens=tokens,
+        is_joined=pick(exchanged, exchange.is_joined, everywhere.is_joined),
+    )
 
 
-def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: float) -> Delivery:
+def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: Number) -> Delivery:
     shape, links = context.shape, context.links
     limited = spec.topk_groups if spec.topk_groups < spec.groups else 0
     routes = ExpertRoutes(shape.stage_group, spec.top_k, limited)
@@ -82,23 +100,25 @@ def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_toke
     size = element_bytes(context.setting.precision.activations)
     out_bytes = bank.hidden * (size + (4 / 128 if size <= 1 else 0.0))
     back_bytes = bank.hidden * context.element_bytes
-    slices = expert_load(context, spec).copies * back_bytes
+    load = expert_load(context, spec)
+    slices, tokens = load.copies * back_bytes, smaller(load.tokens, load.copies)
     return Delivery(
         dispatch=links.expert_exchange("dispatch", own_tokens, out_bytes, routes),
         combine=links.expert_exchange("combine", own_tokens, back_bytes, routes),
         replicate=links.all_gather(context.token_bytes, shape.token_group),
         slices=links.all_reduce(slices, shape.expert_tp_group) if shape.tp_expert > 1 else NO_TRANSFER,
-        experts=bank_work(context, spec, bank, everywhere=False),
+        experts=bank_work(context, spec, bank, tokens),
+        tokens=tokens,
         is_joined=False,
     )
 
 
 def _everywhere(context: ProgramContext, spec: MoESpec, bank: ExpertBank) -> Delivery:
     shape, links = context.shape, context.links
-    work = bank_work(context, spec, bank)
+    work, tokens = bank_work(context, spec, bank), expert_load(context, spec).tokens
     if shape.attention_groups == 1:
         total = links.all_reduce(context.token_bytes, shape.stage_group)
-        return Delivery(NO_TRANSFER, total, NO_TRANSFER, NO_TRANSFER, work, is_joined=True)
+        return Delivery(NO_TRANSFER, total, NO_TRANSFER, NO_TRANSFER, work, tokens, is_joined=True)
     whole = links.all_gather(context.token_bytes * shape.attention_groups, shape.stage_group)
     back = links.all_gather(context.token_bytes, shape.token_group)
-    return Delivery(whole, whole, back, NO_TRANSFER, work, is_joined=True)
+    return Delivery(whole, whole, back, NO_TRANSFER, work, tokens, is_joined=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import Number
 from ...catalog.architecture import FFNSpec
 from ..operation import Operation, Owner
 from ..operators.linear import NO_MATRIX, linear
@@ -23,7 +24,7 @@ def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | Non
 
 
 def write_matrices(
-    writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: bool = False
+    writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: Number = False
 ) -> None:
     """The matmuls of a dense FFN or shared expert on normed tokens, and what closes the operator.
 
@@ -57,5 +58,5 @@ def write_matrices(
         scatter_tokens(writer, owner)
     else:
         close_operator(
-            writer, owner, reduces=shape.tp_ffn > 1, following=following, tokens=float(load.tokens), joined=joined
+            writer, owner, reduces=shape.tp_ffn > 1, following=following, tokens=1.0 * load.tokens, joined=joined
         )

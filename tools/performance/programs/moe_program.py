@@ -7,8 +7,7 @@ shared expert, nothing more.
 
 from __future__ import annotations
 
-import math
-
+from ...calibration.forms.elementary import Number, ceil, larger
 from ...catalog.architecture import MoESpec
 from ..collectives import Transfer
 from ..operation import Operation
@@ -35,7 +34,7 @@ class MoEProgram:
         self.copy_width = self.bank.hidden
         self.exchanges = shape.ep > 1
         # Tokens that a device dispatches: those of its group are on several devices, each sends its share.
-        self.own_tokens = float(load.all_tokens)
+        self.own_tokens: Number = 1.0 * load.all_tokens
         if self.exchanges:
             self.own_tokens = load.tokens * shape.attention_groups / shape.width
         self.hidden = shape_of(load.sequences, load.new_tokens, "hidden", self.context.hidden)
@@ -53,8 +52,9 @@ class MoEProgram:
         if delivery is not None:
             self._exchange("dispatch", delivery.dispatch)
         shape = context.shape
-        joined = delivery.is_joined if delivery is not None else shape.tp_expert > 1
-        joined = joined and shape.attention_groups == 1 and shape.ffn_tp_group == shape.stage_group
+        joined: Number = delivery.is_joined if delivery is not None else shape.tp_expert > 1
+        if shape.attention_groups > 1 or shape.ffn_tp_group != shape.stage_group:
+            joined = False
         shared = self._shared(before=self.writer.operations[-1].name, joined=joined)
         self._experts(bank_work(context, self.spec, self.bank) if delivery is None else delivery.experts)
         if delivery is not None:
@@ -70,19 +70,19 @@ class MoEProgram:
         context, spec, load = self.context, self.spec, self.context.load
         gate = self.gates.get("router", NO_MATRIX)
         scores = shape_of(load.sequences, load.new_tokens, "experts", spec.experts)
-        work = linear(float(load.tokens), gate, context.hidden, context.element_bytes)
+        work = linear(1.0 * load.tokens, gate, context.hidden, context.element_bytes)
         self.writer.compute(Operation("moe.router", "Linear", "moe", "stage", self.hidden, scores, role="router"), work)
         chosen = self._copies(self.own_tokens * spec.top_k)
         work = routing(self.own_tokens, spec.experts, spec.top_k, self.copy_width, context.element_bytes)
         self.writer.compute(Operation("moe.routing", "Routing", "moe", "stage", scores, chosen), work)
 
-    def _copies(self, copies: float) -> tuple[tuple[str, int], ...]:
-        return ("copies", max(1, math.ceil(copies))), ("hidden", self.copy_width)
+    def _copies(self, copies: Number) -> tuple[tuple[str, int], ...]:
+        return ("copies", larger(1, ceil(copies))), ("hidden", self.copy_width)
 
     def _exchange(self, role: str, transfer: Transfer) -> None:
         context = self.context
         there = self._copies(expert_load(context, self.spec).copies)
-        back = shape_of(context.load.sequences, math.ceil(self._own_seq()), "hidden", context.hidden)
+        back = shape_of(context.load.sequences, ceil(self._own_seq()), "hidden", context.hidden)
         here = self.writer.operations[-1].output_shape
         operation = Operation(
             f"moe.{role}", "AllToAll", "moe", "stage_all", here, there if role == "dispatch" else back,
@@ -90,11 +90,11 @@ class MoEProgram:
         )  # fmt: skip
         self.writer.transfer(operation, transfer)
 
-    def _own_seq(self) -> float:
+    def _own_seq(self) -> Number:
         """New tokens of each sequence that one device owns after the combine."""
         return self.own_tokens / self.context.load.sequences
 
-    def _shared(self, before: str, *, joined: bool) -> tuple[str, ...]:
+    def _shared(self, before: str, *, joined: Number) -> tuple[str, ...]:
         """The shared expert, read from the norm; returns the names written and leaves the routed stream as last.
 
         `joined`: its partial sums ride along in the collective that adds up the routed experts' results.

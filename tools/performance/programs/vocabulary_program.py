@@ -43,7 +43,7 @@ def write_head(writer: ProgramWriter) -> None:
     work = norm(positions, context.hidden, vectors, context.element_bytes)
     writer.compute(Operation("head.norm", "Norm", "head", "head", here, here), work)
     if shards > 1 and load.groups > 1:
-        positions *= load.groups
+        positions = positions * load.groups
         before, here = here, shape_of(positions, 1, "hidden", context.hidden)
         size = positions * context.hidden * context.element_bytes
         gather = context.links.all_gather(size, context.shape.stage_group)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ...calibration.forms.elementary import Number, larger
 from ..clock import Clock
 from ..collectives import Links, Transfer
 from ..operation import COLLECTIVES, Operation, Shape, TokenLoad
@@ -33,7 +34,7 @@ class ProgramContext:
         return self.setting.activation_bytes
 
     @property
-    def token_bytes(self) -> float:
+    def token_bytes(self) -> Number:
         """Bytes of the hidden states of one attention group's tokens."""
         return self.load.tokens * self.hidden * self.element_bytes
 
@@ -96,6 +97,6 @@ class ProgramWriter:
         return operation.name
 
 
-def shape_of(sequences: int, tokens: int, name: str, width: float) -> Shape:
+def shape_of(sequences: Number, tokens: Number, name: str, width: float) -> Shape:
     """[["batch", …], ["seq", …], [name, …]], widths rounded up."""
-    return ("batch", sequences), ("seq", max(1, tokens)), (name, -(-int(width * 1_000_000) // 1_000_000))
+    return ("batch", sequences), ("seq", larger(1, tokens)), (name, -(-int(width * 1_000_000) // 1_000_000))

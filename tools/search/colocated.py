@@ -1,0 +1,130 @@
+"""Evaluates every strategy whose replicas serve both phases: one replica of each layout is timed for all loads at once.
+
+Replicas are alike and independent: times stay, rates and requests multiply with their number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..performance.layout import Layout, make_layout
+from ..performance.queueing import client_seconds
+from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
+from ..performance.setting import Setting
+from ..plan.document import Strategy
+from ..plan.placement import place
+from .candidate import SearchRequest
+from .columns import Columns, Whole, columns, excess, worth
+from .cuts import TYPICAL_BATCH, chosen_cut
+from .loads import open_batches, replica_ladder, shared_batches
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, replica_bytes
+from .ranking import complexity, layout_warnings
+from .space import PairOption
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A layout that does not fit, at the fewest requests that it was asked for, and what its fullest GPU lacks."""
+
+    strategy: Strategy
+    concurrency: int
+    memory_bytes: int
+    shortfall_bytes: int
+
+
+class PairEvaluator:
+    """Evaluates replicas that serve both phases under one request."""
+
+    def __init__(self, request: SearchRequest, setting: Setting) -> None:
+        self.request, self.setting = request, setting
+        self.workload = request.workload
+        self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
+
+    @cached_property
+    def batches(self) -> Batches:
+        """The batches that any strategy may be asked for."""
+        if self.request.concurrency_open:
+            return open_batches()
+        return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus)
+
+    def layout(self, pair: PairOption) -> Layout:
+        """One replica on the first devices."""
+        hardware, strategy = self.request.hardware, pair.strategy(1)
+        layers = self.request.architecture.num_layers
+        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+        assert placement is not None
+        return make_layout(self.setting, strategy, placement)
+
+    def requests(self, pair: PairOption) -> Whole:
+        """Requests on one replica: for each number of replicas, or the steps of the ladder."""
+        if self.request.concurrency_open:
+            stated = None if self.setting.serving is None else self.setting.serving.microbatches
+            return replica_ladder(pair.decode.attention_dp or 1, stated or pair.decode.pp)
+        return -(-self.workload.concurrency // np.arange(1, pair.room + 1))
+
+    def cut(self, pair: PairOption) -> PairOption:
+        """The same pair with its pipeline cut where its slowest stage is the fastest (or as the named engine cuts)."""
+        if pair.decode.pp == 1:
+            return pair
+        layout = self.layout(pair)
+        share = -(-int(self.requests(pair)[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
+        batch = TYPICAL_BATCH if self.request.concurrency_open else share
+        found = chosen_cut(self.setting, self.request.space.engine, layout.replicas[0].phases, batch)
+        return pair if found is None else pair.with_cut(found)
+
+    def evaluate(self, index: int, pair: PairOption) -> tuple[Columns, Columns] | TooLarge:
+        """One row for each number of replicas, and rows for the front; or that it fits in no number of them.
+
+        Where concurrency is open, a row is at the step that the objective wants: the best one within the limits, or the
+        fewest requests that hold them.
+        """
+        layout = self.layout(pair)
+        replicas, requests = np.arange(1, pair.room + 1), self.requests(pair)
+        memory = replica_bytes(self.setting, layout.replicas[0], requests)
+        fits = memory <= self.usable_bytes
+        if not fits.any():
+            least = int(memory.argmin())
+            count = 1 if self.request.concurrency_open else int(replicas[least])
+            asked = int(requests[least]) if self.request.concurrency_open else self.workload.concurrency
+            return TooLarge(pair.strategy(count), asked, int(memory[least]), int(memory[least]) - self.usable_bytes)
+        requests, memory = requests[fits], memory[fits]
+        decode = DecodeColumns(self.setting, layout.phase("decode"), self.batches)
+        prefill = PrefillColumns(self.setting, layout.phase("prefill"))
+        service = self._service(decode, prefill, requests)
+        warned = len(layout_warnings(self.setting, layout.replicas[0].phases)) + (
+            decode.is_uneven(requests) | prefill.is_uneven
+        )
+        if self.request.concurrency_open:
+            replicas = replicas[:, None]
+            concurrency, times = replicas * requests[None, :], replicas
+        else:
+            replicas = replicas[fits]
+            concurrency, times = self.workload.concurrency, 1
+        machinery = np.array([complexity(pair.strategy(int(count))) for count in replicas.ravel()])
+        rows = columns(
+            prefill=np.int64(index), decode=np.int64(index),
+            prefill_replicas=replicas, decode_replicas=replicas, concurrency=concurrency,
+            gpus=replicas * (pair.decode.pp * pair.stage),
+            ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s * times,
+            memory=memory, complexity=machinery.reshape(replicas.shape), warned=warned,
+        )  # fmt: skip
+        return (rows.take(self._chosen(rows, len(requests))) if self.request.concurrency_open else rows), rows
+
+    def _service(self, decode: DecodeColumns, prefill: PrefillColumns, requests: Whole) -> Service:
+        prompt, prompts = prefill.seconds(requests)
+        seconds = PhaseSeconds(prompt, prompts, decode.step(requests), 0.0, client_seconds(self.setting))
+        concurrency = requests if self.request.concurrency_open else self.workload.concurrency
+        return colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
+
+    def _chosen(self, rows: Columns, steps: int) -> Whole:
+        """Of each number of replicas the row at the best step."""
+        over = excess(rows, self.workload).reshape(-1, steps)
+        cost = worth(rows, self.workload).reshape(-1, steps)
+        if self.request.fills_upwards:
+            cost = np.broadcast_to(np.arange(steps, dtype=np.float64), cost.shape)
+        best = np.where(over <= 0.0, cost, np.inf).argmin(axis=1)
+        best = np.where((over <= 0.0).any(axis=1), best, over.argmin(axis=1))
+        return np.arange(len(over)) * steps + best

@@ -1,0 +1,117 @@
+"""Candidates as columns: what is compared for thousands or millions of them at a time, and the order they come in.
+
+A row is a strategy at a number of requests in flight. Rows become candidates only when they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..performance.limits import excess_shares
+from ..plan.document import WorkloadBlock
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+# Two candidates within this share of each other are a tie, which the fewer GPUs, then the simpler one win.
+TIE_SHARE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Rows: which options (numbers in a list), how many replicas of each, requests in flight, and their figures.
+
+    Seconds, output tokens per second, bytes of the fullest GPU. Colocated rows have one option for both phases.
+    """
+
+    prefill: Whole
+    decode: Whole
+    prefill_replicas: Whole
+    decode_replicas: Whole
+    concurrency: Whole
+    gpus: Whole
+    ttft: Floats
+    tpot: Floats
+    rate: Floats
+    memory: Whole
+    complexity: Whole
+    warned: Whole
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+    def take(self, rows: Any) -> Columns:
+        """Only `rows` (numbers, or a mask), in that order."""
+        return Columns(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    def end_to_end(self, output_tokens: int) -> Floats:
+        """Seconds of a whole request."""
+        return self.ttft + (output_tokens - 1) * self.tpot
+
+
+def joined(parts: Sequence[Columns]) -> Columns:
+    """All rows of `parts`."""
+    if not parts:
+        empty: Any = np.empty(0)
+        return Columns(*(empty.astype(np.int64) for _ in fields(Columns)))
+    return Columns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)))
+
+
+def columns(**values: Any) -> Columns:
+    """Columns of values that are broadcast against each other."""
+    arrays = np.broadcast_arrays(*values.values())
+    return Columns(**{name: array.ravel() for name, array in zip(values, arrays, strict=True)})
+
+
+def worth(rows: Columns, workload: WorkloadBlock) -> Floats:
+    """What the objective wants to be small, of each row."""
+    if workload.objective == "latency":
+        return rows.end_to_end(workload.output_tokens)
+    if workload.objective == "throughput":
+        return 1.0 / np.maximum(rows.rate, 1e-12)
+    return rows.gpus / np.maximum(rows.rate, 1e-12)
+
+
+def excess(rows: Columns, workload: WorkloadBlock) -> Floats:
+    """By which share each row exceeds the limit that it misses by most; 0 where it holds them all."""
+    return excess_shares(workload, rows.ttft * 1e3, rows.tpot * 1e3, rows.rate)
+
+
+def order(rows: Columns, workload: WorkloadBlock) -> Whole:
+    """Row numbers, best first: those that hold every limit, then those that miss by least.
+
+    Among the first, those that no rule warns of lead, by the objective; ties go to fewer GPUs, then to simplicity.
+    """
+    over, cost = excess(rows, workload), worth(rows, workload)
+    holds = np.flatnonzero(over <= 0.0)
+    rest = np.flatnonzero(over > 0.0)
+    rest = rest[np.lexsort((rows.complexity[rest], cost[rest], over[rest]))]
+    if not len(holds):
+        return rest
+    clean = rows.warned[holds] == rows.warned[holds].min()
+    best = cost[holds][clean].min() * (1 + TIE_SHARE)
+    tied = holds[clean & (cost[holds] <= best)]
+    tied = tied[np.lexsort((cost[tied], rows.complexity[tied], rows.gpus[tied]))]
+    others = holds[~(clean & (cost[holds] <= best))]
+    others = others[np.lexsort((rows.complexity[others], cost[others], rows.warned[others]))]
+    return np.concatenate((tied, others, rest))
+
+
+def front(rows: Columns) -> Whole:
+    """Row numbers of the Pareto front, slowest user first: none other is quicker for a user and yields more per GPU.
+
+    Of equal rows the one with fewest GPUs, then the simplest, stands for all.
+    """
+    if not len(rows):
+        return np.empty(0, dtype=np.int64)
+    per_gpu = rows.rate / rows.gpus
+    sequence = np.lexsort((rows.complexity, rows.gpus, rows.warned, -per_gpu, rows.tpot))
+    reached = np.maximum.accumulate(per_gpu[sequence])
+    leads = np.concatenate(([True], per_gpu[sequence][1:] > reached[:-1] * (1 + 1e-12)))
+    return sequence[leads][::-1]

@@ -1,0 +1,244 @@
+"""Evaluates every x prefill replicas : y decode replicas of every two layouts that the devices hold.
+
+Each side is timed by itself. Before they are paired, a side that needs the same devices as another, and is no quicker,
+no simpler and no better placed, is left out: nothing that it is part of can win (counted as pruned).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..performance.layout import phase_layout
+from ..performance.queueing import client_seconds
+from ..performance.service import PhaseSeconds, Shares, disaggregated_service
+from ..performance.setting import Setting
+from ..performance.shape import PhaseLayout, ReplicaLayout
+from ..performance.transfer import cache_ends, copy_seconds, send_seconds
+from ..plan.document import Phase, Strategy
+from ..plan.placement import place
+from .candidate import SearchRequest
+from .columns import Columns, Floats, Mask, Whole, columns
+from .cuts import TYPICAL_BATCH, chosen_cut
+from .loads import MOST_SEQUENCES, ladder, shared_batches
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, replica_bytes
+from .ranking import layout_warnings, phase_complexity
+from .space import PhaseOption, end_of_stages, phase_options, split_strategy, stage_room
+
+# Pairs that are looked at together: some 100 MB of columns.
+_CHUNK = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One kind of replica in some number, row by row: its option, how many, their stages, and what they take.
+
+    `first` is one prompt or one decode step, `second` all prompts of the share or what ranks copy of a cache.
+    """
+
+    option: Whole
+    replicas: Whole
+    requests: Whole
+    stages: Whole
+    stage: Whole
+    ends: Whole
+    first: Floats
+    second: Floats
+    memory: Whole
+    complexity: Whole
+    warned: Whole
+
+    def __len__(self) -> int:
+        return len(self.option)
+
+    def take(self, rows: Any) -> Side:
+        """Only `rows`."""
+        return Side(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+
+class _Timed:
+    """One option of one phase, timed as a replica on the first devices."""
+
+    def __init__(self, setting: Setting, request: SearchRequest, phase: Phase, option: PhaseOption) -> None:
+        hardware, count = request.hardware, option.width
+        strategy = Strategy(dp=1, gpu_count=count, prefill=option.degrees, decode=option.degrees)
+        layers = request.architecture.num_layers
+        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+        assert placement is not None and placement[0].prefill is not None
+        self.setting, self.option = setting, option
+        self.layout: PhaseLayout = phase_layout(setting, phase, option.degrees, placement[0].prefill)
+        one, other = (self.layout, None) if phase == "prefill" else (None, self.layout)
+        self.replica = ReplicaLayout(0, one, other)
+        self.warned = len(layout_warnings(setting, (self.layout,)))
+        self.room = stage_room(request.space, option.stage) // option.degrees.pp
+
+    @cached_property
+    def ends(self) -> int:
+        """Devices that send or receive the cache of one request."""
+        return cache_ends(self.layout)
+
+
+class SplitEvaluator:
+    """Evaluates disaggregated strategies under one request."""
+
+    def __init__(self, request: SearchRequest, setting: Setting) -> None:
+        self.request, self.setting, self.space = request, setting, request.space
+        self.workload = request.workload
+        self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
+        self.pruned = 0
+
+    @cached_property
+    def loads(self) -> Whole:
+        """Requests in flight that are looked at."""
+        return ladder(MOST_SEQUENCES) if self.request.concurrency_open else np.array([self.workload.concurrency])
+
+    @cached_property
+    def batches(self) -> Batches:
+        """The batches that any strategy may be asked for."""
+        return shared_batches(self.loads, self.space.gpus)
+
+    @cached_property
+    def prefills(self) -> tuple[tuple[_Timed, PrefillColumns], ...]:
+        """The prefill options whose replica holds the weights and one prompt."""
+        return tuple((one, PrefillColumns(self.setting, one.layout)) for one in self._fitting("prefill"))
+
+    @cached_property
+    def decodes(self) -> tuple[tuple[_Timed, DecodeColumns], ...]:
+        """The decode options whose replica holds the weights and one request."""
+        return tuple((one, DecodeColumns(self.setting, one.layout, self.batches)) for one in self._fitting("decode"))
+
+    def _fitting(self, phase: Phase) -> Iterator[_Timed]:
+        for option in phase_options(self.space, prefill=phase == "prefill"):
+            timed = _Timed(self.setting, self.request, phase, option)
+            if option.degrees.pp > 1:
+                share = -(-int(self.loads[-1]) // (option.degrees.pp * timed.room * timed.layout.attention_groups))
+                batch = TYPICAL_BATCH if self.request.concurrency_open else share
+                cut = chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
+                if cut is not None:
+                    timed = _Timed(self.setting, self.request, phase, option.with_cut(cut))
+            if replica_bytes(self.setting, timed.replica, np.array([1]))[0] <= self.usable_bytes:
+                yield timed
+
+    def strategy(self, rows: Columns, row: int) -> Strategy:
+        """The strategy of one row."""
+        prefill, decode = self.prefills[rows.prefill[row]][0].option, self.decodes[rows.decode[row]][0].option
+        counts = int(rows.prefill_replicas[row]), int(rows.decode_replicas[row])
+        return split_strategy(prefill.degrees, decode.degrees, *counts)
+
+    def rows(self) -> Iterator[Columns]:
+        """All rows that are not pruned, in pieces, by rising numbers of requests in flight."""
+        for concurrency in self.loads:
+            prefill = self._side(self.prefills, int(concurrency), "prefill")
+            decode = self._side(self.decodes, int(concurrency), "decode")
+            if not len(prefill) or not len(decode):
+                continue
+            kept = prefill.take(undominated(prefill)), decode.take(undominated(decode))
+            self.pruned += len(prefill) * len(decode) - len(kept[0]) * len(kept[1])
+            yield from self._pairs(*kept, int(concurrency))
+
+    def _side(self, timed: Sequence[tuple[_Timed, Any]], concurrency: int, phase: Phase) -> Side:
+        parts: list[Side] = []
+        for index, (one, times) in enumerate(timed):
+            replicas = np.arange(1, one.room + 1)
+            requests = -(-concurrency // replicas)
+            memory = replica_bytes(self.setting, one.replica, requests)
+            fits = memory <= self.usable_bytes
+            if not fits.any():
+                continue
+            replicas, requests, memory = replicas[fits], requests[fits], memory[fits]
+            if phase == "prefill":
+                first, second = times.seconds(requests)
+                warned = one.warned + np.zeros(len(requests), dtype=np.int64) + times.is_uneven
+            else:
+                first = times.step(requests)
+                second = np.full(len(requests), copy_seconds(self.setting, one.layout))
+                warned = one.warned + times.is_uneven(requests)
+            degrees = one.option.degrees
+            same = np.full(len(requests), 1)
+            parts.append(
+                Side(
+                    index * same, replicas, requests, replicas * degrees.pp, one.option.stage * same, one.ends * same,
+                    first, second, memory, phase_complexity(degrees) * same, warned,
+                )
+            )  # fmt: skip
+        if not parts:
+            return Side(*(np.empty(0, dtype=np.int64) for _ in fields(Side)))
+        return Side(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Side)))
+
+    def _pairs(self, prefill: Side, decode: Side, concurrency: int) -> Iterator[Columns]:
+        """Every pair of rows that the devices hold."""
+        many = max(1, _CHUNK // len(decode))
+        for start in range(0, len(prefill), many):
+            first = np.repeat(np.arange(start, min(start + many, len(prefill))), len(decode))
+            second = np.tile(np.arange(len(decode)), len(first) // len(decode))
+            fits = self._end(prefill, decode, first, second) <= self.space.gpus
+            if fits.any():
+                yield self._columns(prefill.take(first[fits]), decode.take(second[fits]), concurrency)
+
+    def _end(self, prefill: Side, decode: Side, first: Whole, second: Whole) -> Whole:
+        """The first device that is free after both sides."""
+        node = self.space.gpus_per_node
+        taken = end_of_stages(node, 0, prefill.stages, prefill.stage)
+        end: Whole = end_of_stages(node, taken[first], decode.stages[second], decode.stage[second])
+        return end
+
+    def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
+        seconds = PhaseSeconds(
+            prompt=prefill.first,
+            prompts=prefill.second,
+            step=decode.first,
+            transfer=self._transfer(prefill, decode),
+            client=client_seconds(self.setting),
+        )
+        shares = Shares(concurrency, decode.requests)
+        service = disaggregated_service(seconds, shares, self.workload.output_tokens)
+        replicas = prefill.replicas + decode.replicas
+        return columns(
+            prefill=prefill.option, decode=decode.option,
+            prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
+            gpus=prefill.stages * prefill.stage + decode.stages * decode.stage,
+            ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
+            memory=np.maximum(prefill.memory, decode.memory),
+            complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
+            warned=prefill.warned + decode.warned,
+        )  # fmt: skip
+
+    def _transfer(self, prefill: Side, decode: Side) -> Floats:
+        """Seconds of the cache's way: over the network unless the first replica of each kind are in one domain."""
+        space, node = self.space, self.space.gpus_per_node
+        domain = self.setting.hardware.nodes_per_domain * node
+        taken = end_of_stages(node, 0, prefill.stages, prefill.stage)
+        end = end_of_stages(node, taken, decode.stages // decode.replicas, decode.stage)
+        apart: Mask = end > domain
+        links = np.minimum(prefill.ends, decode.ends)
+        found = decode.second.copy()
+        for count in np.unique(links):
+            for between in (False, True):
+                rows = (links == count) & (apart == between)
+                if rows.any():
+                    found[rows] += send_seconds(self.setting, int(count), between_domains=between)
+        return found
+
+
+def undominated(side: Side) -> Mask:
+    """The rows of `side` that no other row makes needless.
+
+    Compared are rows that take the same devices and have as many ends for a cache, and no rule's warning more.
+    """
+    keep = np.ones(len(side), dtype=np.bool_)
+    footprint = np.stack((side.stage, side.stages, side.ends), axis=1)
+    _, groups = np.unique(footprint, axis=0, return_inverse=True)
+    figures = np.stack((side.first, side.second, side.replicas, side.complexity, side.warned), axis=1)
+    for group in range(groups.max() + 1):
+        rows = np.flatnonzero(groups == group)
+        if len(rows) < 2:
+            continue
+        values = figures[rows]
+        no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
+        better = no_worse & (values[:, None, :] < values[None, :, :]).any(axis=2)
+        keep[rows] = ~better.any(axis=0)
+    return keep

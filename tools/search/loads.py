@@ -1,0 +1,44 @@
+"""Requests in flight for which strategies are evaluated: the stated number, or a ladder where it was left open.
+
+The ladder has every number up to 16 and then eight steps to each doubling; the last plan is taken between two steps.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .phase_columns import Batches, Whole
+
+_EVERY_UP_TO = 16
+_STEPS = 8
+# More requests than this in one batch of one stage no engine schedules.
+MOST_SEQUENCES = 4096
+
+
+def ladder(most: int) -> Whole:
+    """The steps up to `most`."""
+    steps = list(range(1, _EVERY_UP_TO + 1))
+    size = _EVERY_UP_TO
+    while size < most:
+        steps.extend(size + size * step // _STEPS for step in range(1, _STEPS + 1))
+        size *= 2
+    return np.array([step for step in steps if step <= most], dtype=np.int64)
+
+
+def open_batches() -> Batches:
+    """The batches of a microbatch where the number of requests is open."""
+    return Batches(ladder(MOST_SEQUENCES).astype(np.float64))
+
+
+def shared_batches(concurrency: Whole, gpus: int) -> Batches:
+    """Every batch that sharing one of `concurrency` out over up to `gpus` parts gives."""
+    parts = np.arange(1, gpus + 1)
+    batches = np.unique(-(-concurrency[:, None] // parts[None, :]))
+    return Batches(np.union1d(batches, [1]).astype(np.float64))
+
+
+def replica_ladder(groups: int, microbatches: int) -> Whole:
+    """Requests of one replica: as many as groups, then as microbatches, then full microbatches in steps."""
+    few = ladder(groups - 1) if groups > 1 else np.empty(0, dtype=np.int64)
+    filling = groups * np.arange(1, microbatches)
+    return np.concatenate((few, filling, groups * microbatches * ladder(MOST_SEQUENCES)))

@@ -1,0 +1,180 @@
+"""One phase of one replica under many loads at once: seconds and memory as columns, by the functions of one plan.
+
+Decode steps are timed for an array of batch sizes that all options of a search share, so that what one stage of a shape
+takes is computed once however many stages there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..calibration.forms.elementary import larger
+from ..performance.balance import is_unbalanced, prompt_stage_seconds
+from ..performance.budget import Load, distinct_terms, most_prompts
+from ..performance.collectives import domain_of
+from ..performance.operation import TokenLoad
+from ..performance.overlap_halves import is_two_batch
+from ..performance.schedule import PhaseTimer, prefill_loads
+from ..performance.setting import Setting
+from ..performance.shape import PhaseLayout, ReplicaLayout
+from ..performance.stage_shape import stage_shape
+from ..performance.throughput import prompt_share
+from ..performance.timing import StageTimer
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Sequences of a microbatch for which decode steps are timed, ascending; 1 is among them."""
+
+    sequences: Floats
+
+    def places(self, sequences: Whole) -> Whole:
+        """Where each of `sequences` stands; every one of them must be there."""
+        found: Any = np.searchsorted(self.sequences, sequences)
+        return found
+
+
+class DecodeColumns:
+    """Seconds of a decode step of one replica for any number of requests whose microbatches are in `batches`."""
+
+    def __init__(self, setting: Setting, phase: PhaseLayout, batches: Batches) -> None:
+        self.setting, self.batches = setting, batches
+        self.groups = phase.attention_groups
+        self.timer = phase_timer(setting, phase)
+        stated = None if setting.serving is None else setting.serving.microbatches
+        self.microbatches = stated or len(self.timer.stages)
+
+    @cached_property
+    def _stages(self) -> tuple[Floats, Floats, Mask]:
+        """Round trip, slowest stage, and whether stages are uneven, for each batch with all attention groups at work."""
+        return self._timed(self.batches.sequences, self.groups)
+
+    def _timed(self, sequences: Floats, groups: int) -> tuple[Floats, Floats, Mask]:
+        if is_two_batch(self.setting):
+            # Which half waits for which differs from load to load.
+            rows = [self._stage_passes(int(count), groups) for count in sequences]
+            passes = [np.array(stage) for stage in zip(*(row[0] for row in rows), strict=True)]
+            host = np.array([row[1] for row in rows])
+        else:
+            passes, host = self._stage_passes(sequences, groups)
+        bare = [passes[0] - host, *passes[1:]]
+        uneven = is_unbalanced(bare) if len(bare) > 1 else np.zeros(len(sequences), dtype=np.bool_)
+        return sum(passes), reduce(larger, passes), uneven
+
+    def _stage_passes(self, sequences: Any, groups: int) -> tuple[list[Any], Any]:
+        load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
+        passes = [self.timer.stage_pass(stage, load) for stage in range(len(self.timer.stages))]
+        return [one.seconds for one in passes], passes[0].host_seconds
+
+    def _batch(self, requests: Whole) -> tuple[Whole, Whole]:
+        """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
+        batch = -(-requests // np.minimum(self.groups, requests))
+        microbatches = np.minimum(self.microbatches, batch)
+        return self.batches.places(-(-batch // microbatches)), microbatches
+
+    def is_uneven(self, requests: Whole) -> Mask:
+        """Whether the stages are uneven (rule PP008) with so many requests."""
+        return self._stages[2][self._batch(requests)[0]]
+
+    def step(self, requests: Whole) -> Floats:
+        """Seconds of a step with `requests` on the replica."""
+        round_trip, slowest, _ = self._stages
+        places, microbatches = self._batch(requests)
+        seconds = np.maximum(round_trip[places], microbatches * slowest[places])
+        # Fewer requests than attention groups: some groups have nothing to do.
+        for count in {int(few) for few in requests[requests < self.groups]}:
+            whole, most, _ = self._timed(np.ones(1), count)
+            seconds[requests == count] = max(whole[0], most[0])
+        return seconds
+
+
+class PrefillColumns:
+    """Seconds of prompts on one replica for any share of requests."""
+
+    def __init__(self, setting: Setting, phase: PhaseLayout) -> None:
+        self.setting = setting
+        self.groups = phase.attention_groups
+        self.timer = phase_timer(setting, phase)
+        self._known: dict[tuple[int, int], tuple[float, float]] = {}
+
+    def _pass(self, together: int, groups: int) -> tuple[float, float]:
+        key = (together, groups)
+        if key not in self._known:
+            self._known[key] = self.timer.prefill_seconds(prefill_loads(self.setting, together, groups))
+        return self._known[key]
+
+    @cached_property
+    def is_uneven(self) -> bool:
+        """Whether the stages are uneven (rule PP008) for one prompt."""
+        return bool(is_unbalanced(prompt_stage_seconds(self.timer))) and len(self.timer.stages) > 1
+
+    def seconds(self, requests: Whole) -> tuple[Floats, Floats]:
+        """Of one prompt, and of all prompts of the share, with `requests` in flight on the replica."""
+        shares = [prompt_share(self.setting, self.groups, int(count)) for count in requests]
+        one = np.array([self._pass(1, share.groups)[0] for share in shares])
+        passes = np.array([self._pass(share.together, share.groups) for share in shares]).reshape(-1, 2)
+        return one, passes[:, 0] + np.array([share.rounds - 1 for share in shares]) * passes[:, 1]
+
+
+def phase_timer(setting: Setting, phase: PhaseLayout) -> PhaseTimer:
+    """A timer of `phase`, whose stages are laid out alike: shapes differ by how they lie over domains and by vocabulary.
+
+    Shapes are kept on the setting, whatever the number of stages.
+    """
+    timers: list[StageTimer] = []
+    degrees = phase.degrees.model_copy(update={"pp": 1, "stage_layers": None, "replicas": None})
+    for stage in phase.stages:
+        first = domain_of(stage.devices[0], setting.hardware)
+        spread = Counter(domain_of(device, setting.hardware) for device in stage.devices)
+        key = ("shape of", phase.phase, degrees, stage.vocab_shards, first, tuple(spread.items()))
+        shape = setting.pieces.get(key)
+        if shape is None:
+            shape = setting.pieces[key] = stage_shape(setting, phase, stage)
+        timers.append(StageTimer(setting, phase, stage, shape=shape))
+    return PhaseTimer(setting, phase, tuple(timers))
+
+
+def replica_bytes(setting: Setting, replica: ReplicaLayout, requests: Whole) -> Whole:
+    """Memory of the fullest device of `replica` with so many requests in its share."""
+    held = requests
+    if replica.decode is None and replica.prefill is not None:
+        held = np.minimum(requests, most_prompts(replica.prefill))
+    telling = _telling_stages(setting, replica)
+    totals = [term.total_bytes(setting, Load(held)) for term in distinct_terms(setting, telling)]
+    fullest: Any = np.maximum.reduce([np.broadcast_to(total, held.shape) for total in totals])
+    return fullest
+
+
+# The communication library's buffers grow up to this many ranks.
+_LEAST_STAGES = 4
+
+
+def _telling_stages(setting: Setting, replica: ReplicaLayout) -> ReplicaLayout:
+    """The replica with one of each kind of stage: those that hold the same number of each kind of layer are alike.
+
+    Both phases have the same stages, or there is one phase only.
+    """
+    phases = replica.phases
+    kept: list[int] = []
+    seen: set[object] = set()
+    for place, stages in enumerate(zip(*(phase.stages for phase in phases), strict=True)):
+        runs = tuple(tuple((id(run.spec), run.count) for run in setting.runs(*stage.layers)) for stage in stages)
+        key = (runs, stages[0].embedding_devices == (), stages[0].head_devices == ())
+        if key not in seen or place < _LEAST_STAGES:
+            seen.add(key)
+            kept.append(place)
+
+    def fewer(phase: PhaseLayout | None) -> PhaseLayout | None:
+        return None if phase is None else replace(phase, stages=tuple(phase.stages[place] for place in kept))
+
+    return replace(replica, prefill=fewer(replica.prefill), decode=fewer(replica.decode))

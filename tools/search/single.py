@@ -1,0 +1,94 @@
+"""One strategy at one number of requests, timed by itself: what the columns say of it, by the path of one plan."""
+
+from __future__ import annotations
+
+from ..errors import InputError
+from ..performance.estimate import quick_times
+from ..performance.layout import Layout, make_layout
+from ..performance.memory import shortfall_bytes, usable_bytes
+from ..performance.setting import Setting
+from ..plan.document import Strategy
+from ..plan.placement import place
+from .candidate import Candidate, SearchRequest
+from .ranking import limits_missed, warnings_of
+
+
+def layout_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Layout:
+    """The layout of `strategy` with `concurrency` requests in flight.
+
+    Raises:
+        InputError: the inventory is too small for it.
+    """
+    hardware, layers = request.hardware, request.architecture.num_layers
+    placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+    if placement is None:
+        raise InputError(f"the strategy needs {strategy.gpu_count} devices, the hardware has {request.facts.gpus}")
+    workload = request.workload.model_copy(update={"concurrency": concurrency})
+    return make_layout(setting.with_workload(workload), strategy, placement)
+
+
+def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall: int) -> Candidate:
+    """The candidate of a strategy that does not fit into memory."""
+    return Candidate(
+        strategy=strategy,
+        feasible=False,
+        why_not=(f"ME001: its fullest GPU needs {shortfall / 1e9:.1f} GB more than it has",),
+        gpus=strategy.gpu_count,
+        concurrency=concurrency,
+        memory_per_gpu_bytes=memory_bytes,
+        shortfall_bytes=shortfall,
+    )
+
+
+def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Candidate:
+    """`strategy` with `concurrency` requests in flight, judged.
+
+    Raises:
+        InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
+    """
+    layout = layout_at(request, setting, strategy, concurrency)
+    shortfall = shortfall_bytes(layout)
+    memory_bytes = usable_bytes(layout) + shortfall
+    if shortfall > 0:
+        return too_large(strategy, concurrency, memory_bytes, shortfall)
+    times = quick_times(layout)
+    missed = limits_missed(request.workload, times.ttft_ms, times.tpot_ms, times.output_tokens_per_s)
+    return Candidate(
+        strategy=strategy,
+        feasible=not missed,
+        why_not=missed,
+        warnings=warnings_of(layout),
+        gpus=strategy.gpu_count,
+        concurrency=concurrency,
+        ttft_ms=times.ttft_ms,
+        tpot_ms=times.tpot_ms,
+        end_to_end_ms=times.end_to_end_ms,
+        output_tokens_per_s=times.output_tokens_per_s,
+        output_tokens_per_s_per_gpu=times.output_tokens_per_s_per_gpu,
+        memory_per_gpu_bytes=memory_bytes,
+    )
+
+
+def refined(request: SearchRequest, setting: Setting, found: Candidate) -> Candidate:
+    """The same strategy between two steps of the ladder, where an open number of requests can be brought nearer.
+
+    As many requests as hold the limits where more is better, else as few as do; found by halving.
+    """
+    if not request.concurrency_open:
+        return found
+    unit = 1 if found.strategy.prefill.replicas is not None else found.strategy.dp
+    good = found.concurrency // unit
+    bad = good * 3 // 4 if request.fills_upwards else good * 5 // 4 + 2
+    best = found
+    while abs(good - bad) > 1:
+        middle = (good + bad) // 2
+        tried = candidate_at(request, setting, found.strategy, middle * unit)
+        if tried.feasible:
+            good, best = middle, tried
+        else:
+            bad = middle
+    return best if request.fills_upwards or _rate(best) >= _rate(found) else found
+
+
+def _rate(candidate: Candidate) -> float:
+    return candidate.output_tokens_per_s or 0.0
