@@ -139,12 +139,14 @@ def _terms_of(setting: Setting, held: _Held, device: str) -> DeviceTerms:
     )
 
 
-def device_terms(setting: Setting, replica: ReplicaLayout) -> dict[str, DeviceTerms]:
-    """The memory terms of each device of `replica`; devices that hold alike parts share one object."""
+def device_terms(
+    setting: Setting, replica: ReplicaLayout, only: frozenset[str] | None = None
+) -> dict[str, DeviceTerms]:
+    """The memory terms of each device of `replica` (of those in `only`); devices that hold alike parts share one."""
     places: dict[str, list[tuple[PhaseLayout, StageLayout]]] = {}
     for phase in replica.phases:
         for stage in phase.stages:
-            for device in stage.places:
+            for device in stage.places if only is None else only.intersection(stage.devices):
                 places.setdefault(device, []).append((phase, stage))
     by_part: dict[tuple[object, ...], DeviceTerms] = {}
     found: dict[str, DeviceTerms] = {}
@@ -156,9 +158,11 @@ def device_terms(setting: Setting, replica: ReplicaLayout) -> dict[str, DeviceTe
     return found
 
 
-def distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
-    """The terms of the devices of `replica`, each once."""
-    distinct = {id(terms): terms for terms in device_terms(setting, replica).values()}
+def distinct_terms(
+    setting: Setting, replica: ReplicaLayout, only: frozenset[str] | None = None
+) -> tuple[DeviceTerms, ...]:
+    """The terms of the devices of `replica` (of those in `only`), each once."""
+    distinct = {id(terms): terms for terms in device_terms(setting, replica, only).values()}
     found: dict[tuple[object, ...], DeviceTerms] = {}
     for terms in distinct.values():
         found.setdefault(terms.key, terms)

@@ -1,13 +1,15 @@
 """Where a strategy runs: devices for every stage of every phase of every replica.
 
-Topology-aware and deterministic: a stage that fits into a node never straddles two as long as the inventory allows,
-so that tensor parallelism stays inside a node first and stages go across nodes. Refuses (`None`) what does not fit.
+Topology-aware and deterministic: a replica, or else a stage, that fits into a node never straddles two as long as the
+inventory allows, so that tensor parallelism stays inside a node first and stages go across nodes. Refuses (`None`) what
+does not fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from .document import PhaseStrategy, Strategy
 
@@ -37,6 +39,10 @@ class ReplicaPlacement:
 
 
 Placement = tuple[ReplicaPlacement, ...]
+
+# What is kept from straddling two nodes without need.
+_Keep = Literal["replicas", "stages", "nothing"]
+_KEEPS: tuple[_Keep, ...] = ("replicas", "stages", "nothing")
 
 
 def attention_width(phase: PhaseStrategy) -> int:
@@ -103,22 +109,29 @@ class _Inventory:
         self.total = nodes * gpus_per_node
         self.next = 0
 
+    def skip_to_room(self, width: int) -> None:
+        """Go on to the next node where `width` devices in a row would straddle this one and the next."""
+        used_in_node = self.next % self.gpus_per_node
+        if used_in_node and used_in_node + width > self.gpus_per_node:
+            self.next += self.gpus_per_node - used_in_node
+
     def take(self, width: int, *, align: bool) -> list[str] | None:
         """`width` devices in a row; aligned: inside one node where they fit in one, else from a node's start."""
+        if align:
+            self.skip_to_room(width)
         start = self.next
-        used_in_node = start % self.gpus_per_node
-        if align and used_in_node and (used_in_node + width > self.gpus_per_node):
-            start += self.gpus_per_node - used_in_node
         if start + width > self.total:
             return None
         self.next = start + width
         return [f"n{i // self.gpus_per_node}.g{i % self.gpus_per_node}" for i in range(start, start + width)]
 
 
-def _take_stages(inventory: _Inventory, phase: PhaseStrategy, *, align: bool) -> list[str] | None:
+def _take_stages(inventory: _Inventory, phase: PhaseStrategy, keep: _Keep) -> list[str] | None:
     devices: list[str] = []
+    if keep == "replicas":
+        inventory.skip_to_room(phase_width(phase))
     for _ in range(phase.pp):
-        stage = inventory.take(stage_width(phase), align=align)
+        stage = inventory.take(stage_width(phase), align=keep != "nothing")
         if stage is None:
             return None
         devices.extend(stage)
@@ -139,13 +152,13 @@ def _stages(phase: PhaseStrategy, devices: Sequence[str], num_layers: int) -> tu
     )
 
 
-def _place(strategy: Strategy, num_layers: int, inventory: _Inventory, *, align: bool) -> Placement | None:
+def _place(strategy: Strategy, num_layers: int, inventory: _Inventory, keep: _Keep) -> Placement | None:
     replicas: list[ReplicaPlacement] = []
     prefill, decode = strategy.prefill, strategy.decode
     if is_disaggregated(strategy):
         kinds = [prefill] * (prefill.replicas or 0) + [decode] * (decode.replicas or 0)
         for index, phase in enumerate(kinds):
-            devices = _take_stages(inventory, phase, align=align)
+            devices = _take_stages(inventory, phase, keep)
             if devices is None:
                 return None
             stages = _stages(phase, devices, num_layers)
@@ -154,7 +167,7 @@ def _place(strategy: Strategy, num_layers: int, inventory: _Inventory, *, align:
         return tuple(replicas)
     wider = max(prefill, decode, key=phase_width)
     for index in range(strategy.dp):
-        devices = _take_stages(inventory, wider, align=align)
+        devices = _take_stages(inventory, wider, keep)
         if devices is None:
             return None
         replicas.append(
@@ -166,9 +179,11 @@ def _place(strategy: Strategy, num_layers: int, inventory: _Inventory, *, align:
 def place(strategy: Strategy, num_layers: int, *, nodes: int, gpus_per_node: int) -> Placement | None:
     """Devices for `strategy` on `nodes` x `gpus_per_node`, or `None` where the inventory is too small.
 
-    Stages are kept inside nodes where that fits the inventory; where it does not, devices are handed out in a row.
+    A replica that fits into a node is kept inside one and a wider one starts at a node's start, so that replicas are
+    alike; where the inventory is too small for that, stages are kept inside nodes; else devices are handed out in a row.
     """
-    aligned = _place(strategy, num_layers, _Inventory(nodes, gpus_per_node), align=True)
-    if aligned is not None:
-        return aligned
-    return _place(strategy, num_layers, _Inventory(nodes, gpus_per_node), align=False)
+    for keep in _KEEPS:
+        placement = _place(strategy, num_layers, _Inventory(nodes, gpus_per_node), keep)
+        if placement is not None:
+            return placement
+    return None

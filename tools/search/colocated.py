@@ -20,7 +20,8 @@ from .candidate import SearchRequest
 from .columns import Columns, Whole, columns, excess, worth
 from .cuts import TYPICAL_BATCH, chosen_cut
 from .loads import open_batches, replica_ladder, shared_batches
-from .phase_columns import Batches, DecodeColumns, PrefillColumns, replica_bytes
+from .memory_columns import MemoryColumns
+from .phase_columns import Batches, DecodeColumns, PrefillColumns
 from .ranking import complexity, layout_warnings
 from .space import PairOption
 
@@ -83,7 +84,7 @@ class PairEvaluator:
         """
         layout = self.layout(pair)
         replicas, requests = np.arange(1, pair.room + 1), self.requests(pair)
-        memory = replica_bytes(self.setting, layout.replicas[0], requests)
+        memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
         fits = memory <= self.usable_bytes
         if not fits.any():
             least = int(memory.argmin())

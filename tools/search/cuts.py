@@ -62,7 +62,8 @@ def chosen_cut(
     for phase in phases:
         timer, groups = phase_timer(setting, phase), phase.attention_groups
         if phase.phase == "decode":
-            load = TokenLoad(max(1, batch), 1, setting.mean_decode_context, groups)
+            # To a power of two: options with like stages share what was timed.
+            load = TokenLoad(1 << (max(1, batch).bit_length() - 1), 1, setting.mean_decode_context, groups)
             parts.append(stage_costs(timer, load, (setting.workload.output_tokens - 1) / load.sequences))
         else:
             loads = Counter(prefill_loads(setting, 1, groups))

@@ -7,7 +7,7 @@ no simpler and no better placed, is left out: nothing that it is part of can win
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
@@ -24,40 +24,15 @@ from ..plan.placement import place
 from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, chosen_cut
+from .footprints import Counts, Footprints, Side
 from .loads import MOST_SEQUENCES, ladder, shared_batches
-from .phase_columns import Batches, DecodeColumns, PrefillColumns, replica_bytes
+from .memory_columns import MemoryColumns
+from .phase_columns import Batches, DecodeColumns, PrefillColumns
 from .ranking import layout_warnings, phase_complexity
-from .space import PhaseOption, end_of_stages, phase_options, split_strategy, stage_room
+from .space import PhaseOption, end_of_replicas, phase_options, split_strategy
 
 # Pairs that are looked at together: some 100 MB of columns.
 _CHUNK = 500_000
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One kind of replica in some number, row by row: its option, how many, their stages, and what they take.
-
-    `first` is one prompt or one decode step, `second` all prompts of the share or what ranks copy of a cache.
-    """
-
-    option: Whole
-    replicas: Whole
-    requests: Whole
-    stages: Whole
-    stage: Whole
-    ends: Whole
-    first: Floats
-    second: Floats
-    memory: Whole
-    complexity: Whole
-    warned: Whole
-
-    def __len__(self) -> int:
-        return len(self.option)
-
-    def take(self, rows: Any) -> Side:
-        """Only `rows`."""
-        return Side(*(getattr(self, one.name)[rows] for one in fields(self)))
 
 
 class _Timed:
@@ -72,9 +47,9 @@ class _Timed:
         self.setting, self.option = setting, option
         self.layout: PhaseLayout = phase_layout(setting, phase, option.degrees, placement[0].prefill)
         one, other = (self.layout, None) if phase == "prefill" else (None, self.layout)
-        self.replica = ReplicaLayout(0, one, other)
+        self.memory = MemoryColumns(setting, ReplicaLayout(0, one, other))
         self.warned = len(layout_warnings(setting, (self.layout,)))
-        self.room = stage_room(request.space, option.stage) // option.degrees.pp
+        self.room = option.footprint.room(request.space)
 
     @cached_property
     def ends(self) -> int:
@@ -89,7 +64,7 @@ class SplitEvaluator:
         self.request, self.setting, self.space = request, setting, request.space
         self.workload = request.workload
         self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
-        self.pruned = 0
+        self._counted: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
 
     @cached_property
     def loads(self) -> Whole:
@@ -120,7 +95,7 @@ class SplitEvaluator:
                 cut = chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
                 if cut is not None:
                     timed = _Timed(self.setting, self.request, phase, option.with_cut(cut))
-            if replica_bytes(self.setting, timed.replica, np.array([1]))[0] <= self.usable_bytes:
+            if timed.memory.fullest(np.array([1]))[0] <= self.usable_bytes:
                 yield timed
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
@@ -132,20 +107,37 @@ class SplitEvaluator:
     def rows(self) -> Iterator[Columns]:
         """All rows that are not pruned, in pieces, by rising numbers of requests in flight."""
         for concurrency in self.loads:
-            prefill = self._side(self.prefills, int(concurrency), "prefill")
-            decode = self._side(self.decodes, int(concurrency), "decode")
-            if not len(prefill) or not len(decode):
-                continue
-            kept = prefill.take(undominated(prefill)), decode.take(undominated(decode))
-            self.pruned += len(prefill) * len(decode) - len(kept[0]) * len(kept[1])
-            yield from self._pairs(*kept, int(concurrency))
+            sides = (
+                self._side(self.prefills, int(concurrency), "prefill"),
+                self._side(self.decodes, int(concurrency), "decode"),
+            )
+            if not len(sides[0]) or not len(sides[1]):
+                # With more requests even less fits.
+                break
+            kept = undominated(sides[0]), undominated(sides[1])
+            for counted, side, mask in zip(self._counted, sides, kept, strict=True):
+                counted.append((side, mask))
+            yield from self._pairs(sides[0].take(kept[0]), sides[1].take(kept[1]), int(concurrency))
+
+    def counts(self) -> Counts:
+        """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
+        whole = [
+            Footprints.of_options(self.space, list(phase_options(self.space, prefill=prefill)))
+            for prefill in (True, False)
+        ]
+        total = whole[0].pairs(whole[1], self.space)
+        if not self._counted[0]:
+            return Counts(total, 0, 0)
+        fitting = [Footprints.of_side(side[0][0]) for side in self._counted]
+        kept = [Footprints.of_loads(side) for side in self._counted]
+        return Counts(total, fitting[0].pairs(fitting[1], self.space), kept[0].pairs(kept[1], self.space))
 
     def _side(self, timed: Sequence[tuple[_Timed, Any]], concurrency: int, phase: Phase) -> Side:
         parts: list[Side] = []
         for index, (one, times) in enumerate(timed):
             replicas = np.arange(1, one.room + 1)
             requests = -(-concurrency // replicas)
-            memory = replica_bytes(self.setting, one.replica, requests)
+            memory = one.memory.fullest(requests)
             fits = memory <= self.usable_bytes
             if not fits.any():
                 continue
@@ -161,7 +153,8 @@ class SplitEvaluator:
             same = np.full(len(requests), 1)
             parts.append(
                 Side(
-                    index * same, replicas, requests, replicas * degrees.pp, one.option.stage * same, one.ends * same,
+                    index * same, replicas, requests, one.option.width * same, one.option.footprint.unit * same,
+                    one.option.footprint.tail * same, one.ends * same,
                     first, second, memory, phase_complexity(degrees) * same, warned,
                 )
             )  # fmt: skip
@@ -181,9 +174,9 @@ class SplitEvaluator:
 
     def _end(self, prefill: Side, decode: Side, first: Whole, second: Whole) -> Whole:
         """The first device that is free after both sides."""
-        node = self.space.gpus_per_node
-        taken = end_of_stages(node, 0, prefill.stages, prefill.stage)
-        end: Whole = end_of_stages(node, taken[first], decode.stages[second], decode.stage[second])
+        taken = end_of_replicas(self.space, 0, prefill.replicas, prefill)[first]
+        after = decode.take(second)
+        end: Whole = end_of_replicas(self.space, taken, after.replicas, after)
         return end
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
@@ -200,7 +193,7 @@ class SplitEvaluator:
         return columns(
             prefill=prefill.option, decode=decode.option,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
-            gpus=prefill.stages * prefill.stage + decode.stages * decode.stage,
+            gpus=prefill.replicas * prefill.width + decode.replicas * decode.width,
             ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
@@ -209,10 +202,9 @@ class SplitEvaluator:
 
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
         """Seconds of the cache's way: over the network unless the first replica of each kind are in one domain."""
-        space, node = self.space, self.space.gpus_per_node
-        domain = self.setting.hardware.nodes_per_domain * node
-        taken = end_of_stages(node, 0, prefill.stages, prefill.stage)
-        end = end_of_stages(node, taken, decode.stages // decode.replicas, decode.stage)
+        domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
+        taken = end_of_replicas(self.space, 0, prefill.replicas, prefill)
+        end = end_of_replicas(self.space, taken, 1, decode)
         apart: Mask = end > domain
         links = np.minimum(prefill.ends, decode.ends)
         found = decode.second.copy()
@@ -225,18 +217,15 @@ class SplitEvaluator:
 
 
 def undominated(side: Side) -> Mask:
-    """The rows of `side` that no other row makes needless.
+    """The rows of `side` that no other row makes needless: one that takes the same devices and is no worse in anything.
 
-    Compared are rows that take the same devices and have as many ends for a cache, and no rule's warning more.
+    More ends for a cache never slow its way.
     """
     keep = np.ones(len(side), dtype=np.bool_)
-    footprint = np.stack((side.stage, side.stages, side.ends), axis=1)
-    _, groups = np.unique(footprint, axis=0, return_inverse=True)
-    figures = np.stack((side.first, side.second, side.replicas, side.complexity, side.warned), axis=1)
-    for group in range(groups.max() + 1):
-        rows = np.flatnonzero(groups == group)
-        if len(rows) < 2:
-            continue
+    _, groups = np.unique(np.stack((side.unit, side.tail, side.replicas), axis=1), axis=0, return_inverse=True)
+    figures = np.stack((side.first, side.second, side.width, -side.ends, side.complexity, side.warned), axis=1)
+    for group in range(int(groups.max()) + 1):
+        rows = np.flatnonzero(groups.ravel() == group)
         values = figures[rows]
         no_worse = (values[:, None, :] <= values[None, :, :]).all(axis=2)
         better = no_worse & (values[:, None, :] < values[None, :, :]).any(axis=2)

@@ -7,7 +7,7 @@ takes is computed once however many stages there are.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 
 from ..calibration.forms.elementary import larger
 from ..performance.balance import is_unbalanced, prompt_stage_seconds
-from ..performance.budget import Load, distinct_terms, most_prompts
 from ..performance.collectives import domain_of
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
 from ..performance.schedule import PhaseTimer, prefill_loads
 from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout, ReplicaLayout
+from ..performance.shape import PhaseLayout
 from ..performance.stage_shape import stage_shape
 from ..performance.throughput import prompt_share
 from ..performance.timing import StageTimer
@@ -142,39 +141,3 @@ def phase_timer(setting: Setting, phase: PhaseLayout) -> PhaseTimer:
             shape = setting.pieces[key] = stage_shape(setting, phase, stage)
         timers.append(StageTimer(setting, phase, stage, shape=shape))
     return PhaseTimer(setting, phase, tuple(timers))
-
-
-def replica_bytes(setting: Setting, replica: ReplicaLayout, requests: Whole) -> Whole:
-    """Memory of the fullest device of `replica` with so many requests in its share."""
-    held = requests
-    if replica.decode is None and replica.prefill is not None:
-        held = np.minimum(requests, most_prompts(replica.prefill))
-    telling = _telling_stages(setting, replica)
-    totals = [term.total_bytes(setting, Load(held)) for term in distinct_terms(setting, telling)]
-    fullest: Any = np.maximum.reduce([np.broadcast_to(total, held.shape) for total in totals])
-    return fullest
-
-
-# The communication library's buffers grow up to this many ranks.
-_LEAST_STAGES = 4
-
-
-def _telling_stages(setting: Setting, replica: ReplicaLayout) -> ReplicaLayout:
-    """The replica with one of each kind of stage: those that hold the same number of each kind of layer are alike.
-
-    Both phases have the same stages, or there is one phase only.
-    """
-    phases = replica.phases
-    kept: list[int] = []
-    seen: set[object] = set()
-    for place, stages in enumerate(zip(*(phase.stages for phase in phases), strict=True)):
-        runs = tuple(tuple((id(run.spec), run.count) for run in setting.runs(*stage.layers)) for stage in stages)
-        key = (runs, stages[0].embedding_devices == (), stages[0].head_devices == ())
-        if key not in seen or place < _LEAST_STAGES:
-            seen.add(key)
-            kept.append(place)
-
-    def fewer(phase: PhaseLayout | None) -> PhaseLayout | None:
-        return None if phase is None else replace(phase, stages=tuple(phase.stages[place] for place in kept))
-
-    return replace(replica, prefill=fewer(replica.prefill), decode=fewer(replica.decode))

@@ -54,6 +54,7 @@ class _Found:
         self.fronts: list[Columns] = []
         self.too_large: list[TooLarge] = []
         self.evaluated = 0
+        self.points = 0
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
 
@@ -85,11 +86,14 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = SplitEvaluator(request, setting)
     found = _Found(evaluator.strategy)
     for rows in evaluator.rows():
-        found.evaluated += len(rows)
+        found.points += len(rows)
         found.rejected["PE010"] += int((excess(rows, request.workload) > 0.0).sum())
         found.rows.append(rows.take(order(rows, request.workload)[:LISTED]))
         found.fronts.append(_front_of(rows, request))
-    found.pruned["dominated"] = evaluator.pruned
+    counts = evaluator.counts()
+    found.evaluated = counts.evaluated
+    found.rejected["ME001"] = counts.total - counts.fitting
+    found.pruned["dominated"] = counts.fitting - counts.evaluated
     return found
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Protocol
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import Architecture, AttentionSpec
@@ -99,6 +100,7 @@ class PhaseOption:
 
     degrees: PhaseStrategy
     stage: int
+    footprint: Footprint
 
     @property
     def width(self) -> int:
@@ -116,11 +118,33 @@ def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
     return (*range(1, request.gpus_per_node + 1), *whole)
 
 
-def stage_room(request: SpaceRequest, stage: int) -> int:
-    """Stages of `stage` devices that there is room for, none across two nodes where it fits into one."""
-    if stage <= request.gpus_per_node:
-        return request.nodes * (request.gpus_per_node // stage)
-    return request.nodes // (stage // request.gpus_per_node)
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Devices that replicas of one layout take: `unit` from the start of one to the next, `tail` of the last one.
+
+    As `place` hands them out: a replica that fits into a node inside one, a wider one from a node's start, each stage
+    that fits into a node inside one.
+    """
+
+    unit: int
+    tail: int
+
+    def room(self, space: SpaceRequest) -> int:
+        """Replicas that there is room for."""
+        if self.unit <= space.gpus_per_node:
+            return space.nodes * (space.gpus_per_node // self.unit)
+        return (space.gpus - self.tail) // self.unit + 1 if self.tail <= space.gpus else 0
+
+
+def footprint(space: SpaceRequest, stage: int, stages: int) -> Footprint:
+    """The footprint of replicas of `stages` stages of `stage` devices."""
+    node = space.gpus_per_node
+    if stage * stages <= node:
+        return Footprint(stage * stages, stage * stages)
+    if stage > node:
+        return Footprint(stage * stages, stage * stages)
+    full, rest = divmod(stages - 1, node // stage)
+    return Footprint((full + 1) * node, full * node + (rest + 1) * stage)
 
 
 def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
@@ -166,10 +190,19 @@ def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, in
 def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
     """All legal degrees of one phase, with every number of stages that layers and devices allow."""
     for stage in stage_widths(request):
-        most = min(stage_room(request, stage), request.architecture.num_layers)
-        for degrees in stage_options(request, stage, prefill=prefill) if most else ():
-            for pp in range(1, most + 1):
-                yield PhaseOption(degrees.model_copy(update={"pp": pp}), stage)
+        prints = list(_footprints(request, stage))
+        for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
+            for pp, place in enumerate(prints, start=1):
+                yield PhaseOption(degrees.model_copy(update={"pp": pp}), stage, place)
+
+
+def _footprints(request: SpaceRequest, stage: int) -> Iterator[Footprint]:
+    """The footprint with 1, 2, … stages, as many as there are layers and devices for."""
+    for stages in range(1, request.architecture.num_layers + 1):
+        found = footprint(request, stage, stages)
+        if found.room(request) < 1:
+            break
+        yield found
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,15 +230,14 @@ class PairOption:
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
     """Replicas that serve both phases in one layout."""
     for stage in stage_widths(request):
-        slots = stage_room(request, stage)
-        most = min(slots, request.architecture.num_layers)
-        decodes = list(stage_options(request, stage, prefill=False)) if most else []
-        for prefill in stage_options(request, stage, prefill=True) if most else ():
+        prints = list(_footprints(request, stage))
+        decodes = list(stage_options(request, stage, prefill=False)) if prints else []
+        for prefill in stage_options(request, stage, prefill=True) if prints else ():
             for decode in (decode for decode in decodes if _one_layout(prefill, decode)):
-                for pp in range(1, most + 1):
+                for pp, place in enumerate(prints, start=1):
                     update = {"pp": pp}
                     pair = prefill.model_copy(update=update), decode.model_copy(update=update)
-                    yield PairOption(*pair, stage, slots // pp)
+                    yield PairOption(*pair, stage, place.room(request))
 
 
 def _one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
@@ -228,11 +260,10 @@ def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     decodes = list(phase_options(request, prefill=False))
     for prefill in phase_options(request, prefill=True):
         for decode in decodes:
-            for count in range(1, stage_room(request, prefill.stage) // prefill.degrees.pp + 1):
-                taken = end_of_stages(request.gpus_per_node, 0, count * prefill.degrees.pp, prefill.stage)
-                for rest in range(1, stage_room(request, decode.stage) // decode.degrees.pp + 1):
-                    stages = rest * decode.degrees.pp
-                    if end_of_stages(request.gpus_per_node, taken, stages, decode.stage) > request.gpus:
+            for count in range(1, prefill.footprint.room(request) + 1):
+                taken = end_of_replicas(request, 0, count, prefill.footprint)
+                for rest in range(1, decode.footprint.room(request) + 1):
+                    if end_of_replicas(request, taken, rest, decode.footprint) > request.gpus:
                         break
                     yield split_strategy(prefill.degrees, decode.degrees, count, rest)
 
@@ -248,21 +279,31 @@ def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, re
     return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
 
 
-def end_of_stages(gpus_per_node: int, start: Number, stages: Number, stage: Number) -> Number:
-    """The first device that is free after `stages` stages of `stage` devices from device `start` on.
+class Prints(Protocol):
+    """A footprint, or arrays of them."""
 
-    As `place` hands devices out: in a row, a stage that fits into a node inside one, a wider one from a node's start.
-    """
-    node = gpus_per_node
-    per_node = larger(1, node // stage)
-    left = -start % node // stage * (stage <= node)
-    here = smaller(stages, left)
-    rest = stages - here
+    @property
+    def unit(self) -> Number:
+        """Devices from the start of one replica to the next."""
+        ...
+
+    @property
+    def tail(self) -> Number:
+        """Devices of the last one."""
+        ...
+
+
+def end_of_replicas(space: SpaceRequest, start: Number, replicas: Number, prints: Prints) -> Number:
+    """The first device that is free after `replicas` replicas that are placed from device `start` on."""
+    node, unit = space.gpus_per_node, prints.unit
+    per_node = larger(1, node // unit)
     begin = -(-start // node) * node
+    wide = begin + (replicas - 1) * unit + prints.tail
+    here = smaller(replicas, (begin - start) // unit)
+    rest = replicas - here
     full = (rest - 1) // per_node
-    inside = begin + full * node + (rest - full * per_node) * stage
-    wide = begin + rest * stage
-    return pick(rest > 0, pick(stage <= node, inside, wide), start + here * stage)
+    inside = pick(rest > 0, begin + full * node + (rest - full * per_node) * unit, start + here * unit)
+    return pick(unit <= node, inside, wide)
 
 
 def strategies(request: SpaceRequest) -> Iterator[Strategy]:
