@@ -18,7 +18,7 @@ from ..plan.performance import PathStep, TimeParts
 from .operation import Kind, Resource, TokenLoad
 from .setting import Setting
 from .shape import PhaseLayout
-from .timing import KINDS, Piece, StageTimer, kind_seconds, pass_seconds
+from .timing import KINDS, Piece, StageTimer, kind_seconds, pieces_seconds
 
 # More passes than this for one prompt is a chunk size that no engine would run.
 _MOST_CHUNKS = 4096
@@ -34,7 +34,7 @@ class Pass:
     @property
     def seconds(self) -> Number:
         """Seconds of the pass."""
-        return pass_seconds(self.pieces) + self.host_seconds
+        return pieces_seconds(self.pieces) + self.host_seconds
 
     def kind_seconds(self, kind: Kind) -> float:
         """Seconds of one kind; host time is of the kind compute."""
@@ -147,14 +147,12 @@ class PhaseTimer:
 
     def decode_seconds(self, load: TokenLoad, microbatches: Number) -> Number:
         """Seconds of `decode` alone, of one load or of an array of loads."""
-        return step_seconds([self.stage_pass(stage, load).seconds for stage in range(len(self.stages))], microbatches)
+        return step_seconds(pass_seconds(self, load), microbatches)
 
     def prefill_seconds(self, loads: Sequence[TokenLoad]) -> tuple[float, float]:
         """Seconds of `prefill`, and those of its busiest stage."""
-        rows = [
-            [self.stage_pass(stage, load, with_head=load is loads[-1]).seconds for load in loads]
-            for stage in range(len(self.stages))
-        ]
+        passes = [pass_seconds(self, load, with_head=load is loads[-1]) for load in loads]
+        rows = list(zip(*passes, strict=True))
         if len(loads) == 1:
             return sum(row[0] for row in rows), max(row[0] for row in rows)
         return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows)), max(sum(row) for row in rows)
@@ -164,6 +162,19 @@ class PhaseTimer:
         if time.phase == "prefill":
             return self.prefill(time.loads)
         return self.decode(time.loads[0], time.microbatches)
+
+
+def pass_seconds(timer: PhaseTimer, load: TokenLoad, *, with_head: bool = True) -> list[Number]:
+    """Seconds of a pass of `load` in each stage; stages that share a timer are timed once."""
+    known: dict[object, Number] = {}
+    found: list[Number] = []
+    for index, stage in enumerate(timer.stages):
+        following = timer.stages[index + 1] if index + 1 < len(timer.stages) else None
+        key = (index == 0, id(stage), id(following))
+        if key not in known:
+            known[key] = timer.stage_pass(index, load, with_head=with_head).seconds
+        found.append(known[key])
+    return found
 
 
 def step_seconds(stages: Sequence[Number], microbatches: Number) -> Number:

@@ -295,7 +295,7 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
     return Piece(piece.name, exchanged(piece.operations), path, piece.count)
 
 
-def pass_seconds(pieces: Sequence[Piece]) -> Number:
+def pieces_seconds(pieces: Sequence[Piece]) -> Number:
     """Seconds of one pass."""
     return sum(piece.seconds for piece in pieces)
 

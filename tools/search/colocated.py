@@ -5,6 +5,7 @@ Replicas are alike and independent: times stay, rates and requests multiply with
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,12 +18,12 @@ from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.placement import place
 from .candidate import SearchRequest
-from .columns import Columns, Whole, columns, excess, worth
+from .columns import Columns, Mask, Whole, columns, excess, worth
 from .cuts import TYPICAL_BATCH, chosen_cut
 from .loads import open_batches, replica_ladder, shared_batches
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns
-from .ranking import complexity, layout_warnings
+from .ranking import UNEVEN_STAGES, complexity, layout_warnings, warning_bits
 from .space import PairOption
 
 
@@ -30,10 +31,31 @@ from .space import PairOption
 class TooLarge:
     """A layout that does not fit, at the fewest requests that it was asked for, and what its fullest GPU lacks."""
 
+    pair: PairOption
     strategy: Strategy
     concurrency: int
     memory_bytes: int
     shortfall_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A pair as it was cut, one row for each number of its replicas, and the rows that the front is made of."""
+
+    pair: PairOption
+    rows: Columns
+    points: Columns
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """One replica with the memory of its fullest device for each number of requests, and whether that fits."""
+
+    pair: PairOption
+    layout: Layout
+    requests: Whole
+    memory: Whole
+    fits: Mask
 
 
 class PairEvaluator:
@@ -66,53 +88,72 @@ class PairEvaluator:
             return replica_ladder(pair.decode.attention_dp or 1, stated or pair.decode.pp)
         return -(-self.workload.concurrency // np.arange(1, pair.room + 1))
 
-    def cut(self, pair: PairOption) -> PairOption:
-        """The same pair with its pipeline cut where its slowest stage is the fastest (or as the named engine cuts)."""
-        if pair.decode.pp == 1:
-            return pair
-        layout = self.layout(pair)
-        share = -(-int(self.requests(pair)[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
+    def _prepared(self, pair: PairOption) -> tuple[_Prepared, ...]:
+        """One replica of the pair in the even cut, and where it is another in the one with the fastest slowest stage."""
+        requests = self.requests(pair)
+        plain = self._held(pair, requests)
+        if pair.decode.pp == 1 or not plain.fits.any():
+            return (plain,)
+        share = -(-int(requests[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
         batch = TYPICAL_BATCH if self.request.concurrency_open else share
-        found = chosen_cut(self.setting, self.request.space.engine, layout.replicas[0].phases, batch)
-        return pair if found is None else pair.with_cut(found)
+        engine = self.request.space.engine
+        found = chosen_cut(self.setting, engine, plain.layout.replicas[0].phases, batch)
+        if found is None:
+            return (plain,)
+        cut = self._held(pair.with_cut(found), requests)
+        # A named engine has one cut of its own.
+        return (plain, cut) if engine is None else (cut,)
 
-    def evaluate(self, index: int, pair: PairOption) -> tuple[Columns, Columns] | TooLarge:
-        """One row for each number of replicas, and rows for the front; or that it fits in no number of them.
+    def _held(self, pair: PairOption, requests: Whole) -> _Prepared:
+        layout = self.layout(pair)
+        memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
+        return _Prepared(pair, layout, requests, memory, memory <= self.usable_bytes)
+
+    def evaluate(self, index: int, option: PairOption) -> Iterator[Evaluated | TooLarge]:
+        """For each cut one row for each number of replicas, and rows for the front; or that it fits in no number of them.
+
+        Cuts are numbered from `index` on.
 
         Where concurrency is open, a row is at the step that the objective wants: the best one within the limits, or the
         fewest requests that hold them.
         """
-        layout = self.layout(pair)
-        replicas, requests = np.arange(1, pair.room + 1), self.requests(pair)
-        memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
-        fits = memory <= self.usable_bytes
-        if not fits.any():
-            least = int(memory.argmin())
-            count = 1 if self.request.concurrency_open else int(replicas[least])
-            asked = int(requests[least]) if self.request.concurrency_open else self.workload.concurrency
-            return TooLarge(pair.strategy(count), asked, int(memory[least]), int(memory[least]) - self.usable_bytes)
-        requests, memory = requests[fits], memory[fits]
+        for number, ready in enumerate(self._prepared(option), start=index):
+            if not ready.fits.any():
+                yield self._too_large(ready)
+                continue
+            rows = self._rows(number, ready)
+            chosen = self._chosen(rows, int(ready.fits.sum())) if self.request.concurrency_open else slice(None)
+            yield Evaluated(ready.pair, rows.take(chosen), rows)
+
+    def _too_large(self, ready: _Prepared) -> TooLarge:
+        least = int(ready.memory.argmin())
+        count = 1 if self.request.concurrency_open else least + 1
+        asked = int(ready.requests[least]) if self.request.concurrency_open else self.workload.concurrency
+        lacking = int(ready.memory[least]) - self.usable_bytes
+        return TooLarge(ready.pair, ready.pair.strategy(count), asked, int(ready.memory[least]), lacking)
+
+    def _rows(self, index: int, ready: _Prepared) -> Columns:
+        layout, pair, requests = ready.layout, ready.pair, ready.requests[ready.fits]
+        replicas = np.arange(1, pair.room + 1)
         decode = DecodeColumns(self.setting, layout.phase("decode"), self.batches)
         prefill = PrefillColumns(self.setting, layout.phase("prefill"))
         service = self._service(decode, prefill, requests)
-        warned = len(layout_warnings(self.setting, layout.replicas[0].phases)) + (
-            decode.is_uneven(requests) | prefill.is_uneven
-        )
+        bits = warning_bits(layout_warnings(self.setting, layout.replicas[0].phases))
         if self.request.concurrency_open:
             replicas = replicas[:, None]
             concurrency, times = replicas * requests[None, :], replicas
         else:
-            replicas = replicas[fits]
+            replicas = replicas[ready.fits]
             concurrency, times = self.workload.concurrency, 1
         machinery = np.array([complexity(pair.strategy(int(count))) for count in replicas.ravel()])
-        rows = columns(
+        return columns(
             prefill=np.int64(index), decode=np.int64(index),
             prefill_replicas=replicas, decode_replicas=replicas, concurrency=concurrency,
             gpus=replicas * (pair.decode.pp * pair.stage),
             ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s * times,
-            memory=memory, complexity=machinery.reshape(replicas.shape), warned=warned,
+            memory=ready.memory[ready.fits], complexity=machinery.reshape(replicas.shape),
+            warned=bits | UNEVEN_STAGES * (decode.is_uneven(requests) | prefill.is_uneven),
         )  # fmt: skip
-        return (rows.take(self._chosen(rows, len(requests))) if self.request.concurrency_open else rows), rows
 
     def _service(self, decode: DecodeColumns, prefill: PrefillColumns, requests: Whole) -> Service:
         prompt, prompts = prefill.seconds(requests)

@@ -27,7 +27,8 @@ TIE_SHARE = 0.005
 class Columns:
     """Rows: which options (numbers in a list), how many replicas of each, requests in flight, and their figures.
 
-    Seconds, output tokens per second, bytes of the fullest GPU. Colocated rows have one option for both phases.
+    Seconds, output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). Colocated rows have one
+    option for both phases.
     """
 
     prefill: Whole
@@ -94,12 +95,13 @@ def order(rows: Columns, workload: WorkloadBlock) -> Whole:
     rest = rest[np.lexsort((rows.complexity[rest], cost[rest], over[rest]))]
     if not len(holds):
         return rest
-    clean = rows.warned[holds] == rows.warned[holds].min()
+    warned = rows.warned > 0
+    clean = warned[holds] == warned[holds].min()
     best = cost[holds][clean].min() * (1 + TIE_SHARE)
     tied = holds[clean & (cost[holds] <= best)]
     tied = tied[np.lexsort((cost[tied], rows.complexity[tied], rows.gpus[tied]))]
     others = holds[~(clean & (cost[holds] <= best))]
-    others = others[np.lexsort((rows.complexity[others], cost[others], rows.warned[others]))]
+    others = others[np.lexsort((rows.complexity[others], cost[others], warned[others]))]
     return np.concatenate((tied, others, rest))
 
 
@@ -111,7 +113,7 @@ def front(rows: Columns) -> Whole:
     if not len(rows):
         return np.empty(0, dtype=np.int64)
     per_gpu = rows.rate / rows.gpus
-    sequence = np.lexsort((rows.complexity, rows.gpus, rows.warned, -per_gpu, rows.tpot))
+    sequence = np.lexsort((rows.complexity, rows.gpus, rows.warned > 0, -per_gpu, rows.tpot))
     reached = np.maximum.accumulate(per_gpu[sequence])
     leads = np.concatenate(([True], per_gpu[sequence][1:] > reached[:-1] * (1 + 1e-12)))
     return sequence[leads][::-1]

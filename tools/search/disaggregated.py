@@ -19,7 +19,7 @@ from ..performance.service import PhaseSeconds, Shares, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout, ReplicaLayout
 from ..performance.transfer import cache_ends, copy_seconds, send_seconds
-from ..plan.document import Phase, Strategy
+from ..plan.document import PHASES, Phase, Strategy
 from ..plan.placement import place
 from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
@@ -28,7 +28,7 @@ from .footprints import Counts, Footprints, Side
 from .loads import MOST_SEQUENCES, ladder, shared_batches
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns
-from .ranking import layout_warnings, phase_complexity
+from .ranking import UNEVEN_STAGES, layout_warnings, phase_complexity, warning_bits
 from .space import PhaseOption, end_of_replicas, phase_options, split_strategy
 
 # Pairs that are looked at together: some 100 MB of columns.
@@ -48,7 +48,7 @@ class _Timed:
         self.layout: PhaseLayout = phase_layout(setting, phase, option.degrees, placement[0].prefill)
         one, other = (self.layout, None) if phase == "prefill" else (None, self.layout)
         self.memory = MemoryColumns(setting, ReplicaLayout(0, one, other))
-        self.warned = len(layout_warnings(setting, (self.layout,)))
+        self.warned = warning_bits(layout_warnings(setting, (self.layout,)))
         self.room = option.footprint.room(request.space)
 
     @cached_property
@@ -87,16 +87,32 @@ class SplitEvaluator:
         return tuple((one, DecodeColumns(self.setting, one.layout, self.batches)) for one in self._fitting("decode"))
 
     def _fitting(self, phase: Phase) -> Iterator[_Timed]:
-        for option in phase_options(self.space, prefill=phase == "prefill"):
+        for option in self._options[phase]:
             timed = _Timed(self.setting, self.request, phase, option)
-            if option.degrees.pp > 1:
-                share = -(-int(self.loads[-1]) // (option.degrees.pp * timed.room * timed.layout.attention_groups))
-                batch = TYPICAL_BATCH if self.request.concurrency_open else share
-                cut = chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
-                if cut is not None:
-                    timed = _Timed(self.setting, self.request, phase, option.with_cut(cut))
             if timed.memory.fullest(np.array([1]))[0] <= self.usable_bytes:
                 yield timed
+
+    @cached_property
+    def _options(self) -> dict[Phase, tuple[PhaseOption, ...]]:
+        """The options of each phase, in the even cut and where it is another in the one with the fastest stage."""
+        return {phase: tuple(self._cuts(phase)) for phase in PHASES}
+
+    def _cuts(self, phase: Phase) -> Iterator[PhaseOption]:
+        engine = self.space.engine
+        for option in phase_options(self.space, prefill=phase == "prefill"):
+            cut = self._cut(phase, option) if option.degrees.pp > 1 else None
+            if cut is None or engine is None:
+                yield option
+            if cut is not None:
+                yield option.with_cut(cut)
+
+    def _cut(self, phase: Phase, option: PhaseOption) -> tuple[int, ...] | None:
+        timed = _Timed(self.setting, self.request, phase, option)
+        if timed.memory.fullest(np.array([1]))[0] > self.usable_bytes:
+            return None
+        share = -(-int(self.loads[-1]) // (option.degrees.pp * timed.room * timed.layout.attention_groups))
+        batch = TYPICAL_BATCH if self.request.concurrency_open else share
+        return chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
@@ -121,10 +137,7 @@ class SplitEvaluator:
 
     def counts(self) -> Counts:
         """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
-        whole = [
-            Footprints.of_options(self.space, list(phase_options(self.space, prefill=prefill)))
-            for prefill in (True, False)
-        ]
+        whole = [Footprints.of_options(self.space, self._options[phase]) for phase in PHASES]
         total = whole[0].pairs(whole[1], self.space)
         if not self._counted[0]:
             return Counts(total, 0, 0)
@@ -144,11 +157,11 @@ class SplitEvaluator:
             replicas, requests, memory = replicas[fits], requests[fits], memory[fits]
             if phase == "prefill":
                 first, second = times.seconds(requests)
-                warned = one.warned + np.zeros(len(requests), dtype=np.int64) + times.is_uneven
+                warned = np.full(len(requests), one.warned | UNEVEN_STAGES * times.is_uneven)
             else:
                 first = times.step(requests)
                 second = np.full(len(requests), copy_seconds(self.setting, one.layout))
-                warned = one.warned + times.is_uneven(requests)
+                warned = one.warned | UNEVEN_STAGES * times.is_uneven(requests)
             degrees = one.option.degrees
             same = np.full(len(requests), 1)
             parts.append(
@@ -197,7 +210,7 @@ class SplitEvaluator:
             ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
-            warned=prefill.warned + decode.warned,
+            warned=prefill.warned | decode.warned,
         )  # fmt: skip
 
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
@@ -223,7 +236,7 @@ def undominated(side: Side) -> Mask:
     """
     keep = np.ones(len(side), dtype=np.bool_)
     _, groups = np.unique(np.stack((side.unit, side.tail, side.replicas), axis=1), axis=0, return_inverse=True)
-    figures = np.stack((side.first, side.second, side.width, -side.ends, side.complexity, side.warned), axis=1)
+    figures = np.stack((side.first, side.second, side.width, -side.ends, side.complexity, side.warned > 0), axis=1)
     for group in range(int(groups.max()) + 1):
         rows = np.flatnonzero(groups.ravel() == group)
         values = figures[rows]

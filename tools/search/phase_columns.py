@@ -19,7 +19,7 @@ from ..performance.balance import is_unbalanced, prompt_stage_seconds
 from ..performance.collectives import domain_of
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
-from ..performance.schedule import PhaseTimer, prefill_loads
+from ..performance.schedule import PhaseTimer, host_seconds, pass_seconds, prefill_loads
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout
 from ..performance.stage_shape import stage_shape
@@ -72,8 +72,7 @@ class DecodeColumns:
 
     def _stage_passes(self, sequences: Any, groups: int) -> tuple[list[Any], Any]:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
-        passes = [self.timer.stage_pass(stage, load) for stage in range(len(self.timer.stages))]
-        return [one.seconds for one in passes], passes[0].host_seconds
+        return pass_seconds(self.timer, load), host_seconds(self.setting, load)
 
     def _batch(self, requests: Whole) -> tuple[Whole, Whole]:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
@@ -126,18 +125,24 @@ class PrefillColumns:
 
 
 def phase_timer(setting: Setting, phase: PhaseLayout) -> PhaseTimer:
-    """A timer of `phase`, whose stages are laid out alike: shapes differ by how they lie over domains and by vocabulary.
+    """A timer of `phase`, whose stages are laid out alike.
 
-    Shapes are kept on the setting, whatever the number of stages.
+    Shapes, which differ by how stages lie over domains and by vocabulary, are kept on the setting; stages that hold the
+    same layers in the same domain share one timer.
     """
-    timers: list[StageTimer] = []
     degrees = phase.degrees.model_copy(update={"pp": 1, "stage_layers": None, "replicas": None})
+    layers = [id(layer) for layer in setting.architecture.layers]
+    made: dict[object, StageTimer] = {}
+    timers: list[StageTimer] = []
     for stage in phase.stages:
-        first = domain_of(stage.devices[0], setting.hardware)
-        spread = Counter(domain_of(device, setting.hardware) for device in stage.devices)
-        key = ("shape of", phase.phase, degrees, stage.vocab_shards, first, tuple(spread.items()))
-        shape = setting.pieces.get(key)
-        if shape is None:
-            shape = setting.pieces[key] = stage_shape(setting, phase, stage)
-        timers.append(StageTimer(setting, phase, stage, shape=shape))
+        spread = tuple(Counter(domain_of(device, setting.hardware) for device in stage.devices).items())
+        ends = bool(stage.embedding_devices), bool(stage.head_devices)
+        key = (spread, ends, stage.vocab_shards, tuple(layers[stage.layers[0] : stage.layers[1] + 1]))
+        if key not in made:
+            kept = ("shape of", phase.phase, degrees, stage.vocab_shards, spread)
+            shape = setting.pieces.get(kept)
+            if shape is None:
+                shape = setting.pieces[kept] = stage_shape(setting, phase, stage)
+            made[key] = StageTimer(setting, phase, stage, shape=shape)
+        timers.append(made[key])
     return PhaseTimer(setting, phase, tuple(timers))

@@ -59,6 +59,23 @@ def warnings_of(layout: Layout) -> tuple[str, ...]:
     return tuple(sorted(uneven | layout_warnings(layout.setting, phases)))
 
 
+# Rules that warn of a layout, each a bit of a column.
+_WARNING_RULES = ("EN003", "GP005", "PP008", "TP007")
+
+
+def warning_bits(rules: Iterable[str]) -> int:
+    """`rules` as one number."""
+    return sum(1 << _WARNING_RULES.index(rule) for rule in rules)
+
+
+UNEVEN_STAGES = warning_bits(["PP008"])
+
+
+def warning_rules(bits: int) -> tuple[str, ...]:
+    """The rules that a number stands for."""
+    return tuple(rule for place, rule in enumerate(_WARNING_RULES) if bits >> place & 1)
+
+
 def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]:
     """Rules that warn of where `phases` run: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
     found: set[str] = set()

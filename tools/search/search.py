@@ -7,18 +7,18 @@ named and counted. The figures are those of the performance model; nothing is de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from ..performance.setting import Setting, make_setting
 from ..performance.under_load import load_estimate
 from ..plan.document import Strategy
 from .candidate import Candidate, SearchRequest, SearchResult
 from .colocated import PairEvaluator, TooLarge
-from .columns import Columns, excess, front, joined, order
+from .columns import Columns, Whole, excess, front, joined, order
 from .disaggregated import SplitEvaluator
-from .ranking import limits_missed, percentile_limits, percentiles_missed, warnings_of
+from .ranking import limits_missed, percentile_limits, percentiles_missed, warning_rules
 from .single import layout_at, refined, too_large
-from .space import pair_options
+from .space import PairOption, pair_options
 
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
@@ -61,24 +61,25 @@ class _Found:
 
 def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = PairEvaluator(request, setting)
-    pairs = [evaluator.cut(pair) for pair in pair_options(request.space)]
+    pairs: list[PairOption] = []
 
     def name(rows: Columns, row: int) -> Strategy:
         return pairs[rows.decode[row]].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
-    for index, pair in enumerate(pairs):
-        outcome = evaluator.evaluate(index, pair)
-        found.evaluated += pair.room
-        if isinstance(outcome, TooLarge):
-            found.too_large.append(outcome)
-            found.rejected["ME001"] += pair.room
-            continue
-        rows, points = outcome
-        found.rejected["ME001"] += pair.room - len(rows)
-        found.rejected["PE010"] += int((excess(rows, request.workload) > 0.0).sum())
-        found.rows.append(rows)
-        found.fronts.append(_front_of(points, request))
+    for option in pair_options(request.space):
+        for outcome in evaluator.evaluate(len(pairs), option):
+            pairs.append(outcome.pair)
+            found.evaluated += option.room
+            if isinstance(outcome, TooLarge):
+                found.too_large.append(outcome)
+                found.rejected["ME001"] += option.room
+                continue
+            found.points += len(outcome.points)
+            found.rejected["ME001"] += option.room - len(outcome.rows)
+            found.rejected["PE010"] += int((excess(outcome.rows, request.workload) > 0.0).sum())
+            found.rows.append(outcome.rows)
+            found.fronts.append(_front_of(outcome.points, request))
     return found
 
 
@@ -145,7 +146,7 @@ class _Answer:
             pruned={bound: count for bound, count in self.found.pruned.items() if count},
         )
 
-    def _shown(self, sequence: Sequence[int]) -> Iterator[int]:
+    def _shown(self, sequence: Whole) -> Iterator[int]:
         """The leading rows, and the first of each family behind them."""
         families: set[tuple[object, ...]] = set()
         seen: set[Strategy] = set()
@@ -176,7 +177,7 @@ class _Answer:
                 strategy=strategy,
                 feasible=not missed,
                 why_not=missed,
-                warnings=self._warnings(strategy, concurrency) if rows.warned[row] else (),
+                warnings=warning_rules(int(rows.warned[row])),
                 gpus=strategy.gpu_count,
                 concurrency=concurrency,
                 ttft_ms=ttft_ms,
@@ -187,9 +188,6 @@ class _Answer:
                 memory_per_gpu_bytes=int(rows.memory[row]),
             )
         return self.made[key]
-
-    def _warnings(self, strategy: Strategy, concurrency: int) -> tuple[str, ...]:
-        return warnings_of(layout_at(self.request, self.setting, strategy, concurrency))
 
     def _on_time(self, leading: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
         """The candidates from the first on whose simulated run holds limits on percentiles, and those before it.
