@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..calibration.forms.elementary import pick
 from ..performance.layout import Layout, make_layout
 from ..performance.queueing import client_seconds
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
@@ -18,7 +19,7 @@ from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.placement import place
 from .candidate import SearchRequest
-from .columns import Columns, Mask, Whole, columns, excess, worth
+from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, chosen_cut
 from .loads import open_batches, replica_ladder, shared_batches
 from .memory_columns import MemoryColumns
@@ -89,7 +90,7 @@ class PairEvaluator:
         return -(-self.workload.concurrency // np.arange(1, pair.room + 1))
 
     def _prepared(self, pair: PairOption) -> tuple[_Prepared, ...]:
-        """One replica of the pair in the even cut, and where it is another in the one with the fastest slowest stage."""
+        """One replica of the pair in the even cut, and where it is another in the best one."""
         requests = self.requests(pair)
         plain = self._held(pair, requests)
         if pair.decode.pp == 1 or not plain.fits.any():
@@ -110,7 +111,7 @@ class PairEvaluator:
         return _Prepared(pair, layout, requests, memory, memory <= self.usable_bytes)
 
     def evaluate(self, index: int, option: PairOption) -> Iterator[Evaluated | TooLarge]:
-        """For each cut one row for each number of replicas, and rows for the front; or that it fits in no number of them.
+        """For each cut a row for each number of replicas, and rows for the front; or that it fits in no number of them.
 
         Cuts are numbered from `index` on.
 
@@ -147,6 +148,7 @@ class PairEvaluator:
             concurrency, times = self.workload.concurrency, 1
         machinery = np.array([complexity(pair.strategy(int(count))) for count in replicas.ravel()])
         return columns(
+            self.workload,
             prefill=np.int64(index), decode=np.int64(index),
             prefill_replicas=replicas, decode_replicas=replicas, concurrency=concurrency,
             gpus=replicas * (pair.decode.pp * pair.stage),
@@ -163,10 +165,10 @@ class PairEvaluator:
 
     def _chosen(self, rows: Columns, steps: int) -> Whole:
         """Of each number of replicas the row at the best step."""
-        over = excess(rows, self.workload).reshape(-1, steps)
-        cost = worth(rows, self.workload).reshape(-1, steps)
+        over, cost = rows.over.reshape(-1, steps), rows.cost.reshape(-1, steps)
         if self.request.fills_upwards:
             cost = np.broadcast_to(np.arange(steps, dtype=np.float64), cost.shape)
-        best = np.where(over <= 0.0, cost, np.inf).argmin(axis=1)
-        best = np.where((over <= 0.0).any(axis=1), best, over.argmin(axis=1))
-        return np.arange(len(over)) * steps + best
+        holds = over <= 0.0
+        found = pick(holds.any(axis=1), pick(holds, cost, np.inf).argmin(axis=1), over.argmin(axis=1))
+        numbers: Whole = np.arange(len(over)) * steps + found
+        return numbers

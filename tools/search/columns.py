@@ -27,8 +27,9 @@ TIE_SHARE = 0.005
 class Columns:
     """Rows: which options (numbers in a list), how many replicas of each, requests in flight, and their figures.
 
-    Seconds, output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). Colocated rows have one
-    option for both phases.
+    Seconds, output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). `over` is the share by
+    which the limit that is missed by most is missed, `cost` what the objective wants to be small. Colocated rows have
+    one option for both phases.
     """
 
     prefill: Whole
@@ -43,6 +44,8 @@ class Columns:
     memory: Whole
     complexity: Whole
     warned: Whole
+    over: Floats
+    cost: Floats
 
     def __len__(self) -> int:
         return len(self.gpus)
@@ -50,10 +53,6 @@ class Columns:
     def take(self, rows: Any) -> Columns:
         """Only `rows` (numbers, or a mask), in that order."""
         return Columns(*(getattr(self, one.name)[rows] for one in fields(self)))
-
-    def end_to_end(self, output_tokens: int) -> Floats:
-        """Seconds of a whole request."""
-        return self.ttft + (output_tokens - 1) * self.tpot
 
 
 def joined(parts: Sequence[Columns]) -> Columns:
@@ -64,32 +63,28 @@ def joined(parts: Sequence[Columns]) -> Columns:
     return Columns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)))
 
 
-def columns(**values: Any) -> Columns:
-    """Columns of values that are broadcast against each other."""
-    arrays = np.broadcast_arrays(*values.values())
-    return Columns(**{name: array.ravel() for name, array in zip(values, arrays, strict=True)})
+def columns(workload: WorkloadBlock, **values: Any) -> Columns:
+    """Columns of values that are broadcast against each other, judged by the limits and the objective of `workload`."""
+    names = list(values)
+    figures = dict(zip(names, (array.ravel() for array in np.broadcast_arrays(*values.values())), strict=True))
+    ttft, tpot, rate = figures["ttft"], figures["tpot"], figures["rate"]
+    over = excess_shares(workload, ttft * 1e3, tpot * 1e3, rate)
+    return Columns(**figures, over=over, cost=_cost(workload, ttft, tpot, rate, figures["gpus"]))
 
 
-def worth(rows: Columns, workload: WorkloadBlock) -> Floats:
-    """What the objective wants to be small, of each row."""
+def _cost(workload: WorkloadBlock, ttft: Floats, tpot: Floats, rate: Floats, gpus: Whole) -> Floats:
+    """What the objective wants to be small: seconds of a request, or the inverse of the rate (per GPU, for cost)."""
     if workload.objective == "latency":
-        return rows.end_to_end(workload.output_tokens)
-    if workload.objective == "throughput":
-        return 1.0 / np.maximum(rows.rate, 1e-12)
-    return rows.gpus / np.maximum(rows.rate, 1e-12)
+        return ttft + (workload.output_tokens - 1) * tpot
+    return (1.0 if workload.objective == "throughput" else gpus) / np.maximum(rate, 1e-12)
 
 
-def excess(rows: Columns, workload: WorkloadBlock) -> Floats:
-    """By which share each row exceeds the limit that it misses by most; 0 where it holds them all."""
-    return excess_shares(workload, rows.ttft * 1e3, rows.tpot * 1e3, rows.rate)
-
-
-def order(rows: Columns, workload: WorkloadBlock) -> Whole:
+def order(rows: Columns) -> Whole:
     """Row numbers, best first: those that hold every limit, then those that miss by least.
 
     Among the first, those that no rule warns of lead, by the objective; ties go to fewer GPUs, then to simplicity.
     """
-    over, cost = excess(rows, workload), worth(rows, workload)
+    over, cost = rows.over, rows.cost
     holds = np.flatnonzero(over <= 0.0)
     rest = np.flatnonzero(over > 0.0)
     rest = rest[np.lexsort((rows.complexity[rest], cost[rest], over[rest]))]

@@ -25,11 +25,12 @@ from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, chosen_cut
 from .footprints import Counts, Footprints, Side
+from .inventory import end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns
 from .ranking import UNEVEN_STAGES, layout_warnings, phase_complexity, warning_bits
-from .space import PhaseOption, end_of_replicas, phase_options, split_strategy
+from .space import PhaseOption, phase_options, split_strategy
 
 # Pairs that are looked at together: some 100 MB of columns.
 _CHUNK = 500_000
@@ -49,7 +50,7 @@ class _Timed:
         one, other = (self.layout, None) if phase == "prefill" else (None, self.layout)
         self.memory = MemoryColumns(setting, ReplicaLayout(0, one, other))
         self.warned = warning_bits(layout_warnings(setting, (self.layout,)))
-        self.room = option.footprint.room(request.space)
+        self.room = option.footprint.room(request.space.nodes, request.space.gpus_per_node)
 
     @cached_property
     def ends(self) -> int:
@@ -116,7 +117,8 @@ class SplitEvaluator:
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
-        prefill, decode = self.prefills[rows.prefill[row]][0].option, self.decodes[rows.decode[row]][0].option
+        prefill = self.prefills[int(rows.prefill[row])][0].option
+        decode = self.decodes[int(rows.decode[row])][0].option
         counts = int(rows.prefill_replicas[row]), int(rows.decode_replicas[row])
         return split_strategy(prefill.degrees, decode.degrees, *counts)
 
@@ -172,7 +174,8 @@ class SplitEvaluator:
                 )
             )  # fmt: skip
         if not parts:
-            return Side(*(np.empty(0, dtype=np.int64) for _ in fields(Side)))
+            nothing: Any = np.empty(0, dtype=np.int64)
+            return Side(*(nothing for _ in fields(Side)))
         return Side(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Side)))
 
     def _pairs(self, prefill: Side, decode: Side, concurrency: int) -> Iterator[Columns]:
@@ -187,9 +190,9 @@ class SplitEvaluator:
 
     def _end(self, prefill: Side, decode: Side, first: Whole, second: Whole) -> Whole:
         """The first device that is free after both sides."""
-        taken = end_of_replicas(self.space, 0, prefill.replicas, prefill)[first]
+        taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)[first]
         after = decode.take(second)
-        end: Whole = end_of_replicas(self.space, taken, after.replicas, after)
+        end: Whole = end_of_replicas(self.space.gpus_per_node, taken, after.replicas, after)
         return end
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
@@ -204,6 +207,7 @@ class SplitEvaluator:
         service = disaggregated_service(seconds, shares, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
         return columns(
+            self.workload,
             prefill=prefill.option, decode=decode.option,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
             gpus=prefill.replicas * prefill.width + decode.replicas * decode.width,
@@ -216,8 +220,8 @@ class SplitEvaluator:
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
         """Seconds of the cache's way: over the network unless the first replica of each kind are in one domain."""
         domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
-        taken = end_of_replicas(self.space, 0, prefill.replicas, prefill)
-        end = end_of_replicas(self.space, taken, 1, decode)
+        taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)
+        end = end_of_replicas(self.space.gpus_per_node, taken, 1, decode)
         apart: Mask = end > domain
         links = np.minimum(prefill.ends, decode.ends)
         found = decode.second.copy()

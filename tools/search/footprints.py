@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from .columns import Floats, Mask, Whole
-from .space import PhaseOption, SpaceRequest, end_of_replicas
+from .inventory import end_of_replicas
+from .space import PhaseOption, SpaceRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class Footprints:
         prints = [
             (option.footprint.unit, option.footprint.tail, count)
             for option in options
-            for count in range(1, option.footprint.room(space) + 1)
+            for count in range(1, option.footprint.room(space.nodes, space.gpus_per_node) + 1)
         ]
         return cls.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 
@@ -102,7 +103,7 @@ class Footprints:
 
     def pairs(self, decode: Footprints, space: SpaceRequest) -> int:
         """How many pairs of a row here and a row of `decode` the devices hold, with a load for which both count."""
-        taken: Whole = end_of_replicas(space, np.zeros_like(self.replicas), self.replicas, self)
-        end: Whole = end_of_replicas(space, taken[:, None], decode.replicas[None, :], decode)
+        taken: Whole = end_of_replicas(space.gpus_per_node, np.zeros_like(self.replicas), self.replicas, self)
+        end: Whole = end_of_replicas(space.gpus_per_node, taken[:, None], decode.replicas[None, :], decode)
         both = (end <= space.gpus) & (self.loads @ decode.loads.T > 0.0)
         return int((self.rows[:, None] * decode.rows[None, :] * both).sum())

@@ -11,6 +11,8 @@ from .phase_columns import Batches, Whole
 
 _EVERY_UP_TO = 16
 _STEPS = 8
+# By how much the next step may raise the rate at most.
+STEP_SHARE = 1 / _STEPS
 # More requests than this in one batch of one stage no engine schedules.
 MOST_SEQUENCES = 4096
 

@@ -30,10 +30,11 @@ class MemoryColumns:
 
 
 def _telling_devices(setting: Setting, replica: ReplicaLayout) -> frozenset[str]:
-    """One device of each sort, of one of each kind of stage: those that hold as many of each kind of layer are alike."""
+    """One device of each sort, of one of each kind of stage: those with as many of each kind of layer are alike."""
     found: set[str] = set()
     seen: set[object] = set()
-    alike = len({phase.degrees.model_copy(update={"replicas": None}) for phase in replica.phases}) == 1
+    degrees = [phase.degrees.model_copy(update={"replicas": None}) for phase in replica.phases]
+    alike = all(one == degrees[0] for one in degrees)
     for stages in zip(*(phase.stages for phase in replica.phases), strict=True):
         runs = tuple(tuple((id(run.spec), run.count) for run in setting.runs(*stage.layers)) for stage in stages)
         key = (runs, bool(stages[0].embedding_devices), bool(stages[0].head_devices))

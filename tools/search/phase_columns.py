@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.forms.elementary import larger
+from ..calibration.forms.elementary import Number, larger
 from ..performance.balance import is_unbalanced, prompt_stage_seconds
 from ..performance.collectives import domain_of
 from ..performance.operation import TokenLoad
@@ -55,7 +56,7 @@ class DecodeColumns:
 
     @cached_property
     def _stages(self) -> tuple[Floats, Floats, Mask]:
-        """Round trip, slowest stage, and whether stages are uneven, for each batch with all attention groups at work."""
+        """Round trip, slowest stage, and whether stages are uneven, for each batch with all groups at work."""
         return self._timed(self.batches.sequences, self.groups)
 
     def _timed(self, sequences: Floats, groups: int) -> tuple[Floats, Floats, Mask]:
@@ -68,9 +69,9 @@ class DecodeColumns:
             passes, host = self._stage_passes(sequences, groups)
         bare = [passes[0] - host, *passes[1:]]
         uneven = is_unbalanced(bare) if len(bare) > 1 else np.zeros(len(sequences), dtype=np.bool_)
-        return sum(passes), reduce(larger, passes), uneven
+        return reduce(add, passes), reduce(larger, passes), uneven
 
-    def _stage_passes(self, sequences: Any, groups: int) -> tuple[list[Any], Any]:
+    def _stage_passes(self, sequences: Number, groups: int) -> tuple[list[Any], Any]:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
         return pass_seconds(self.timer, load), host_seconds(self.setting, load)
 

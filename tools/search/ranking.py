@@ -77,7 +77,7 @@ def warning_rules(bits: int) -> tuple[str, ...]:
 
 
 def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]:
-    """Rules that warn of where `phases` run: TP across domains (TP007), idle devices (GP005), uneven experts (EN003)."""
+    """Rules that warn of where `phases` run: TP across domains, idle devices (GP005), uneven experts (EN003)."""
     found: set[str] = set()
     facts = setting.hardware
     for phase in phases:

@@ -7,21 +7,26 @@ named and counted. The figures are those of the performance model; nothing is de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
 
 from ..performance.setting import Setting, make_setting
 from ..performance.under_load import load_estimate
-from ..plan.document import Strategy
+from ..plan.document import Strategy, WorkloadBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .colocated import PairEvaluator, TooLarge
-from .columns import Columns, Whole, excess, front, joined, order
+from .columns import Columns, Whole, columns, front, joined, order
 from .disaggregated import SplitEvaluator
-from .ranking import limits_missed, percentile_limits, percentiles_missed, warning_rules
+from .loads import STEP_SHARE
+from .ranking import complexity, limits_missed, percentile_limits, percentiles_missed, warning_bits, warning_rules
 from .single import layout_at, refined, too_large
 from .space import PairOption, pair_options
 
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
+# Leading candidates that are looked at between two steps of the ladder of requests.
+_MOST_REFINED = 16
 # Leading candidates whose percentiles are simulated before a limit on one is given up as out of reach.
 _MOST_SIMULATED = 24
 _NOT_SIMULATED = ("PE010: slower than others that miss a limit on a percentile",)
@@ -64,7 +69,7 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     pairs: list[PairOption] = []
 
     def name(rows: Columns, row: int) -> Strategy:
-        return pairs[rows.decode[row]].strategy(int(rows.decode_replicas[row]))
+        return pairs[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
     for option in pair_options(request.space):
@@ -77,9 +82,9 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
                 continue
             found.points += len(outcome.points)
             found.rejected["ME001"] += option.room - len(outcome.rows)
-            found.rejected["PE010"] += int((excess(outcome.rows, request.workload) > 0.0).sum())
+            found.rejected["PE010"] += int((outcome.rows.over > 0.0).sum())
             found.rows.append(outcome.rows)
-            found.fronts.append(_front_of(outcome.points, request))
+            found.fronts.append(_front_of(outcome.points))
     return found
 
 
@@ -88,9 +93,9 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     found = _Found(evaluator.strategy)
     for rows in evaluator.rows():
         found.points += len(rows)
-        found.rejected["PE010"] += int((excess(rows, request.workload) > 0.0).sum())
-        found.rows.append(rows.take(order(rows, request.workload)[:LISTED]))
-        found.fronts.append(_front_of(rows, request))
+        found.rejected["PE010"] += int((rows.over > 0.0).sum())
+        found.rows.append(rows.take(order(rows)[:LISTED]))
+        found.fronts.append(_front_of(rows))
     counts = evaluator.counts()
     found.evaluated = counts.evaluated
     found.rejected["ME001"] = counts.total - counts.fitting
@@ -98,10 +103,27 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     return found
 
 
-def _front_of(rows: Columns, request: SearchRequest) -> Columns:
+def _front_of(rows: Columns) -> Columns:
     """The front of those rows that hold every limit."""
-    holding = rows.take(excess(rows, request.workload) <= 0.0)
+    holding = rows.take(rows.over <= 0.0)
     return holding.take(front(holding))
+
+
+def _columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Columns:
+    """Candidates with figures as rows again; their option is their place."""
+    numbers = np.arange(len(candidates))
+    return columns(
+        workload,
+        prefill=numbers, decode=numbers, prefill_replicas=numbers, decode_replicas=numbers,
+        concurrency=np.array([one.concurrency for one in candidates]),
+        gpus=np.array([one.gpus for one in candidates]),
+        ttft=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
+        tpot=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
+        rate=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
+        memory=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
+        complexity=np.array([complexity(one.strategy) for one in candidates]),
+        warned=np.array([warning_bits(one.warnings) for one in candidates]),
+    )  # fmt: skip
 
 
 class _Answer:
@@ -115,10 +137,10 @@ class _Answer:
     def result(self) -> SearchResult:
         """The answer of the search."""
         rows = self.rows
-        sequence = order(rows, self.request.workload)
-        shown = [self.candidate(rows, int(row)) for row in self._shown(sequence)]
+        sequence = order(rows)
+        shown = [self.candidate(rows, row) for row in self._shown(sequence)]
         ahead, late = self._on_time([one for one in shown if one.feasible])
-        ahead = [refined(self.request, self.setting, one) for one in ahead[:1]] + ahead[1:]
+        ahead = self._between_steps(ahead)
         if late:
             self.found.rejected["PE010"] += len(late)
         pareto = self._pareto() if ahead else ()
@@ -147,20 +169,30 @@ class _Answer:
         )
 
     def _shown(self, sequence: Whole) -> Iterator[int]:
-        """The leading rows, and the first of each family behind them."""
-        families: set[tuple[object, ...]] = set()
+        """The leading rows, and the first of each option behind them."""
+        options: set[int] = set()
         seen: set[Strategy] = set()
-        for place, row in enumerate(sequence):
-            if place >= LISTED and self.rows.prefill[row] in families:
+        for place, row in enumerate(int(row) for row in sequence):
+            option = int(self.rows.prefill[row])
+            if (place >= LISTED and option in options) or len(seen) >= 2 * LISTED:
                 continue
-            strategy = self.found.name(self.rows, int(row))
-            if strategy in seen:
-                continue
-            seen.add(strategy)
-            families.add(self.rows.prefill[row])
-            yield row
-            if place >= LISTED and len(seen) >= 2 * LISTED:
-                break
+            strategy = self.found.name(self.rows, row)
+            if strategy not in seen:
+                seen.add(strategy)
+                options.add(option)
+                yield row
+
+    def _between_steps(self, leading: list[Candidate]) -> list[Candidate]:
+        """Where the number of requests is open: those that a step of the ladder may hold back, at the best number."""
+        if not self.request.concurrency_open or not leading:
+            return leading
+        rows = _columns_of(leading, self.request.workload)
+        near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
+        places = [int(place) for place in near.nonzero()[0][:_MOST_REFINED]]
+        better = list(leading)
+        for place in places:
+            better[place] = refined(self.request, self.setting, leading[place])
+        return [better[int(place)] for place in order(_columns_of(better, self.request.workload))]
 
     def _pareto(self) -> tuple[Candidate, ...]:
         points = joined(self.found.fronts)

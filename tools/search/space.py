@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Protocol
 
-from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, stage_width
 from ..rules.engines import Engine
 from .engines import engine_runs, ffn_degrees
+from .inventory import Footprint, end_of_replicas, footprint
 
 # Below this SP is not worth its communication (rule SP004).
 SP_MIN_INPUT_TOKENS = 8192
@@ -118,35 +117,6 @@ def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
     return (*range(1, request.gpus_per_node + 1), *whole)
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
-    """Devices that replicas of one layout take: `unit` from the start of one to the next, `tail` of the last one.
-
-    As `place` hands them out: a replica that fits into a node inside one, a wider one from a node's start, each stage
-    that fits into a node inside one.
-    """
-
-    unit: int
-    tail: int
-
-    def room(self, space: SpaceRequest) -> int:
-        """Replicas that there is room for."""
-        if self.unit <= space.gpus_per_node:
-            return space.nodes * (space.gpus_per_node // self.unit)
-        return (space.gpus - self.tail) // self.unit + 1 if self.tail <= space.gpus else 0
-
-
-def footprint(space: SpaceRequest, stage: int, stages: int) -> Footprint:
-    """The footprint of replicas of `stages` stages of `stage` devices."""
-    node = space.gpus_per_node
-    if stage * stages <= node:
-        return Footprint(stage * stages, stage * stages)
-    if stage > node:
-        return Footprint(stage * stages, stage * stages)
-    full, rest = divmod(stages - 1, node // stage)
-    return Footprint((full + 1) * node, full * node + (rest + 1) * stage)
-
-
 def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
     """All legal degrees of one stage of `stage` devices in one phase; `pp` is left at 1."""
     architecture, model = request.architecture, divisible(request.architecture)
@@ -199,8 +169,8 @@ def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOpti
 def _footprints(request: SpaceRequest, stage: int) -> Iterator[Footprint]:
     """The footprint with 1, 2, … stages, as many as there are layers and devices for."""
     for stages in range(1, request.architecture.num_layers + 1):
-        found = footprint(request, stage, stages)
-        if found.room(request) < 1:
+        found = footprint(request.gpus_per_node, stage, stages)
+        if found.room(request.nodes, request.gpus_per_node) < 1:
             break
         yield found
 
@@ -237,7 +207,7 @@ def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
                 for pp, place in enumerate(prints, start=1):
                     update = {"pp": pp}
                     pair = prefill.model_copy(update=update), decode.model_copy(update=update)
-                    yield PairOption(*pair, stage, place.room(request))
+                    yield PairOption(*pair, stage, place.room(request.nodes, request.gpus_per_node))
 
 
 def _one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
@@ -260,10 +230,10 @@ def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     decodes = list(phase_options(request, prefill=False))
     for prefill in phase_options(request, prefill=True):
         for decode in decodes:
-            for count in range(1, prefill.footprint.room(request) + 1):
-                taken = end_of_replicas(request, 0, count, prefill.footprint)
-                for rest in range(1, decode.footprint.room(request) + 1):
-                    if end_of_replicas(request, taken, rest, decode.footprint) > request.gpus:
+            for count in range(1, prefill.footprint.room(request.nodes, request.gpus_per_node) + 1):
+                taken = end_of_replicas(request.gpus_per_node, 0, count, prefill.footprint)
+                for rest in range(1, decode.footprint.room(request.nodes, request.gpus_per_node) + 1):
+                    if end_of_replicas(request.gpus_per_node, taken, rest, decode.footprint) > request.gpus:
                         break
                     yield split_strategy(prefill.degrees, decode.degrees, count, rest)
 
@@ -277,33 +247,6 @@ def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, re
         decode=decode.model_copy(update={"replicas": rest}),
     )
     return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
-
-
-class Prints(Protocol):
-    """A footprint, or arrays of them."""
-
-    @property
-    def unit(self) -> Number:
-        """Devices from the start of one replica to the next."""
-        ...
-
-    @property
-    def tail(self) -> Number:
-        """Devices of the last one."""
-        ...
-
-
-def end_of_replicas(space: SpaceRequest, start: Number, replicas: Number, prints: Prints) -> Number:
-    """The first device that is free after `replicas` replicas that are placed from device `start` on."""
-    node, unit = space.gpus_per_node, prints.unit
-    per_node = larger(1, node // unit)
-    begin = -(-start // node) * node
-    wide = begin + (replicas - 1) * unit + prints.tail
-    here = smaller(replicas, (begin - start) // unit)
-    rest = replicas - here
-    full = (rest - 1) // per_node
-    inside = pick(rest > 0, begin + full * node + (rest - full * per_node) * unit, start + here * unit)
-    return pick(unit <= node, inside, wide)
 
 
 def strategies(request: SpaceRequest) -> Iterator[Strategy]:

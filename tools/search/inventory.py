@@ -1,0 +1,69 @@
+"""Which devices replicas take, as arithmetic: what `place` hands out one by one, for many replicas at once.
+
+A replica that fits into a node stays inside one, a wider one starts at a node's start, and each stage that fits into a
+node is inside one. It names no device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from ..calibration.forms.elementary import Number, larger, pick, smaller
+
+
+@dataclass(frozen=True, slots=True)
+class Footprint:
+    """Devices that replicas of one layout take: `unit` from the start of one to the next, `tail` of the last one.
+
+    As `place` hands them out: a replica that fits into a node inside one, a wider one from a node's start, each stage
+    that fits into a node inside one.
+    """
+
+    unit: int
+    tail: int
+
+    def room(self, nodes: int, gpus_per_node: int) -> int:
+        """Replicas that there is room for."""
+        if self.unit <= gpus_per_node:
+            return nodes * (gpus_per_node // self.unit)
+        gpus = nodes * gpus_per_node
+        return (gpus - self.tail) // self.unit + 1 if self.tail <= gpus else 0
+
+
+def footprint(gpus_per_node: int, stage: int, stages: int) -> Footprint:
+    """The footprint of replicas of `stages` stages of `stage` devices."""
+    node = gpus_per_node
+    if stage * stages <= node:
+        return Footprint(stage * stages, stage * stages)
+    if stage > node:
+        return Footprint(stage * stages, stage * stages)
+    full, rest = divmod(stages - 1, node // stage)
+    return Footprint((full + 1) * node, full * node + (rest + 1) * stage)
+
+
+class Prints(Protocol):
+    """A footprint, or arrays of them."""
+
+    @property
+    def unit(self) -> Number:
+        """Devices from the start of one replica to the next."""
+        ...
+
+    @property
+    def tail(self) -> Number:
+        """Devices of the last one."""
+        ...
+
+
+def end_of_replicas(gpus_per_node: int, start: Number, replicas: Number, prints: Prints) -> Number:
+    """The first device that is free after `replicas` replicas that are placed from device `start` on."""
+    node, unit = gpus_per_node, prints.unit
+    per_node = larger(1, node // unit)
+    begin = -(-start // node) * node
+    wide = begin + (replicas - 1) * unit + prints.tail
+    here = smaller(replicas, (begin - start) // unit)
+    rest = replicas - here
+    full = (rest - 1) // per_node
+    inside = pick(rest > 0, begin + full * node + (rest - full * per_node) * unit, start + here * unit)
+    return pick(unit <= node, inside, wide)
