@@ -110,6 +110,10 @@ class PairEvaluator:
         memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
         return _Prepared(pair, layout, requests, memory, memory <= self.usable_bytes)
 
+    def fits_somehow(self, pair: PairOption) -> bool:
+        """Whether it fits into memory at its fewest requests."""
+        return bool(self._held(pair, self.requests(pair)).fits.any())
+
     def evaluate(self, index: int, option: PairOption) -> Iterator[Evaluated | TooLarge]:
         """For each cut a row for each number of replicas, and rows for the front; or that it fits in no number of them.
 

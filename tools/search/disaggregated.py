@@ -115,6 +115,16 @@ class SplitEvaluator:
         batch = TYPICAL_BATCH if self.request.concurrency_open else share
         return chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
 
+    def fits_somehow(self) -> bool:
+        """Whether replicas of both kinds fit into memory with one request each, and the devices hold one of each."""
+        sides = [[one.option.footprint for one in self._fitting(phase)] for phase in PHASES]
+        node = self.space.gpus_per_node
+        return any(
+            end_of_replicas(node, end_of_replicas(node, 0, 1, prefill), 1, decode) <= self.space.gpus
+            for prefill in set(sides[0])
+            for decode in set(sides[1])
+        )
+
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
         prefill = self.prefills[int(rows.prefill[row])][0].option

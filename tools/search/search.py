@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..performance.setting import Setting, make_setting
 from ..performance.under_load import load_estimate
 from ..plan.document import Strategy, WorkloadBlock
+from ..plan.placement import place
+from ..plan.view import parse_device
 from .candidate import Candidate, SearchRequest, SearchResult
 from .colocated import PairEvaluator, TooLarge
 from .columns import Columns, Whole, columns, front, joined, order
@@ -48,6 +51,39 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     setting = base_setting(request) if setting is None else setting
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     return _Answer(request, setting, found).result()
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """Rows that hold every limit of a request, those of the fewest GPUs among them."""
+
+    columns: Columns
+    request: SearchRequest
+    name: Callable[[Columns, int], Strategy]
+
+    def end_of(self, row: int) -> int:
+        """The first device that is free after the strategy of `row`."""
+        hardware, strategy = self.request.hardware, self.name(self.columns, row)
+        layers = self.request.architecture.num_layers
+        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+        assert placement is not None
+        ends = (stage.devices[-1] for replica in placement for stage in replica.prefill or replica.decode or ())
+        return 1 + max(node * hardware.gpus_per_node + gpu for node, gpu in filter(None, map(parse_device, ends)))
+
+
+def holding(request: SearchRequest, setting: Setting) -> Holding:
+    """The strategies that hold every limit of `request` (limits on percentiles by their means)."""
+    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
+    rows = joined(found.rows)
+    return Holding(rows.take(rows.over <= 0.0), request, found.name)
+
+
+def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
+    """Whether any strategy fits into memory with a request on each replica; no times are computed."""
+    if request.disaggregated:
+        return SplitEvaluator(request, setting).fits_somehow()
+    evaluator = PairEvaluator(request, setting)
+    return any(evaluator.fits_somehow(pair) for pair in pair_options(request.space))
 
 
 class _Found:
@@ -94,13 +130,21 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     for rows in evaluator.rows():
         found.points += len(rows)
         found.rejected["PE010"] += int((rows.over > 0.0).sum())
-        found.rows.append(rows.take(order(rows)[:LISTED]))
+        found.rows.append(rows.take(_leading(rows)))
         found.fronts.append(_front_of(rows))
     counts = evaluator.counts()
     found.evaluated = counts.evaluated
     found.rejected["ME001"] = counts.total - counts.fitting
     found.pruned["dominated"] = counts.fitting - counts.evaluated
     return found
+
+
+def _leading(rows: Columns) -> Whole:
+    """The best rows, and those of the fewest GPUs that hold every limit."""
+    best = order(rows)[:LISTED]
+    holds = np.flatnonzero(rows.over <= 0.0)
+    few = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
+    return np.union1d(best, few)
 
 
 def _front_of(rows: Columns) -> Columns:
@@ -172,9 +216,9 @@ class _Answer:
         """The leading rows, and the first of each option behind them."""
         options: set[int] = set()
         seen: set[Strategy] = set()
-        for place, row in enumerate(int(row) for row in sequence):
+        for rank, row in enumerate(int(row) for row in sequence):
             option = int(self.rows.prefill[row])
-            if (place >= LISTED and option in options) or len(seen) >= 2 * LISTED:
+            if (rank >= LISTED and option in options) or len(seen) >= 2 * LISTED:
                 continue
             strategy = self.found.name(self.rows, row)
             if strategy not in seen:
@@ -188,11 +232,11 @@ class _Answer:
             return leading
         rows = _columns_of(leading, self.request.workload)
         near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
-        places = [int(place) for place in near.nonzero()[0][:_MOST_REFINED]]
+        close = [int(rank) for rank in near.nonzero()[0][:_MOST_REFINED]]
         better = list(leading)
-        for place in places:
-            better[place] = refined(self.request, self.setting, leading[place])
-        return [better[int(place)] for place in order(_columns_of(better, self.request.workload))]
+        for rank in close:
+            better[rank] = refined(self.request, self.setting, leading[rank])
+        return [better[int(rank)] for rank in order(_columns_of(better, self.request.workload))]
 
     def _pareto(self) -> tuple[Candidate, ...]:
         points = joined(self.found.fronts)

@@ -1,26 +1,28 @@
 """How much hardware does it take: the smallest cluster of a kind on which a request has a plan.
 
-Clusters are tried from the smallest up, parts of a node first. What cannot hold the weights even when they are spread
-perfectly is skipped by that bound and needs no search.
+One node is looked at first, then more of them. What cannot hold the weights even when they are spread perfectly is
+skipped by that bound and needs no search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..errors import MissingFieldError
-from ..performance.setting import make_setting
+from ..performance.setting import Setting, make_setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
-from .search import base_setting, search
+from .search import Holding, base_setting, fits_somehow, holding, search
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
-_NODE_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+# Nodes of the clusters that are searched, from one to the next where nothing holds the limits.
+_REACHES = (1, 4, 16, 256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +36,6 @@ class Sized:
     request: SearchRequest
     result: SearchResult | None
     unknown: str | None = None
-
-
-def cluster_sizes(gpus_per_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS) -> Iterator[tuple[int, int]]:
-    """(nodes, GPUs per node) in ascending number of GPUs: every part of a node, then whole nodes."""
-    for part in range(max(1, more_than + 1), gpus_per_node + 1):
-        yield 1, part
-    for nodes in _NODE_COUNTS[1:]:
-        if more_than < nodes * gpus_per_node <= at_most:
-            yield nodes, gpus_per_node
 
 
 def resized(request: SearchRequest, nodes: int, gpus_per_node: int) -> SearchRequest:
@@ -93,61 +86,83 @@ def fewest_gpus(
 ) -> Sized | None:
     """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
 
-    Where cost is the objective, the cheapest per token among the parts of a node that do; more nodes only repeat it.
+    Where cost is the objective and one node does, the part of it that is the cheapest per token. What a replica does is
+    the same on any number of nodes, so that one search of a large cluster shows every smaller one.
     """
-    tried = _Tried(request)
-    found: Sized | None = None
-    below = more_than // usual_node
-    for nodes, gpus_per_node in cluster_sizes(usual_node, more_than=more_than, at_most=at_most):
-        if found is not None and nodes > 1:
-            break
-        sized = tried.size(nodes, gpus_per_node)
-        if sized is None:
-            below = nodes
+    # Nothing that was timed depends on the number of nodes.
+    setting = base_setting(request)
+    beyond = more_than
+    for gpus in sorted({min(at_most, step * usual_node) for step in _REACHES}):
+        if gpus <= more_than:
             continue
-        if request.workload.objective != "cost" or nodes > 1:
-            found = sized
-            break
-        if found is None or _rate_per_gpu(sized) > _rate_per_gpu(found) * (1 + TIE_SHARE):
-            found = sized
-    return found if found is None or found.result is None else _fewer_nodes(tried, found, below)
+        reach = _within(request, setting, Range(usual_node, beyond, gpus))
+        if reach is not None:
+            return reach
+    return None
 
 
-def _fewer_nodes(tried: _Tried, found: Sized, below: int) -> Sized:
-    """The fewest nodes between those that do not do (`below`) and those that do, by halving."""
-    low, high = below, found.request.hardware.nodes
-    while high - low > 1:
-        middle = (low + high) // 2
-        sized = tried.size(middle, found.request.hardware.gpus_per_node)
-        if sized is None:
-            low = middle
-        else:
-            found, high = sized, middle
-    return found
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`."""
+
+    usual_node: int
+    more_than: int
+    at_most: int
 
 
-class _Tried:
-    """Clusters of one request; what a replica does is computed once for all that have nodes alike."""
-
-    def __init__(self, request: SearchRequest) -> None:
-        self.request = request
-        self.need_bytes = weights_bytes(request)
-        self.usable_bytes = request.facts.memory_bytes * request.policy.memory_utilization
-        # Nothing that was timed depends on the number of nodes.
-        self.setting = base_setting(request)
-
-    def size(self, nodes: int, gpus_per_node: int) -> Sized | None:
-        """A plan on that cluster, or `None` where there is none within the limits."""
-        if nodes * gpus_per_node * self.usable_bytes < self.need_bytes:
+def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | None:
+    """The smallest cluster in `reach` with a plan, from one search of the largest."""
+    usable = request.facts.memory_bytes * request.policy.memory_utilization
+    largest = resized(request, *_cluster(reach.at_most, reach.usual_node))
+    if largest.facts.gpus * usable < weights_bytes(request):
+        return None
+    try:
+        rows = holding(largest, replace(setting, hardware=largest.facts))
+    except MissingFieldError as error:
+        return _by_memory(request, setting, reach, str(error))
+    more_than = reach.more_than
+    while True:
+        cluster = _smallest(rows, largest, more_than)
+        if cluster is None:
             return None
-        sized = resized(self.request, nodes, gpus_per_node)
-        try:
-            result = search(sized, replace(self.setting, hardware=sized.facts))
-        except MissingFieldError as error:
-            return Sized(sized, None, str(error))
-        return Sized(sized, result) if result.best is not None else None
+        sized = resized(request, *cluster)
+        result = search(sized, replace(setting, hardware=sized.facts))
+        if result.best is not None:
+            return Sized(sized, result)
+        # Means hold the limits, a simulated percentile does not: the next larger one may.
+        more_than = sized.facts.gpus
 
 
-def _rate_per_gpu(sized: Sized) -> float:
-    best = sized.result.best if sized.result is not None else None
-    return 0.0 if best is None else best.output_tokens_per_s_per_gpu or 0.0
+def _cluster(gpus: int, usual_node: int) -> tuple[int, int]:
+    """Nodes and accelerators in each of the smallest cluster of at least `gpus`."""
+    return (1, gpus) if gpus <= usual_node else (-(-gpus // usual_node), usual_node)
+
+
+def _smallest(rows: Holding, request: SearchRequest, more_than: int) -> tuple[int, int] | None:
+    """The smallest cluster of more than `more_than` accelerators on which one of `rows` runs."""
+    node = request.hardware.gpus_per_node
+    best: tuple[int, int] | None = None
+    cheapest: tuple[float, tuple[int, int]] | None = None
+    for row in np.argsort(rows.columns.gpus, kind="stable"):
+        if best is not None and rows.columns.gpus[row] > max(node, best[0] * best[1]):
+            break
+        cluster = _cluster(max(rows.end_of(int(row)), more_than + 1), node)
+        if best is None or cluster[0] * cluster[1] < best[0] * best[1]:
+            best = cluster
+        cost = float(rows.columns.cost[row])
+        if cluster[0] == 1 and (cheapest is None or cost * (1 + TIE_SHARE) < cheapest[0]):
+            cheapest = cost, cluster
+    if request.workload.objective == "cost" and cheapest is not None:
+        return cheapest[1]
+    return best
+
+
+def _by_memory(request: SearchRequest, setting: Setting, reach: Range, unknown: str) -> Sized | None:
+    """The smallest cluster into whose memory some strategy fits, where a link that times need is not known."""
+    for gpus in range(reach.more_than + 1, reach.at_most + 1):
+        if gpus > reach.usual_node and gpus % reach.usual_node:
+            continue
+        sized = resized(request, *_cluster(gpus, reach.usual_node))
+        if fits_somehow(sized, replace(setting, hardware=sized.facts)):
+            return Sized(sized, None, unknown)
+    return None

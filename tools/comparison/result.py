@@ -1,0 +1,131 @@
+"""Two plans beside each other as data: what `compare` gives back and `compare --format json` prints.
+
+Only the form lives here. A ratio is always B over A, whatever is better; a figure that one of the two does not have
+has no ratio.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from ..plan.document import Objective, Phase, PrecisionBlock, Statistic, Strategy, WorkloadBlock
+from ..plan.performance import Calibration, Frozen, Sparse
+from ..rules.base import Violation
+
+Better = Literal["a", "b", "same"]
+Unit = Literal["ms", "tokens/s", "bytes", "GPUs", "requests", "USD", "GPU-seconds"]
+Plain = str | int | float | bool | None
+
+
+class BranchShape(Frozen):
+    """One phase as the graph shows it, in the first replica that serves it.
+
+    `gpus_per_stage` and `layers_per_stage` go stage by stage; `experts_per_gpu` is the most that a GPU holds of one
+    MoE operator, 0 where there is none.
+    """
+
+    phase: Phase
+    replicas: int
+    gpus_per_stage: tuple[int, ...]
+    layers_per_stage: tuple[int, ...]
+    experts_per_gpu: int
+
+
+class LimitCheck(Sparse):
+    """A limit of the workload beside the estimate; `holds` is absent where the figure is not known."""
+
+    name: str
+    statistic: Statistic
+    unit: Literal["ms", "tokens/s"]
+    limit: float
+    figure: float | None = None
+    holds: bool | None = None
+
+
+class Bottleneck(Frozen):
+    """What one phase waits for most, and the largest of its costs."""
+
+    phase: Phase
+    resource: str
+    share_pct: float
+    largest: str | None = None
+
+
+class Side(Sparse):
+    """One of the two plans: what it is, whether it is valid, and what its estimate says.
+
+    `violations` are the first of those that `errors` and `warnings` count; `not_estimated` says why there is no
+    estimate.
+    """
+
+    title: str
+    summary: str
+    strategy: Strategy
+    model: str
+    accelerator: str
+    nodes: int
+    gpus_per_node: int
+    gpus: int
+    workload: WorkloadBlock
+    precision: PrecisionBlock
+    relaxations: tuple[str, ...] = ()
+    engine: str | None = None
+    valid: bool
+    errors: int
+    warnings: int
+    violations: tuple[Violation, ...] = ()
+    layout: tuple[BranchShape, ...] = ()
+    limits: tuple[LimitCheck, ...] = ()
+    binds: tuple[Bottleneck, ...] = ()
+    calibration: Calibration | None = None
+    saturated: bool | None = None
+    not_estimated: str | None = None
+
+
+class ComparedFigure(Sparse):
+    """One figure of both. `ratio` is B over A; `better` is absent where neither more nor less of it is better."""
+
+    name: str
+    title: str
+    unit: Unit
+    a: float | None = None
+    b: float | None = None
+    ratio: float | None = Field(default=None, ge=0)
+    better: Better | None = None
+
+
+class Change(Frozen):
+    """Something that is not the same in both."""
+
+    what: str
+    a: Plain
+    b: Plain
+
+
+class Comparison(Sparse):
+    """Two plans side by side.
+
+    `question` lists where they were asked different things (model, hardware, load, precision): figures then compare
+    deployments, not layouts. `changes` lists what was decided differently. `better` is by `objective`, among those
+    that are valid and hold their limits; it is absent where the two were not made for the same.
+    """
+
+    a: Side
+    b: Side
+    question: tuple[Change, ...] = ()
+    changes: tuple[Change, ...] = ()
+    figures: tuple[ComparedFigure, ...] = ()
+    objective: Objective | None = None
+    better: Better | None = None
+    verdict: tuple[str, ...] = ()
+
+    @property
+    def exit_status(self) -> Literal[0, 1]:
+        """0: both are valid; 1: one of them is not."""
+        return 0 if self.a.valid and self.b.valid else 1
+
+    def figure(self, name: str) -> ComparedFigure | None:
+        """The figure called `name`, where there is one."""
+        return next((one for one in self.figures if one.name == name), None)

@@ -1,0 +1,158 @@
+"""One plan of a comparison: what the document says, whether it is valid, and what its estimate says.
+
+A plan that cannot be estimated is a side all the same, with the reason; what is no plan document is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..calibration.custom import CustomCalibration
+from ..errors import InputError
+from ..performance.estimate import estimate
+from ..performance.limits import missed_latency, missed_rates
+from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
+from ..plan.performance import PerformanceEstimate, PhaseExplanation
+from ..plan.reader import ReadDocument, read_document
+from ..plan.view import PhaseView, PlanView
+from ..search.describe import describe
+from ..validate import validate_read
+from .result import Bottleneck, BranchShape, LimitCheck, Side
+
+# Violations of a plan that a comparison carries; `validate` lists them all.
+MOST_VIOLATIONS = 20
+
+Document = Plan | Mapping[str, Any] | str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One plan with its estimate, where it has one."""
+
+    side: Side
+    estimate: PerformanceEstimate | None
+
+
+def judged(
+    source: Document,
+    title: str,
+    calibration: CustomCalibration | None,
+    usd_per_gpu_hour: float | None,
+) -> Judged:
+    """Read, validate and estimate one plan, called `title`.
+
+    Raises:
+        InputError: it cannot be read as a plan document.
+    """
+    read = read_document(source)
+    plan = _plan_of(read, title)
+    report = validate_read(read)
+    figures, why = None, None
+    try:
+        figures = estimate(read.view, usd_per_gpu_hour, calibration)
+    except InputError as error:
+        why = str(error)
+    hardware, serving = plan.hardware, plan.serving
+    side = Side(
+        title=title,
+        summary=describe(plan.strategy),
+        strategy=plan.strategy,
+        model=plan.model.name,
+        accelerator=_accelerator(hardware),
+        nodes=hardware.nodes,
+        gpus_per_node=hardware.gpus_per_node,
+        gpus=len(read.view.devices),
+        workload=plan.workload,
+        precision=plan.precision,
+        relaxations=plan.policy.relaxations,
+        engine=None if serving is None else serving.engine,
+        valid=report.valid,
+        errors=report.errors,
+        warnings=report.warnings,
+        violations=report.violations[:MOST_VIOLATIONS],
+        layout=tuple(_shapes(read.view)),
+        limits=tuple(_limits(plan.workload, figures)),
+        binds=tuple(_binds(figures)),
+        calibration=None if figures is None else figures.calibration,
+        saturated=None if figures is None or figures.under_load is None else figures.under_load.saturated,
+        not_estimated=why,
+    )
+    return Judged(side, figures)
+
+
+def _plan_of(read: ReadDocument, title: str) -> Plan:
+    if read.plan is not None:
+        return read.plan
+    first = read.faults[0]
+    raise InputError(f"{title}: not a plan document: {first.path or '/'}: {first.message}")
+
+
+def _accelerator(hardware: HardwareBlock) -> str:
+    return hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+
+
+def _shapes(view: PlanView) -> Iterator[BranchShape]:
+    for phase in PHASES:
+        served = [branch for branch in view.phases if branch.phase == phase]
+        if served:
+            yield BranchShape(
+                phase=phase,
+                replicas=len(served),
+                gpus_per_stage=tuple(len(stage.devices) for stage in served[0].stages),
+                layers_per_stage=tuple(
+                    0 if stage.layers is None else max(0, stage.layers[1] - stage.layers[0] + 1)
+                    for stage in served[0].stages
+                ),
+                experts_per_gpu=_experts_per_gpu(served[0]),
+            )
+
+
+def _experts_per_gpu(branch: PhaseView) -> int:
+    """The most experts in one group; groups of several GPUs (TP in experts) count for each of them."""
+    groups = (node for stage in branch.stages for node in stage.nodes if node.type == "ExpertNode")
+    return max((sum(last - first + 1 for first, last in group.expert_ranges or ()) for group in groups), default=0)
+
+
+def _limits(workload: WorkloadBlock, figures: PerformanceEstimate | None) -> Iterator[LimitCheck]:
+    """Every limit that the workload states, with the figure that it is about."""
+    latency = None if figures is None else figures.latency
+    for name, limit, statistic, mean in (
+        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic, None if latency is None else latency.ttft_ms),
+        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic, None if latency is None else latency.tpot_ms),
+    ):
+        if limit is None:
+            continue
+        figure = mean if statistic == "mean" else _percentile(figures, name, statistic)
+        missed = None if figure is None else missed_latency(workload, "TTFT" if name == "TTFT" else "TPOT", figure)
+        holds = None if figure is None else missed is None
+        yield LimitCheck(name=name, statistic=statistic, unit="ms", limit=limit, figure=figure, holds=holds)
+    rate = None if figures is None else figures.throughput.dp_scaled_tokens_per_s
+    # No rate at all misses every floor, which names each with its figure.
+    missed_fields = None if rate is None else {missed.field for missed in missed_rates(workload, rate)}
+    for floor in missed_rates(workload, 0.0):
+        holds = None if missed_fields is None else floor.field not in missed_fields
+        yield LimitCheck(
+            name=floor.name, statistic="mean", unit="tokens/s", limit=floor.limit, figure=rate, holds=holds
+        )
+
+
+def _percentile(figures: PerformanceEstimate | None, name: str, statistic: str) -> float | None:
+    load = None if figures is None else figures.under_load
+    return None if load is None else getattr(load.ttft_ms if name == "TTFT" else load.tpot_ms, statistic)
+
+
+def _binds(figures: PerformanceEstimate | None) -> Iterator[Bottleneck]:
+    if figures is None or figures.explanation is None:
+        return
+    phases: tuple[tuple[Phase, PhaseExplanation], ...] = (
+        ("prefill", figures.explanation.prefill),
+        ("decode", figures.explanation.decode),
+    )
+    for phase, explained in phases:
+        if explained.resources:
+            first = explained.resources[0]
+            largest = explained.largest[0].what if explained.largest else None
+            yield Bottleneck(phase=phase, resource=first.resource, share_pct=first.share_pct, largest=largest)

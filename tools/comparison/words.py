@@ -1,0 +1,187 @@
+"""A comparison in plain sentences: which is faster, by how much, what it costs, and which of the two to take.
+
+Order and sign are said in words ("1.8× faster", "half"), never left to a bare ratio. Every number is one of the
+comparison's figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..search.describe import number
+from .result import Better, ComparedFigure, Comparison, LimitCheck, Side
+
+# From this ratio on a difference is said as a multiple, below it as a share.
+_MULTIPLE = 1.1
+_BY_OBJECTIVE = {
+    "latency": ("end_to_end_ms",),
+    "throughput": ("output_tokens_per_s",),
+    # A rate per GPU is a cost only where no price is known of both.
+    "cost": ("cost_per_million_output_tokens", "output_tokens_per_s_per_gpu"),
+}
+# Differences that make figures those of two deployments; how many GPUs there are is part of the answer.
+_ASKED = ("model", "accelerator", "workload", "precision")
+
+
+def better_of(found: Comparison) -> Better | None:
+    """Which of the two is better for what both were made for; one that is not valid or misses a limit never is."""
+    if found.objective is None:
+        return None
+    fit_a, fit_b = _is_fit(found.a), _is_fit(found.b)
+    if fit_a != fit_b:
+        return "a" if fit_a else "b"
+    if not fit_a:
+        return None
+    named = (found.figure(name) for name in _BY_OBJECTIVE[found.objective])
+    return next((figure.better for figure in named if figure is not None and figure.better is not None), None)
+
+
+def _is_fit(side: Side) -> bool:
+    """Whether a plan is valid, has figures, and holds every limit that was stated."""
+    return side.valid and side.not_estimated is None and all(limit.holds for limit in side.limits)
+
+
+def verdict_of(found: Comparison) -> Iterator[str]:
+    """The comparison in sentences, what matters most first."""
+    for name, side in (("A", found.a), ("B", found.b)):
+        yield from _flaws(name, side)
+    if not found.changes and not found.question:
+        yield "A and B are the same deployment."
+    yield from _speed(found)
+    yield from _rate(found)
+    yield from _room(found)
+    yield from _limits(found)
+    yield from _choice(found)
+    yield from _cautions(found)
+
+
+def _flaws(name: str, side: Side) -> Iterator[str]:
+    if not side.valid:
+        rules = dict.fromkeys(found.rule for found in side.violations if found.severity == "error")
+        yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)})."
+    if side.not_estimated is not None:
+        yield f"{name} has no estimate: {side.not_estimated}."
+
+
+def _speed(found: Comparison) -> Iterator[str]:
+    parts: list[str] = []
+    tpot, ttft, gpus = (found.figure(name) for name in ("tpot_ms", "ttft_ms", "gpus"))
+    if tpot is not None and tpot.ratio:
+        parts.append(f"{faster(tpot)} per token (TPOT {_pair(tpot)} ms)")
+    if ttft is not None and ttft.ratio:
+        parts.append(f"{faster(ttft)} to the first token (TTFT {_pair(ttft)} ms)")
+    if not parts or gpus is None or gpus.a is None or gpus.b is None:
+        return
+    if gpus.a == gpus.b:
+        where = f"on as many GPUs ({gpus.a:.0f})"
+    else:
+        where = f"and needs {multiple(gpus)} the GPUs ({gpus.b:.0f} instead of {gpus.a:.0f})"
+    yield f"B is {' and '.join(parts)}, {where}."
+
+
+def _rate(found: Comparison) -> Iterator[str]:
+    rate, per_gpu, cost = (
+        found.figure(name)
+        for name in ("output_tokens_per_s", "output_tokens_per_s_per_gpu", "cost_per_million_output_tokens")
+    )
+    if rate is None or not rate.ratio:
+        return
+    parts = [f"{multiple(rate)} the output tokens/s ({_pair(rate)})"]
+    if per_gpu is not None and per_gpu.ratio:
+        parts.append(f"{multiple(per_gpu)} for each GPU ({_pair(per_gpu)})")
+    if cost is not None and cost.ratio:
+        parts.append(f"at {multiple(cost)} the cost of a token ({_pair(cost)} {cost.unit} per million)")
+    yield f"B serves {', '.join(parts)}."
+
+
+def _room(found: Comparison) -> Iterator[str]:
+    weights, most = found.figure("weights_bytes"), found.figure("max_concurrency")
+    parts: list[str] = []
+    if weights is not None and weights.ratio:
+        pair = f"{number((weights.a or 0) / 1e9)} → {number((weights.b or 0) / 1e9)} GB"
+        parts.append(f"holds {multiple(weights)} the weights on its fullest GPU ({pair})")
+    if most is not None and most.ratio:
+        parts.append(f"has room for {multiple(most)} the requests at once ({_pair(most)})")
+    elif most is not None and most.a == 0 and most.b:
+        parts.append(f"has room for {most.b:,.0f} requests at once, A for none")
+    if parts:
+        yield f"B {' and '.join(parts)}."
+
+
+def _limits(found: Comparison) -> Iterator[str]:
+    for name, side in (("A", found.a), ("B", found.b)):
+        missed = [_limit(limit) for limit in side.limits if limit.holds is False]
+        unknown = [limit.name for limit in side.limits if limit.holds is None]
+        if missed:
+            yield f"{name} misses {'; '.join(missed)}."
+        if unknown:
+            yield f"Whether {name} holds its limit on {' and '.join(unknown)} is not known."
+        if side.limits and not missed and not unknown:
+            yield f"{name} holds every limit."
+
+
+def _limit(limit: LimitCheck) -> str:
+    figure = number(limit.figure or 0.0)
+    statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
+    if limit.unit == "ms":
+        return f"the limit on {limit.name}{statistic}: {figure} ms, at most {number(limit.limit)} ms is allowed"
+    return f"the floor of {number(limit.limit)} {limit.name}: it serves {figure}"
+
+
+def _choice(found: Comparison) -> Iterator[str]:
+    if found.objective is None:
+        yield "They were made for different objectives, so neither is said to be better."
+    elif found.better == "same":
+        yield f"For {found.objective}, which both were made for, they are the same."
+    elif found.better is not None:
+        other = found.a if found.better == "b" else found.b
+        why = ""
+        if not _is_fit(other):
+            held = "is valid and holds its limits"
+            why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"
+        yield f"For {found.objective}, which both were made for, {found.better.upper()} is better{why}."
+
+
+def _cautions(found: Comparison) -> Iterator[str]:
+    asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in found.question)]
+    if asked:
+        differs = " and ".join(asked)
+        yield f"The {differs} {'is' if len(asked) == 1 else 'are'} not the same: figures compare deployments, not layouts."
+    busy = [name for name, side in (("A", found.a), ("B", found.b)) if side.saturated]
+    if busy:
+        yield f"Under its load {' and '.join(busy)} saturates: requests queue, and percentiles grow with the run."
+    bands = {
+        side.calibration.error_band_pct
+        for side in (found.a, found.b)
+        if side.calibration is not None and side.calibration.error_band_pct is not None
+    }
+    tpot = found.figure("tpot_ms")
+    if bands and tpot is not None and tpot.ratio and abs(tpot.ratio - 1) * 100 < max(bands) and tpot.better != "same":
+        yield f"The difference per token is within the error band of the estimates ({max(bands):.0f}%)."
+
+
+def faster(figure: ComparedFigure) -> str:
+    """How much faster B is, for a time that both have: `1.8× faster`, `4% slower`, `as fast`."""
+    if not figure.ratio or figure.better == "same":
+        return "as fast"
+    word = "faster" if figure.ratio < 1 else "slower"
+    by = max(figure.ratio, 1 / figure.ratio)
+    return f"{ratio_text(by)} {word}" if by >= _MULTIPLE else f"{(by - 1) * 100:.1f}% {word}"
+
+
+def multiple(figure: ComparedFigure) -> str:
+    """B over A as it stands before what is counted: `1.8×`."""
+    return ratio_text(figure.ratio or 0.0)
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio to two figures behind the point, or whole where it is large: `1.83×`, `2×`, `140×`."""
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.2f}".rstrip("0").rstrip(".") + "×"
+
+
+def _pair(figure: ComparedFigure) -> str:
+    return f"{number(figure.a or 0.0)} → {number(figure.b or 0.0)}"
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

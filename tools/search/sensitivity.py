@@ -1,0 +1,140 @@
+"""What flips the answer: the search again under other lengths, loads and limits, and which of them change the strategy.
+
+It reports strategies that change, not figures: those change under every load. Hardware and model stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..performance.setting import Setting
+from ..plan.document import WorkloadBlock
+from ..plan.performance import Frozen, Sparse
+from .candidate import Candidate, SearchRequest, SearchResult
+from .describe import number
+from .search import base_setting, search
+
+# By how much a limit is moved, either way.
+LIMIT_SHARE = 0.2
+_FACTORS = ((Fraction(2), "2x the"), (Fraction(1, 2), "half the"))
+_LENGTHS = (("input_tokens", "input tokens"), ("output_tokens", "output tokens"))
+# Limits: field, name, unit, and whether more is asked for by a higher figure.
+_LIMITS = (
+    ("ttft_ms_max", "TTFT limit", "ms", False),
+    ("tpot_ms_max", "TPOT limit", "ms", False),
+    ("min_tokens_per_second", "floor of output tokens/s", "tokens/s", True),
+    ("request_rate", "request rate", "requests/s", True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One thing that is different, in words; no workload where the model cannot hold such lengths."""
+
+    words: str
+    workload: WorkloadBlock | None
+
+
+class Flip(Sparse):
+    """A change under which another strategy is the best; no `before` or `after` where nothing held the limits.
+
+    `kept` is the former best under the change, where it is still among the leading ones.
+    """
+
+    change: str
+    before: Candidate | None = None
+    after: Candidate | None = None
+    kept: Candidate | None = None
+
+
+class Sensitivity(Frozen):
+    """The changes that flip the answer, those that do not, and those that the model's context length rules out."""
+
+    flips: tuple[Flip, ...]
+    unchanged: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
+
+
+def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
+    """Which changes of lengths, load and limits change the answer of `result`, the search for `request`.
+
+    One search for each change: ten where both limits on latency are stated.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known.
+    """
+    setting = base_setting(request)
+    flips: list[Flip] = []
+    unchanged: list[str] = []
+    impossible: list[str] = []
+    for change in changes(request):
+        if change.workload is None:
+            impossible.append(change.words)
+            continue
+        flip = _flip(replace(request, workload=change.workload), setting, result.best, change.words)
+        if flip is None:
+            unchanged.append(change.words)
+        else:
+            flips.append(flip)
+    return Sensitivity(flips=tuple(flips), unchanged=tuple(unchanged), impossible=tuple(impossible))
+
+
+def _flip(changed: SearchRequest, setting: Setting, before: Candidate | None, words: str) -> Flip | None:
+    found = search(changed, setting.with_workload(changed.workload))
+    after = found.best
+    if before is None or after is None:
+        return None if before is after else Flip(change=words, before=before, after=after, kept=_kept(found, before))
+    if before.strategy == after.strategy:
+        return None
+    return Flip(change=words, before=before, after=after, kept=_kept(found, before))
+
+
+def _kept(found: SearchResult, before: Candidate | None) -> Candidate | None:
+    """The former best as it fares under the change."""
+    if before is None:
+        return None
+    return next((one for one in found.candidates if one.strategy == before.strategy), None)
+
+
+def changes(request: SearchRequest) -> Iterator[Change]:
+    """Twice and half of each length and of a decided number of requests, each stated limit tighter and looser."""
+    workload = request.workload
+    for factor, words in _FACTORS:
+        for name, noun in _LENGTHS:
+            yield from _length_change(request, name, factor, f"{words} {noun}")
+        requests = workload.concurrency * factor
+        if not request.concurrency_open and requests.denominator == 1:
+            words_ = f"{words} requests in flight ({requests.numerator:,})"
+            yield Change(words_, workload.model_copy(update={"concurrency": requests.numerator}))
+    for name, noun, unit, is_floor in _LIMITS:
+        stated: float | None = getattr(workload, name)
+        if stated is None:
+            continue
+        for tighter in (True, False):
+            limit = stated * (1 + LIMIT_SHARE if tighter == is_floor else 1 - LIMIT_SHARE)
+            words = f"{noun} {LIMIT_SHARE:.0%} {'tighter' if tighter else 'looser'} ({number(limit)} {unit})"
+            yield Change(words, workload.model_copy(update={name: limit}))
+
+
+def _length_change(request: SearchRequest, name: str, factor: Fraction, words: str) -> Iterator[Change]:
+    """The length `name` times `factor`, a stated range of it as well; nothing where a token cannot be halved."""
+    workload = request.workload
+    tokens: int = getattr(workload, name)
+    span: tuple[int, int] | None = getattr(workload, f"{name}_range")
+    scaled = int(tokens * factor)
+    if scaled < 1:
+        return
+    update: dict[str, object] = {name: scaled}
+    if span is not None:
+        update[f"{name}_range"] = tuple(max(1, int(end * factor)) for end in span)
+    changed = workload.model_copy(update=update)
+    longest = sum(
+        max(getattr(changed, length), *(getattr(changed, f"{length}_range") or (0,))) for length, _ in _LENGTHS
+    )
+    limit = request.architecture.max_position_embeddings
+    if longest > limit:
+        yield Change(f"{words} ({scaled:,}): more than the model's {limit:,} positions", None)
+    else:
+        yield Change(f"{words} ({scaled:,})", changed)
