@@ -58,8 +58,9 @@ class Clock:
         assert self.kernels is not None
         scales = self.engine.entry.constants
         if isinstance(kernel, Elementwise) and kernel.kind == "routing":
-            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer.
-            return OperatorTime(0.0, "memory")
+            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer: what is
+            # left is what no node can be faster than.
+            return OperatorTime(float(kernel.moved_bytes / self.hardware.memory_bandwidth_bytes_s), "memory")
         time = self.kernels.seconds(kernel)
         bound: Bound = "compute" if time.bound == "compute" else "memory"
         if isinstance(kernel, GroupedGemm):
