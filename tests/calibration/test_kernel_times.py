@@ -65,3 +65,10 @@ def test_a_matmul_takes_well_under_a_tenth_of_a_millisecond_to_estimate() -> Non
             times.seconds(kernel)
         best = min(best, (time.perf_counter() - started) / len(kernels))
     assert best < 100e-6
+
+
+def test_an_engine_never_takes_a_matmul_that_is_slower_than_another_stack_offers() -> None:
+    own, other = times_of("b200-sxm", "sglang"), times_of("b200-sxm", "trtllm")
+    for rows in (1, 64, 4096):
+        kernel = Gemm(rows, 7168, 2048, "fp8", "fp8", blockwise=True)
+        assert own.seconds(kernel).seconds == other.seconds(kernel).seconds

@@ -164,8 +164,8 @@ class KernelTimes:
         return self._of_roof(*parts, naive_flops(kernel), naive_bytes(kernel), "bf16")
 
     def _grouped_gemm(self, kernel: GroupedGemm) -> KernelTime:
-        constants = self._constants("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
-        parts = grouped_gemm_parts(constants, self.chip, kernel)
+        known = self._alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+        parts = min((grouped_gemm_parts(one, self.chip, kernel) for one in known), key=sum)
         return self._of_roof(*parts, grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
 
     def _of_roof(self, fixed_s: float, work_s: float, flops: float, moved_bytes: float, dtype: DType) -> KernelTime:
@@ -175,7 +175,8 @@ class KernelTimes:
         return KernelTime(fixed_s + work_s, bound, fixed_s, max(compute_s, memory_s))
 
     def _gemm(self, kernel: Gemm) -> KernelTime:
-        constants = self._constants("gemm", matmul_variant(kernel), GemmConstants)
+        known = self._alternatives("gemm", matmul_variant(kernel), GemmConstants)
+        constants = min(known, key=lambda one: sum(gemm_parts(one, self.chip, kernel)))
         fixed_s, work_s = gemm_parts(constants, self.chip, kernel)
         moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
         time = self._of_roof(fixed_s, work_s, gemm_flops(kernel), moved_bytes, kernel.dtype)
@@ -223,6 +224,16 @@ class KernelTimes:
             self._note(choice)
             found = self._chosen[key] = read_constants(kind, choice.entry.constants)
         return found
+
+    def _alternatives(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, ...]:
+        """The sets of constants of the stacks whose kernel the engine may take, chosen once: it takes the fastest."""
+        key = (kernel, variant, "alternatives")
+        found = self._chosen.get(key)
+        if not isinstance(found, tuple):
+            choices = self.profile.alternatives(kernel, variant)
+            self._note(choices[0])
+            found = self._chosen[key] = tuple(read_constants(kind, one.entry.constants) for one in choices)
+        return found  # type: ignore[return-value]  # a key keeps one kind of constants
 
     def _between(
         self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
