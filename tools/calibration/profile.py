@@ -66,11 +66,11 @@ class KernelProfile:
         best = self.choose(kernel, variant)
         if not self.shares_matmuls:
             return (best,)
-        same = (file for file in self._files_for(kernel) if file.accelerator == best.accelerator)
+        # Of the same file: what was measured on a machine of one's own stands before every table.
+        same = next(file for file in self._files_for(kernel) if best.entry in file.entries)
         others = {
             one.framework: one
-            for file in same
-            for one in file.entries
+            for one in same.entries
             if (one.kernel, one.variant) == (kernel, best.entry.variant) and one.framework != best.entry.framework
         }
         return (best, *(Choice(one, best.accelerator, best.notes) for _, one in sorted(others.items())))
