@@ -65,8 +65,14 @@ class Clock:
             # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer: what is
             # left is what no node can be faster than.
             return OperatorTime(float(kernel.moved_bytes / self.hardware.memory_bandwidth_bytes_s), "memory")
+        first, *others = self.kernels.choices(kernel)
+        best = self._scaled(kernel, first)
         # Of the kernels that are at hand the engine takes the one that is fastest with its factors.
-        return min((self._scaled(kernel, one) for one in self.kernels.choices(kernel)), key=lambda one: one.seconds)
+        for other in others:
+            found = self._scaled(kernel, other)
+            if found.seconds < best.seconds:
+                best = found
+        return best
 
     def _scaled(self, kernel: Kernel, time: KernelTime) -> OperatorTime:
         """The time of a kernel with the engine's factor on its kind."""
