@@ -23,7 +23,7 @@ import numpy as np
 from shardwright.tools.calibration.engine_profile import all_entries
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
-from shardwright.tools.fidelity.engine_fit import Fitted
+from shardwright.tools.fidelity.engine_fit import SHARES, Fitted
 from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, fold_of
 from shardwright.tools.fidelity.fast_simulation import mean_times
 from shardwright.tools.fidelity.score import LOW_CONCURRENCY
@@ -184,13 +184,18 @@ def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case], errors: Errors) ->
         "engine": key[0],
         "generation": key[1],
         "accelerator_class": key[2],
-        "constants": {name: float(f"{value:.4g}") for name, value in fitted.constants.model_dump().items()},
+        "constants": {name: rounded(name, value) for name, value in fitted.constants.model_dump().items()},
         "scheduler": scheduler.model_dump(exclude_defaults=True),
         "bands": bands_of(errors, {case.about.group for case in own}),
         "rows": sum(len(case.measured) for case in own),
         "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in own})),
         "fitted": date.today().isoformat(),
     }
+
+
+def rounded(name: str, value: float) -> float:
+    """A constant as it is written; a share of less than half a percent is none."""
+    return round(value, 2) if name in SHARES else float(f"{value:.4g}")
 
 
 def sources_of(case: Case) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from shardwright.tools.calibration.kernel_times import KernelTimes, matmul_variant
+from shardwright.tools.calibration.profile import KernelProfile
 from shardwright.tools.calibration.shapes import Attention, Collective, Elementwise, ExpertExchange, Gemm, GroupedGemm
 
 from .chips import times_of
@@ -65,3 +66,18 @@ def test_a_matmul_takes_well_under_a_tenth_of_a_millisecond_to_estimate() -> Non
             times.seconds(kernel)
         best = min(best, (time.perf_counter() - started) / len(kernels))
     assert best < 100e-6
+
+
+def test_an_engine_never_takes_a_matmul_that_is_slower_than_another_stack_offers() -> None:
+    own, other = times_of("b200-sxm", "sglang"), times_of("b200-sxm", "trtllm")
+    for rows in (1, 64, 4096):
+        kernel = Gemm(rows, 7168, 2048, "fp8", "fp8", blockwise=True)
+        assert own.seconds(kernel).seconds == other.seconds(kernel).seconds
+
+
+def test_without_kernels_of_its_own_an_engine_reduces_as_nccl_does() -> None:
+    own = times_of("h100-sxm", "trtllm")
+    plain = KernelTimes(own.chip, own.profile, own_reduction=False)
+    kernel = Collective("all_reduce", 64 * 1024, 8, 1)
+    nccl = KernelTimes(own.chip, KernelProfile("h100-sxm", None, own.profile.files, own.profile.link_files))
+    assert own.seconds(kernel).seconds < plain.seconds(kernel).seconds == nccl.seconds(kernel).seconds

@@ -131,3 +131,15 @@ def test_multiprocessors_and_l2_are_known_of_every_nvidia_and_amd_part() -> None
     for accelerator in all_accelerators():
         if accelerator.vendor in ("NVIDIA", "AMD"):
             assert accelerator.multiprocessors is not None and accelerator.l2_bytes is not None, accelerator.id
+
+
+def test_blackwell_takes_the_fastest_stack_for_a_matmul_and_hopper_its_own() -> None:
+    blackwell, hopper = (load_kernel_profile(one, "sglang") for one in ("b200-sxm", "h100-sxm"))
+    stacks = [choice.entry.framework for choice in blackwell.alternatives("gemm", "fp8_block")]
+    assert stacks[0] == "sglang" and "trtllm" in stacks
+    assert [choice.entry.framework for choice in hopper.alternatives("gemm", "fp8_block")] == ["sglang"]
+
+
+def test_a_workstation_part_takes_after_parts_with_memory_like_its_own() -> None:
+    relatives = relatives_of(find_accelerator("rtx-pro-6000-blackwell-server"))
+    assert relatives.index("l40s") < relatives.index("b200-sxm")

@@ -102,13 +102,16 @@ class KernelTimes:
     """Times of kernels on `chip` with the constants that `profile` has for it.
 
     `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host, as
-    GeForce cards and PCIe hosts of two sockets may.
+    GeForce cards and PCIe hosts of two sockets may. `own_reduction`: the engine has all-reduce kernels beside NCCL's.
     """
 
     chip: Chip
     profile: KernelProfile
     staged_links: bool = False
-    _known: dict[object, KernelTime] = field(default_factory=dict[object, KernelTime], repr=False)
+    own_reduction: bool = True
+    _known: dict[object, tuple[KernelTime, ...]] = field(
+        default_factory=dict[object, tuple[KernelTime, ...]], repr=False
+    )
     _chosen: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object], repr=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
 
@@ -118,11 +121,19 @@ class KernelTimes:
         return tuple(self._notes)
 
     def seconds(self, kernel: Kernel) -> KernelTime:
-        """Time of `kernel`.
+        """Time of `kernel`: of the fastest one where several are at hand.
 
         Raises:
             MissingFieldError: the chip lacks a fact that it needs (a peak, a link).
             InputError: no profile has constants for it.
+        """
+        first, *others = self.choices(kernel)
+        return min((first, *others), key=lambda one: one.seconds) if others else first
+
+    def choices(self, kernel: Kernel) -> tuple[KernelTime, ...]:
+        """Times of all that the engine may run for `kernel`: one, but for matmuls that stacks have from each other.
+
+        Raises as `seconds` does.
         """
         key: object = kernel
         try:
@@ -134,12 +145,19 @@ class KernelTimes:
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[key] = self._time(kernel)
+            known = self._known[key] = self._times(kernel)
         return known
 
-    def _time(self, kernel: Kernel) -> KernelTime:
+    def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
-            return self._gemm(kernel)
+            known = self._alternatives("gemm", matmul_variant(kernel), GemmConstants)
+            return tuple(self._gemm(one, kernel) for one in known)
+        if isinstance(kernel, GroupedGemm):
+            known = self._alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+            return tuple(self._grouped_gemm(one, kernel) for one in known)
+        return (self._time(kernel),)
+
+    def _time(self, kernel: Elementwise | Collective | ExpertExchange | LatentAttention | Attention) -> KernelTime:
         if isinstance(kernel, Elementwise):
             constants = self._constants("elementwise", kernel.kind, ElementwiseConstants)
             return KernelTime(elementwise_s(constants, self.chip, kernel), "memory", constants.launch_us * 1e-6)
@@ -147,8 +165,6 @@ class KernelTimes:
             return self._collective(kernel)
         if isinstance(kernel, ExpertExchange):
             return self._exchange(kernel)
-        if isinstance(kernel, GroupedGemm):
-            return self._grouped_gemm(kernel)
         if isinstance(kernel, LatentAttention):
             return self._latent_attention(kernel)
         return self._attention(kernel)
@@ -171,8 +187,7 @@ class KernelTimes:
         parts = mla_prefill_parts(prefill, self.chip, kernel)
         return self._of_roof(*parts, naive_flops(kernel), naive_bytes(kernel), "bf16")
 
-    def _grouped_gemm(self, kernel: GroupedGemm) -> KernelTime:
-        constants = self._constants("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+    def _grouped_gemm(self, constants: GroupedGemmConstants, kernel: GroupedGemm) -> KernelTime:
         parts = grouped_gemm_parts(constants, self.chip, kernel)
         return self._of_roof(*parts, grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
 
@@ -182,8 +197,7 @@ class KernelTimes:
         bound: Bound = "compute" if exceeds(compute_s, memory_s) else "memory"
         return KernelTime(fixed_s + work_s, bound, fixed_s, larger(compute_s, memory_s))
 
-    def _gemm(self, kernel: Gemm) -> KernelTime:
-        constants = self._constants("gemm", matmul_variant(kernel), GemmConstants)
+    def _gemm(self, constants: GemmConstants, kernel: Gemm) -> KernelTime:
         fixed_s, work_s = gemm_parts(constants, self.chip, kernel)
         moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
         time = self._of_roof(fixed_s, work_s, gemm_flops(kernel), moved_bytes, kernel.dtype)
@@ -202,11 +216,16 @@ class KernelTimes:
             levels.append(self._between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
         inside, network = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
-        if kernel.op == "all_reduce" and kernel.nodes == 1 and kernel.ranks in _CUSTOM_RANKS and self.profile.framework:
+        if self._may_reduce(kernel):
             own = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
             best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
         return KernelTime(best, "communication", smaller(inside.alpha_us * 1e-6, best), floor_s)
+
+    def _may_reduce(self, kernel: Collective) -> bool:
+        """Whether the engine has an all-reduce kernel of its own for `kernel`."""
+        known = self.own_reduction and self.profile.framework is not None
+        return known and kernel.op == "all_reduce" and kernel.nodes == 1 and kernel.ranks in _CUSTOM_RANKS
 
     def _exchange(self, kernel: ExpertExchange) -> KernelTime:
         if kernel.ranks <= 1:
@@ -231,6 +250,16 @@ class KernelTimes:
             self._note(choice)
             found = self._chosen[key] = read_constants(kind, choice.entry.constants)
         return found
+
+    def _alternatives(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, ...]:
+        """The sets of constants of the stacks whose kernel the engine may take, chosen once."""
+        key = (kernel, variant, "alternatives")
+        found = self._chosen.get(key)
+        if not isinstance(found, tuple):
+            choices = self.profile.alternatives(kernel, variant)
+            self._note(choices[0])
+            found = self._chosen[key] = tuple(read_constants(kind, one.entry.constants) for one in choices)
+        return found  # type: ignore[return-value]  # a key keeps one kind of constants
 
     def _between(
         self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float

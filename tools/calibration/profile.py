@@ -17,6 +17,9 @@ from .stand_ins import ANY_STACK, FRAMEWORKS, PCIE_RELATIVES, POOLED, STAND_INS,
 
 # Kernels whose constants are those of the links, not of the chip.
 _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
+# The architecture whose dense and grouped matmuls vLLM, SGLang and TensorRT-LLM all take from the same libraries
+# (FlashInfer, which has the kernels of TensorRT-LLM, and DeepGEMM).
+_SHARING = "blackwell"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,17 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class KernelProfile:
-    """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones."""
+    """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones.
+
+    `shares_matmuls`: the stacks call the same libraries of matmuls, so that what one of them was timed with is at hand
+    in all of them.
+    """
 
     accelerator: str
     framework: str | None
     files: tuple[ProfileFile, ...]
     link_files: tuple[ProfileFile, ...]
+    shares_matmuls: bool = False
 
     def _files_for(self, kernel: KernelKind) -> tuple[ProfileFile, ...]:
         return self.link_files if kernel in _OVER_LINKS else self.files
@@ -48,6 +56,24 @@ class KernelProfile:
     def choose(self, kernel: KernelKind, variant: str, *, at: str = "") -> Choice:
         """The best single entry for `kernel` in `variant`; see `series`."""
         return self.series(kernel, variant, at=at)[0]
+
+    def alternatives(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
+        """The best entry for a matmul, and those of the other stacks where all stacks have each other's matmuls.
+
+        Raises:
+            InputError: no profile has anything for it.
+        """
+        best = self.choose(kernel, variant)
+        if not self.shares_matmuls:
+            return (best,)
+        # Of the same file: what was measured on a machine of one's own stands before every table.
+        same = next(file for file in self._files_for(kernel) if best.entry in file.entries)
+        others = {
+            one.framework: one
+            for one in same.entries
+            if (one.kernel, one.variant) == (kernel, best.entry.variant) and one.framework != best.entry.framework
+        }
+        return (best, *(Choice(one, best.accelerator, best.notes) for _, one in sorted(others.items())))
 
     def series(self, kernel: KernelKind, variant: str, *, at: str = "") -> tuple[Choice, ...]:
         """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
@@ -125,7 +151,10 @@ def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile
     """The profile of `accelerator`, which may be one that the catalogue does not have, served by `framework`."""
     relatives = relatives_of(accelerator)
     links = (*PCIE_RELATIVES, *relatives) if has_pcie_links(accelerator) else relatives
-    return KernelProfile(accelerator.id, framework, _read(accelerator.id, relatives), _read(accelerator.id, links))
+    shared = (accelerator.architecture or "").lower().startswith(_SHARING)
+    return KernelProfile(
+        accelerator.id, framework, _read(accelerator.id, relatives), _read(accelerator.id, links), shared
+    )
 
 
 def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile, ...]:

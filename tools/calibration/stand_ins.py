@@ -57,7 +57,7 @@ RELATIVES: dict[str, tuple[str, ...]] = {
     "l40s": ("rtx-pro-6000-blackwell-server", "rtx-4090", "a100-80gb-sxm"),
     "rtx-4090": ("l40s",),
     "rtx-6000-ada": ("l40s",),
-    "rtx-pro-6000-blackwell-server": ("b200-sxm", "l40s"),
+    "rtx-pro-6000-blackwell-server": ("l40s", "b200-sxm"),
     "rtx-5090": ("rtx-pro-6000-blackwell-server", "l40s"),
     "v100-32gb-sxm": ("a100-80gb-sxm",),
 }

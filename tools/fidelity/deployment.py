@@ -66,7 +66,7 @@ def serving_of(deployment: Deployment) -> ServingBlock:
 
 def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
     """The load as a plan states it: mean lengths, and how many requests are in flight at most."""
-    mean = 1.0 - lengths.spread / 2.0
+    mean = lengths.mean_share
     match arrivals:
         case ClosedLoop(users=users):
             concurrency = users

@@ -6,7 +6,7 @@ without timing an operator again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -26,6 +26,8 @@ from .predict import figure_of
 from .situation import Deployment, Figure, Situation
 
 SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
+# Every part of a time in the order of `Case.parts`; the share of attention that is read again is 0 where neutral.
+_VARIED = (*SCALES, "ungrouped_attention")
 _COLUMNS = (
     "linear_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "prefill_fixed_s",
     "prefill_per_pair_s", "prefill_per_window_pair_s",
@@ -46,7 +48,8 @@ class About:
 class Case:
     """One deployment under one load: what was measured, and its server with the columns by factor.
 
-    `parts[column]` has one row for each of `SCALES` and a last one for what none of them scales.
+    `parts[column]` has one row for each of `SCALES`, one for what attention that reads a KV head for each query head
+    takes longer, and a last one for what no constant scales.
     """
 
     about: About
@@ -68,7 +71,8 @@ class Case:
 
     def server_with(self, constants: EngineConstants) -> Server:
         """The server with other constants of the engine."""
-        scales = np.array([*(getattr(constants, name) for name in SCALES), 1.0])
+        again = constants.attention_scale * constants.ungrouped_attention
+        scales = np.array([*(getattr(constants, name) for name in SCALES), again, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
         table = replace_columns(self.server.table, columns, constants)
         policy = replace(
@@ -100,7 +104,7 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
     """The profile with every factor 1 and no host time, but for `changes`."""
     plain = dict.fromkeys(SCALES, 1.0) | {
         "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
-        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0,
+        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "ungrouped_attention": 0.0,
     }  # fmt: skip
     constants = EngineConstants(**(plain | changes))
     return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})
@@ -123,27 +127,32 @@ def case_of(about: About, situation: Situation, measured: Mapping[Figure, float]
     def server(name: str = "") -> Server:
         known = (situation.deployment, name)
         if known not in settings:
-            changes = {name: 2.0} if name else {}
+            changes = {name: 2.0 if name in SCALES else 1.0} if name else {}
             settings[known] = layout.setting.with_profile(neutral(profile, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
         return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
 
     plain = server()
-    doubled = [server(name) for name in SCALES]
+    varied = [server(name) for name in _VARIED]
     parts: dict[str, Array] = {}
     for name in _COLUMNS:
         whole = np.asarray(getattr(plain.table, name), dtype=float)
-        rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in doubled]
-        parts[name] = np.array([*rows, whole - sum(rows)]) if whole.size else np.zeros((len(SCALES) + 1, 0))
-    fills = [one.fill_seconds - plain.fill_seconds for one in doubled]
+        rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in varied]
+        parts[name] = with_rest(rows, whole) if whole.size else np.zeros((len(_VARIED) + 1, 0))
+    fills = [np.asarray(one.fill_seconds - plain.fill_seconds) for one in varied]
     return Case(
         about=about,
         situation=situation,
         measured=dict(measured),
         server=plain,
         parts=parts,
-        fill_parts=np.array([*fills, plain.fill_seconds - sum(fills)]),
+        fill_parts=with_rest(fills, np.asarray(plain.fill_seconds)),
     )
+
+
+def with_rest(rows: Sequence[Array], whole: Array) -> Array:
+    """The rows that constants scale, and what is left of the whole without those that are in it by default."""
+    return np.array([*rows, whole - sum(rows[: len(SCALES)])])
 
 
 def wanted_of(situation: Situation) -> tuple[str, str, str]:

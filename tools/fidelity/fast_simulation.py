@@ -6,6 +6,7 @@ The core is the one that `serve` runs; only what surrounds it is in arrays.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
@@ -14,8 +15,10 @@ import numpy as np
 
 from ..errors import InputError
 from ..performance.serving import core
-from ..performance.serving.inputs import inputs_of
-from ..performance.serving.load import ServingTimes, StaticBatch, Statistics
+from ..performance.serving.costs import columns_of
+from ..performance.serving.inputs import run_of
+from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch, Statistics
+from ..performance.serving.policy import Policy
 from ..performance.serving.replicas import shares_of
 from ..performance.serving_estimate import Server, shown_late
 from .engine_cases import Case
@@ -35,30 +38,56 @@ def compiled_run() -> Callable[..., Any] | None:
     return numba.njit(core.run, cache=False)
 
 
-def mean_times(server: Server, case: Case) -> ServingTimes | None:
-    """Means of what users see, and the rate; `None` where the case has no answer with these constants."""
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run without what its client costs, in arrays: the same for all constants of an engine."""
+
+    rules: core.Rules
+    inputs: Any
+    outputs: Any
+    cached: Any
+    pauses: Any
+    arrivals: Any
+
+
+@lru_cache(maxsize=8192)
+def _run(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> _Run | None:
+    """The run of a policy whose client costs nothing; `None` where it cannot be served."""
     try:
-        share = shares_of(case.situation.arrivals, server.copies)[0]
-        arrivals, busy = share.arrivals, share.replicas
-        inputs = inputs_of(server.table, server.policy, arrivals, case.situation.lengths)
+        rules, requests = run_of(policy, arrivals, lengths)
     except InputError:
         return None
+    counts = (np.asarray(one, dtype=int) for one in (requests.inputs, requests.outputs, requests.cached))
+    times = (np.asarray(one, dtype=float) for one in (requests.pauses, requests.arrivals))
+    return _Run(rules, *counts, *times)
+
+
+def mean_times(server: Server, case: Case) -> ServingTimes | None:
+    """Means of what users see, and the rate; `None` where the case has no answer with these constants."""
+    policy = server.policy
+    try:
+        share = shares_of(case.situation.arrivals, server.copies)[0]
+    except InputError:
+        return None
+    arrivals, busy = share.arrivals, share.replicas
+    found = _run(replace(policy, client_s=0.0, client_s_per_token=0.0), arrivals, case.situation.lengths)
+    if found is None:
+        return None
     run = compiled_run() or core.run
-    count = len(inputs.requests.inputs)
+    prompts, outputs = found.inputs, found.outputs
+    count = len(prompts)
     # The core takes arrays in place of lists.
     blank: list[Any] = [np.zeros(count), np.zeros(count), np.zeros(count)]
     seen = core.Seen(*blank)
-    columns: list[Any] = [_array(value, float) for value in inputs.step]
-    load: list[Any] = [_array(value, int) for value in inputs.requests[:3]]
-    load += [_array(value, float) for value in inputs.requests[3:]]
-    totals: Any = run(core.StepColumns(*columns), inputs.rules, core.Requests(*load), seen)
+    columns: list[Any] = [_array(value, float) for value in columns_of(server.table)]
+    client = policy.client_s + policy.client_s_per_token * prompts
+    load = core.Requests(prompts, outputs, found.cached, found.pauses + client, found.arrivals)
+    totals: Any = run(core.StepColumns(*columns), found.rules, load, seen)
     if totals[0] < count:
         return None
     first, done, arrived = np.asarray(seen.first), np.asarray(seen.done), np.asarray(seen.arrived)
     if isinstance(arrivals, StaticBatch):
         first = np.full(count, first.max())
-    prompts, outputs = np.asarray(inputs.requests.inputs), np.asarray(inputs.requests.outputs)
-    client = server.policy.client_s + server.policy.client_s_per_token * prompts
     many = outputs > 1
     tpot = float(((done - first)[many] / (outputs[many] - 1)).mean()) if many.any() else 0.0
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from ..performance.serving.load import TAIL, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .table import MeasuredRow
 
 # Requests of a closed loop per user, where a row does not say: InferenceX sends ten per user (its benchmark script's
@@ -32,8 +32,10 @@ _RANGE = re.compile(r"random lengths in \[([0-9.]{1,12}),\s?([0-9.]{1,12})\]")
 _CLOSED = re.compile(r"closed loop|fixed concurrency")
 _STATIC = re.compile(r"static batch|benchmark_latency|(?<![a-z])batch [0-9]|single batch")
 _QUEUED = re.compile(r"offline batch|at once|requests queued")
-# Lengths that are means of a data set of conversations: they vary about as much as lengths uniform in [0, 2 x mean].
-_VARIED = re.compile(r"sharegpt|dataset means|data set means")
+# Lengths that are means of a data set of conversations, mostly short and sometimes very long; and of another data set,
+# which vary about as much as lengths uniform in [0, 2 x mean].
+_CONVERSATIONS = re.compile(r"sharegpt")
+_VARIED = re.compile(r"dataset means|data set means")
 
 
 def arrivals_of(row: MeasuredRow) -> Arrivals | None:
@@ -96,6 +98,8 @@ def lengths_of(row: MeasuredRow) -> Lengths | None:
     if match := _RANGE.search(words):
         least = _share(match[1])
         return Lengths(sent, received, 0.0 if least is None else 1.0 - least)
+    if _CONVERSATIONS.search(words):
+        return Lengths(round(TAIL * sent), round(TAIL * received), tailed=True)
     if _VARIED.search(words):
         return Lengths(2 * sent, 2 * received, 1.0)
     return Lengths(sent, received)

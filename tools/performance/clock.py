@@ -7,9 +7,12 @@ that no table covers (recurrent layers, compressed attention), has the datasheet
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..calibration.chip import chip_in
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile
+from ..calibration.forms.attention_decode import is_decode
 from ..calibration.forms.elementary import Number, exceeds, larger, smaller
 from ..calibration.kernel_times import KernelTime, KernelTimes
 from ..calibration.profile import profile_of
@@ -29,6 +32,8 @@ from .roofline import Bound, OperatorTime, Roof
 
 # Whose kernel tables an engine's kernels are taken from.
 FRAMEWORK_OF: dict[str, str] = {"nim": "trtllm", "lmdeploy": "vllm"}
+# Engines and generations of 2024 that reduce with NCCL: kernels of their own were an option of the build.
+_REDUCE_BY_NCCL = (("trtllm", "session"), ("nim", "any"))
 
 
 class Clock:
@@ -40,7 +45,7 @@ class Clock:
         self.hardware = hardware
         self.engine = engine
         self.roof = Roof(hardware)
-        self.kernels: KernelTimes | None = _kernel_times(hardware, engine.entry.engine, calibration)
+        self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration)
 
     def time(self, work: Work) -> OperatorTime:
         """Seconds of `work` on one device, and which roof it hits."""
@@ -58,15 +63,29 @@ class Clock:
     def _kernel(self, kernel: Kernel) -> OperatorTime:
         """Seconds of one kernel with the engine's factor on its kind."""
         assert self.kernels is not None
-        scales = self.engine.entry.constants
         if isinstance(kernel, Elementwise) and kernel.kind == "routing":
-            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer.
-            return OperatorTime(0.0, "memory")
-        time = self.kernels.seconds(kernel)
+            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer: what is
+            # left is what no node can be faster than.
+            return OperatorTime(kernel.moved_bytes / self.hardware.memory_bandwidth_bytes_s, "memory")
+        first, *others = self.kernels.choices(kernel)
+        best = self._scaled(kernel, first)
+        # Of the kernels that are at hand the engine takes the one that is fastest with its factors.
+        for other in others:
+            found = self._scaled(kernel, other)
+            quicker = found if exceeds(best.seconds, found.seconds) else best
+            best = OperatorTime(smaller(best.seconds, found.seconds), quicker.bound)
+        return best
+
+    def _scaled(self, kernel: Kernel, time: KernelTime) -> OperatorTime:
+        """The time of a kernel with the engine's factor on its kind."""
+        scales = self.engine.entry.constants
         bound: Bound = "compute" if time.bound == "compute" else "memory"
         if isinstance(kernel, GroupedGemm):
             work = time.seconds - time.fixed_s
             seconds = time.fixed_s * scales.moe_fixed_scale + work * scales.moe_scale
+            return OperatorTime(larger(seconds, time.floor_s), bound)
+        if isinstance(kernel, Attention) and scales.ungrouped_attention > 0.0 and is_decode(kernel.new_tokens):
+            seconds = self._regrouped(kernel, time.seconds) * scales.attention_scale
             return OperatorTime(larger(seconds, time.floor_s), bound)
         if isinstance(kernel, Attention | LatentAttention):
             scale = scales.attention_scale
@@ -75,6 +94,13 @@ class Clock:
         else:
             scale = scales.memory_scale
         return OperatorTime(larger(time.seconds * scale, time.floor_s), bound)
+
+    def _regrouped(self, kernel: Attention, grouped_s: Number) -> Number:
+        """Seconds of decode attention whose kernel lets only a part of the query heads share the read of a KV head."""
+        assert self.kernels is not None
+        alone = self.kernels.seconds(replace(kernel, kv_heads=max(kernel.kv_heads, kernel.query_heads)))
+        share = self.engine.entry.constants.ungrouped_attention
+        return grouped_s + share * larger(0.0, alone.seconds - grouped_s)
 
     def collective(self, kernel: Collective | ExpertExchange) -> Number | None:
         """Seconds of a collective; `None` where no table covers the links."""
@@ -108,7 +134,9 @@ _KEPT: dict[tuple[str, float | None, float | None, str, str], KernelTimes] = {}
 _MOST_KEPT = 64
 
 
-def _kernel_times(hardware: HardwareFacts, engine: str, calibration: CustomCalibration | None) -> KernelTimes | None:
+def _kernel_times(
+    hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None
+) -> KernelTimes | None:
     """The calibrated kernels of an accelerator, kept with what they have timed.
 
     `None` where MFU is the user's own and no kernel of it was measured.
@@ -118,10 +146,13 @@ def _kernel_times(hardware: HardwareFacts, engine: str, calibration: CustomCalib
     if own is None and (accelerator.compute_efficiency is not None or accelerator.memory_efficiency is not None):
         return None
     links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
-    key = (accelerator.model_dump_json(exclude_none=True), *links, engine, "" if own is None else own.digest)
+    name = engine.entry.engine
+    own_reduction = (name, engine.entry.generation) not in _REDUCE_BY_NCCL
+    key = (accelerator.model_dump_json(exclude_none=True), *links, f"{name} {own_reduction}", own.digest if own else "")
     if key not in _KEPT:
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
-        profile = profile_of(accelerator, FRAMEWORK_OF.get(engine, engine))
-        _KEPT[key] = KernelTimes(chip_in(hardware), profile if own is None else own.laid_over(profile))
+        profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
+        laid = profile if own is None else own.laid_over(profile)
+        _KEPT[key] = KernelTimes(chip_in(hardware), laid, own_reduction=own_reduction)
     return _KEPT[key]

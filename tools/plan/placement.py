@@ -180,7 +180,7 @@ def place(strategy: Strategy, num_layers: int, *, nodes: int, gpus_per_node: int
     """Devices for `strategy` on `nodes` x `gpus_per_node`, or `None` where the inventory is too small.
 
     A replica that fits into a node is kept inside one and a wider one starts at a node's start, so that replicas are
-    alike; where the inventory is too small for that, stages are kept inside nodes; else devices are handed out in a row.
+    alike; where the inventory is too small for that, stages are kept inside nodes, else devices are taken in a row.
     """
     for keep in _KEEPS:
         placement = _place(strategy, num_layers, _Inventory(nodes, gpus_per_node), keep)

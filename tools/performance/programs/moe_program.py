@@ -13,7 +13,7 @@ from ..collectives import Transfer
 from ..operation import Operation
 from ..operators.linear import NO_MATRIX, linear
 from ..operators.norm import norm
-from ..operators.router import aggregate, routing
+from ..operators.router import aggregate, routing, weigh
 from ..operators.work import Work
 from .expert_delivery import Delivery, bank_work, expert_bank, expert_delivery, expert_load
 from .ffn_program import write_matrices
@@ -73,7 +73,7 @@ class MoEProgram:
         work = linear(1.0 * load.tokens, gate, context.hidden, context.element_bytes)
         self.writer.compute(Operation("moe.router", "Linear", "moe", "stage", self.hidden, scores, role="router"), work)
         chosen = self._copies(self.own_tokens * spec.top_k)
-        work = routing(self.own_tokens, spec.experts, spec.top_k, self.copy_width, context.element_bytes)
+        work = routing(self.own_tokens, spec.experts, spec.top_k)
         self.writer.compute(Operation("moe.routing", "Routing", "moe", "stage", scores, chosen), work)
 
     def _copies(self, copies: Number) -> tuple[tuple[str, int], ...]:
@@ -122,7 +122,7 @@ class MoEProgram:
         """Without an exchange each device weighs and adds its experts' results first, then slices are summed."""
         context, load = self.context, self.context.load
         copies = self.writer.operations[-1].output_shape
-        work = aggregate(load.tokens, self.spec.top_k, context.hidden, context.element_bytes)
+        work = weigh(load.tokens, self.spec.top_k, context.hidden, context.element_bytes)
         self.writer.compute(Operation("moe.weigh", "Aggregate", "moe", "stage", copies, self.hidden), work)
         if context.shape.tp_expert > 1:
             size = load.all_tokens * context.hidden * context.element_bytes

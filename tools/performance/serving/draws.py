@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from .load import Lengths
+from .load import TAIL, Lengths
 
 # Gaps that are the sum of this many vary by an eighth: more would change nothing but the work.
 _EVEN = 64
+# The scale of an exponential distribution cut off at c = `TAIL` times its mean, in means: s - c / (e^(c/s) - 1) = 1.
+_SCALE = 1.0414
 INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM = 1, 2, 3, 4
 
 
@@ -34,8 +36,20 @@ def drawn_lengths(nominal: int, spread: float, stream: int, count: int) -> list[
     return [least + int(u * width) for u in uniforms(stream, count)]
 
 
+def tailed_lengths(nominal: int, stream: int, count: int) -> list[int]:
+    """Token counts of conversations: exponential with a mean of nominal / `TAIL`, from 1 to `nominal`."""
+    scale = _SCALE * nominal / TAIL
+    reach = -math.expm1(-nominal / scale)
+    return [max(1, min(nominal, round(-scale * math.log1p(-u * reach)))) for u in uniforms(stream, count)]
+
+
 def request_lengths(lengths: Lengths, count: int) -> tuple[list[int], list[int]]:
     """Input and output tokens of `count` requests."""
+    if lengths.tailed:
+        return (
+            tailed_lengths(lengths.input_tokens, INPUT_STREAM, count),
+            tailed_lengths(lengths.output_tokens, OUTPUT_STREAM, count),
+        )
     return (
         drawn_lengths(lengths.input_tokens, lengths.spread, INPUT_STREAM, count),
         drawn_lengths(lengths.output_tokens, lengths.spread, OUTPUT_STREAM, count),

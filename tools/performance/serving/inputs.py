@@ -32,6 +32,12 @@ class Inputs:
 
 def inputs_of(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Inputs:
     """The run of `arrivals` on one replica. Raises InputError, which names the field, where it cannot be served."""
+    rules, requests = run_of(policy, arrivals, lengths)
+    return Inputs(columns_of(table), rules, requests, client_seconds(policy, requests.inputs))
+
+
+def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules, Requests]:
+    """What a run serves, and how. Raises InputError, which names the field, where it cannot be served."""
     count = request_count(arrivals)
     if isinstance(arrivals, StaticBatch):
         # All prompts first, then all decode: the batch is whole before its first step of decode.
@@ -48,7 +54,7 @@ def inputs_of(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Len
         response_interval=policy.response_interval_steps,
         most_events=MOST_EVENTS,
     )
-    return Inputs(columns_of(table), rules, requests, client_seconds(policy, requests.inputs))
+    return rules, requests
 
 
 def request_count(arrivals: Arrivals) -> int:

@@ -57,13 +57,28 @@ def closed_loop(users: int) -> ClosedLoop:
 Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
 
 
+# The longest conversation in means. Benchmarks that draw from ShareGPT (vLLM's and SGLang's scripts) keep prompts of up
+# to 1024 tokens, of some 210 on average, and answers that make no more than 2048 with them, of some 200.
+TAIL = 5.0
+
+
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """Tokens of a request: uniform in [(1 - spread) x nominal, nominal], independently for input and output."""
+    """Tokens of a request, independently for input and output: uniform in [(1 - spread) x nominal, nominal].
+
+    `tailed`: as people's conversations are, many short and few long ones: exponential, cut off at the nominal length,
+    which is `TAIL` times the mean (the spread says nothing then).
+    """
 
     input_tokens: int
     output_tokens: int
     spread: float = 0.0
+    tailed: bool = False
+
+    @property
+    def mean_share(self) -> float:
+        """The mean length as a share of the nominal one."""
+        return 1.0 / TAIL if self.tailed else 1.0 - self.spread / 2.0
 
 
 @dataclass(frozen=True, slots=True)

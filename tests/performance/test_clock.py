@@ -1,0 +1,51 @@
+"""What an engine adds to the kernels that were timed: factors, and what of them it runs in another way."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright.tools.calibration.engine_profile import EngineProfile, engine_profile
+from shardwright.tools.calibration.shapes import Attention
+from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.performance.clock import Clock
+from shardwright.tools.performance.operators.attention import attention_core
+from shardwright.tools.performance.operators.router import aggregate, routing, weigh
+from shardwright.tools.performance.operators.work import Work
+
+HOPPER = hardware_facts("h100-sxm", nodes=1, gpus_per_node=8)
+
+
+def profile_with(**changes: float) -> EngineProfile:
+    found = engine_profile("vllm", "0.11", HOPPER.accelerator)
+    constants = found.entry.constants.model_copy(update=changes)
+    return found.model_copy(update={"entry": found.entry.model_copy(update={"constants": constants})})
+
+
+def attention(query_heads: int, kv_heads: int, new_tokens: int = 1) -> Work:
+    kernel = Attention(64, new_tokens, 4096, query_heads, kv_heads, 128, "bf16")
+    cached = 2 * 64 * 4096 * kv_heads * 128 * 2.0
+    return attention_core(kernel, 64 * 4096.0 * new_tokens, 256, cached, 0.0)
+
+
+def seconds(work: Work, **changes: float) -> float:
+    return Clock(HOPPER, profile_with(**changes)).time(work).seconds
+
+
+def test_query_heads_that_read_for_themselves_make_decode_as_slow_as_without_groups() -> None:
+    grouped, alone = seconds(attention(32, 8), ungrouped_attention=0.0), seconds(attention(32, 32))
+    assert seconds(attention(32, 8), ungrouped_attention=1.0) == pytest.approx(alone)
+    assert seconds(attention(32, 8), ungrouped_attention=0.5) == pytest.approx((grouped + alone) / 2)
+    assert grouped < 0.5 * alone
+
+
+def test_heads_of_their_own_and_prompts_do_not_change_with_it() -> None:
+    for work in (attention(32, 32), attention(32, 8, new_tokens=512)):
+        assert seconds(work, ungrouped_attention=1.0) == seconds(work, ungrouped_attention=0.0)
+
+
+def test_what_a_measured_moe_layer_holds_costs_no_more_than_the_datasheet_asks_for() -> None:
+    for work in (routing(4096, 128, 8), weigh(4096, 8, 4096, 2.0)):
+        assert seconds(work) == pytest.approx(work.moved_bytes / HOPPER.memory_bandwidth_bytes_s)
+    # A sum that no MoE kernel ends with is a kernel of its own.
+    work = aggregate(64, 2, 4096, 2.0)
+    assert seconds(work) > 2 * work.moved_bytes / HOPPER.memory_bandwidth_bytes_s
