@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from .candidate import SearchRequest
-from .sizing import Sized, fewest_gpus, weights_bytes
+from .search import base_setting
+from .sizing import Sized, fewest_gpus
+from .weights import weights_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Kind:
     """A kind of accelerator in a request for one node of it; the middle of its price where one is known."""
 
@@ -27,10 +30,12 @@ class Kind:
         """Memory of one accelerator."""
         return self.request.facts.memory_bytes
 
-    @property
+    @cached_property
     def least_gpus(self) -> int:
         """What holds the weights, were they spread perfectly."""
-        return math.ceil(weights_bytes(self.request) / (self.memory_bytes * self.request.policy.memory_utilization))
+        return math.ceil(
+            weights_bytes(base_setting(self.request)) / (self.memory_bytes * self.request.policy.memory_utilization)
+        )
 
 
 def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:

@@ -25,6 +25,7 @@ from .loads import STEP_SHARE
 from .ranking import complexity, limits_missed, percentile_limits, percentiles_missed, warning_bits, warning_rules
 from .single import layout_at, refined, too_large
 from .space import PairOption, pair_options
+from .weights import weights_bytes
 
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
@@ -108,7 +109,16 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
         return pairs[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
-    for option in pair_options(request.space):
+    options = list(pair_options(request.space))
+    least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
+    widest = max((option.width for option in options), default=0)
+    for option in options:
+        # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
+        if option.width < least <= widest:
+            pairs.append(option)
+            found.evaluated += option.room
+            found.rejected["ME001"] += option.room
+            continue
         for outcome in evaluator.evaluate(len(pairs), option):
             pairs.append(outcome.pair)
             found.evaluated += option.room
