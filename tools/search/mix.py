@@ -85,12 +85,8 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
             found.append(rows)
     rows = joined(found)
     leading = rows.take(order(rows)[:_LISTED])
-    shown = [
-        mixer.candidate(pairs[option].strategy(count), concurrency)
-        for option, count, concurrency in zip(
-            leading.decode.tolist(), leading.decode_replicas.tolist(), leading.concurrency.tolist(), strict=True
-        )
-    ]
+    numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
+    shown = [mixer.candidate(pairs[int(pair)].strategy(int(dp)), int(load)) for pair, dp, load in numbers]
     rejected = {"ME001": too_large, "PE010": int((rows.over > 0.0).sum())}
     return MixResult(
         candidates=tuple(shown),
