@@ -109,8 +109,28 @@ def examine(intent: Intent) -> Examined | Refused:
         return Examined(sized.request, sized.result, sized.result.best, (_sized_assumption(sized),))
     result = search(request)
     if result.best is None:
+        apart = _apart(request, result)
+        if apart is not None:
+            return apart
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     return Examined(request, result, result.best)
+
+
+def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:
+    """A plan with prefill and decode on replicas of their own, where replicas that serve both miss a limit of time.
+
+    Only where it was left open how phases are placed, and something fits at all.
+    """
+    if request.disaggregated is not None or request.facts.gpus < 2:
+        return None
+    if not any(candidate.ttft_ms is not None for candidate in result.candidates):
+        return None
+    apart = replace(request, disaggregated=True)
+    found = search(apart)
+    if found.best is None:
+        return None
+    why = "no strategy whose replicas serve both phases holds the limits: " + "; ".join(result.candidates[0].why_not)
+    return Examined(apart, found, found.best, (Assumption(field="disaggregated", value=True, reason=why),))
 
 
 def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> Refused:
@@ -130,9 +150,9 @@ def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposa
     if isinstance(found, Refused):
         return found.infeasible
     request, result = found.request, found.result
+    proposal = Proposal(request, found.best, result, found.assumptions)
     if intent.hardware is None or intent.hardware.nodes is None:
-        return Proposal(request, found.best, result, found.assumptions)
-    proposal = Proposal(request, found.best, result)
+        return proposal
     if constraint is not None:
         proposal = _constrained(proposal, constraint)
     return replace(proposal, hint=relaxed_hint(request, proposal.chosen))
