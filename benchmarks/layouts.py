@@ -3,11 +3,13 @@
     python benchmarks/layouts.py [--only TEXT]
 
 Layouts are those of tests/cases/deployments.json, their loads those of tests/cases/search_layouts.json. Every layout is
-searched for alike, without any tuning: its hardware, number formats and load as published, the relaxations that it
-needs allowed and no other, for each objective (latency, throughput, cost). It counts as found where it is among the
-first three for an objective, or on the Pareto front, at a concurrency that was published for it. Layouts are the same
-where all degrees and numbers of replicas agree; left out are what engines decide by themselves or nobody publishes:
-redundant experts, the cut of stages, and how the shared expert and the few dense layers of a mixture are split.
+searched for alike, without any tuning: its hardware, number formats, load and engine settings as published, the
+relaxations that it needs allowed and no other, for each objective (latency, throughput, cost). It counts as found where
+it is among the first three for an objective, or on the Pareto front, at a concurrency that was published for it. A
+layout's rank is one more than the number of other layouts that are better by more than a tie (0.5%), or that no rule
+warns of where one warns of it. Layouts are the same where all degrees and numbers of replicas agree; left out are what
+engines decide by themselves or nobody publishes: redundant experts, the cut of stages, and how the shared expert and
+the few dense layers of a mixture are split.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,
     PrecisionBlock,
+    ServingBlock,
     Strategy,
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import gpu_count
 from shardwright.tools.search.candidate import Candidate, SearchRequest
+from shardwright.tools.search.columns import TIE_SHARE
 from shardwright.tools.search.describe import describe
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search
@@ -60,29 +64,27 @@ class Case:
     counts: bool
     unknown: str | None
 
-    def is_same(self, strategy: Strategy) -> bool:
-        """Whether `strategy` is the published layout."""
-        if self.counts and strategy.dp != self.strategy.dp:
-            return False
-        pairs = ((strategy.prefill, self.strategy.prefill), (strategy.decode, self.strategy.decode))
-        return all(self._is_same_phase(one, other) for one, other in pairs)
-
-    def _is_same_phase(self, one: PhaseStrategy, other: PhaseStrategy) -> bool:
+    def key(self, strategy: Strategy) -> tuple[int, ...]:
+        """What tells layouts apart here."""
         names = [*DEGREES, *(() if self.request.architecture.is_moe else ("tp_ffn",))]
         if self.counts:
             names.append("replicas")
-        return all((getattr(one, name) or 1) == (getattr(other, name) or 1) for name in names)
+        degrees = [getattr(phase, name) or 1 for phase in (strategy.prefill, strategy.decode) for name in names]
+        return (strategy.dp if self.counts else 1, *degrees)
+
+    def is_same(self, strategy: Strategy) -> bool:
+        """Whether `strategy` is the published layout."""
+        return self.key(strategy) == self.key(self.strategy)
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Where a search has a layout: its rank by one objective (`None`: not listed), and whether it is on the front."""
+    """Where a search has a layout: its rank by one objective (`None`: not feasible), and whether it is on the front."""
 
     objective: Objective
     concurrency: int
     rank: int | None
     on_front: bool
-    best: Candidate | None
     remark: str
 
     @property
@@ -122,6 +124,7 @@ def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
         workload=WorkloadBlock.model_validate(load.get("load", layout["load"])),
         precision=PrecisionBlock.model_validate(layout["precision"]),
         policy=PolicyBlock.model_validate({"relaxations": relaxations}),
+        serving=None if "serving" not in load else ServingBlock.model_validate(load["serving"]),
         disaggregated=prefill.replicas is not None or None,
     )
     return Case(
@@ -147,33 +150,33 @@ def judged(case: Case) -> Iterator[Found]:
 def _found(case: Case, request: SearchRequest, setting: Setting) -> Found:
     result, workload = search(request, setting), request.workload
     feasible = [one for one in result.candidates if one.feasible]
-    front = {result.candidates[place].strategy for place in result.pareto}
-    # What is listed for the front alone has no place in the ranking.
-    ranked = [rank for rank, one in enumerate(feasible, start=1) if case.is_same(one.strategy)]
-    return Found(
-        workload.objective,
-        workload.concurrency,
-        ranked[0] if ranked else None,
-        any(case.is_same(strategy) for strategy in front),
-        result.best,
-        remark(case, request, setting, result.best),
-    )
-
-
-def remark(case: Case, request: SearchRequest, setting: Setting, best: Candidate | None) -> str:
-    """How the published layout itself does against the best one."""
+    front = (result.candidates[place].strategy for place in result.pareto)
+    same = [one for one in feasible if case.is_same(one.strategy)]
     try:
-        alone = candidate_at(request, setting, case.strategy, request.workload.concurrency)
+        own = same[0] if same else candidate_at(request, setting, case.strategy, workload.concurrency)
     except InputError as error:
-        return str(error)
-    if not alone.feasible:
-        return "; ".join(alone.why_not)
+        return Found(workload.objective, workload.concurrency, None, False, str(error))
+    on_front = any(case.is_same(strategy) for strategy in front)
+    if not own.feasible:
+        return Found(workload.objective, workload.concurrency, None, on_front, "; ".join(own.why_not))
+    ahead = {case.key(one.strategy) for one in feasible if leads(one, own, workload.objective)}
+    return Found(workload.objective, workload.concurrency, 1 + len(ahead), on_front, remark(own, result.best, workload))
+
+
+def leads(one: Candidate, other: Candidate, objective: Objective) -> bool:
+    """Whether `one` is better than `other` by more than a tie; what no rule warns of leads what one warns of."""
+    if bool(one.warnings) != bool(other.warnings):
+        return not one.warnings
+    return worth(one, objective) * (1 + TIE_SHARE) < worth(other, objective)
+
+
+def remark(own: Candidate, best: Candidate | None, workload: WorkloadBlock) -> str:
+    """How a layout does against the best one."""
     if best is None:
-        return "nothing else is feasible"
-    objective = request.workload.objective
-    behind = worth(alone, objective) / worth(best, objective) - 1.0
-    warned = f", warned of by {', '.join(alone.warnings)}" if alone.warnings else ""
-    return f"{behind:+.1%} by {objective}{warned}; best {describe(best.strategy)} on {best.gpus}"
+        return "nothing is feasible"
+    behind = worth(own, workload.objective) / worth(best, workload.objective) - 1.0
+    warned = f", warned of by {', '.join(own.warnings)}" if own.warnings else ""
+    return f"{behind:+.1%} by {workload.objective}{warned}; best {describe(best.strategy)} on {best.gpus}"
 
 
 def verdict(found: list[Found]) -> str:
@@ -184,7 +187,7 @@ def verdict(found: list[Found]) -> str:
         return "first" if least == 1 else f"{least}. of all"
     if any(one.on_front for one in found):
         return "on the front"
-    return "not listed" if least is None else f"rank {least}"
+    return "not feasible" if least is None else f"rank {least}"
 
 
 def main() -> None:
@@ -207,7 +210,7 @@ def main() -> None:
         verdicts.append(good)
         print(f"  {verdict(found):12} {case.name} ({time.perf_counter() - start:.1f} s)")
         for one in [one for one in found if one.is_found][:1] or found:
-            place = f"rank {one.rank}" if one.rank is not None else "not listed"
+            place = f"rank {one.rank}" if one.rank is not None else "not feasible"
             front = ", on the front" if one.on_front else ""
             print(f"      {one.objective:10} at {one.concurrency:6,}: {place}{front}; {one.remark}", flush=True)
     if verdicts:
