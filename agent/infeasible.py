@@ -14,7 +14,7 @@ from .reasons import figures
 from .results import Infeasible, Needs
 
 # What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
-_HINT_GPUS = 64
+_HINT_GPUS = 16
 _HINT_GAIN = 0.05
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8

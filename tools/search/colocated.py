@@ -65,6 +65,8 @@ class PairEvaluator:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting = request, setting
         self.workload = request.workload
+        # Whether pipelines are cut in the best way too, not only evenly.
+        self.cuts = True
         self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
 
     @cached_property
@@ -93,7 +95,7 @@ class PairEvaluator:
         """One replica of the pair in the even cut, and where it is another in the best one."""
         requests = self.requests(pair)
         plain = self.held(pair, requests)
-        if pair.decode.pp == 1 or not plain.fits.any():
+        if pair.decode.pp == 1 or not plain.fits.any() or not (self.cuts or self.request.space.engine):
             return (plain,)
         share = -(-int(requests[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
         batch = TYPICAL_BATCH if self.request.concurrency_open else share

@@ -28,6 +28,9 @@ from .single import refined, too_large
 from .space import PairOption, pair_options
 from .weights import weights_bytes
 
+# Layouts up to which all FFN degrees and the best cuts are evaluated: beyond, FFN degrees that are neither 1, nor
+# attention's, nor the whole stage's are left out and counted, and stages are cut evenly.
+MOST_WHOLE = 600
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
@@ -110,7 +113,13 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     options = list(pair_options(request.space))
     least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
     widest = max((option.width for option in options), default=0)
+    is_large = len(options) > MOST_WHOLE
+    evaluator.cuts = not is_large
     for option in options:
+        if is_large and option.decode.tp_ffn not in (1, option.decode.tp, option.stage):
+            pairs.append(option)
+            found.pruned["unlike FFN degree, not evaluated in a space this large"] += option.room
+            continue
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
         if option.width < least <= widest:
             pairs.append(option)
