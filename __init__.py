@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .agent.results import PlanResult
     from .agent.search_api import search
     from .agent.search_results import SearchAnswer
+    from .tools.autofix.autofix import FixResult, autofix
     from .tools.errors import InputError, ShardwrightError
     from .tools.performance.estimate import estimate
     from .tools.plan.document import Plan
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "FixResult",
     "InputError",
     "PerformanceEstimate",
     "Plan",
@@ -36,6 +38,7 @@ __all__ = [
     "ShardwrightError",
     "ValidationReport",
     "__version__",
+    "autofix",
     "compare",
     "estimate",
     "plan",
@@ -44,6 +47,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "PerformanceEstimate": ".tools.plan.performance",
     "Plan": ".tools.plan.document",
@@ -51,6 +55,7 @@ _HOMES = {
     "SearchAnswer": ".agent.search_results",
     "ShardwrightError": ".tools.errors",
     "ValidationReport": ".tools.validate",
+    "autofix": ".tools.autofix.autofix",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
     "plan": ".agent.pipeline",

@@ -141,7 +141,7 @@ class _Builder:
         before: str | None = None
         if stage.index == 0:
             before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, parallel=self.vocab_parallel)
-        blocks = fold_layers(self.architecture, *stage.layers)
+        blocks = stage.blocks or fold_layers(self.architecture, *stage.layers)
         for position, block in enumerate(blocks):
             block_id = self.graph.node(
                 f"{name}.b{position}", "LayerBlockNode", name, layers=[block.first, block.last],

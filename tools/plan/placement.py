@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from .blocks import Block
 from .document import PhaseStrategy, Strategy
 
 
@@ -19,7 +20,8 @@ class StagePlacement:
     """One stage: its layers (inclusive), its devices D, and those of D that attention and the dense FFN run on.
 
     A MoE operator always runs on all of D. `attention_devices` are ordered by rank: tensor rank fastest, then
-    sequence rank, then attention-DP group.
+    sequence rank, then attention-DP group. `blocks` are the runs of layers that the stage is written in; as few as can
+    be where it is `None`.
     """
 
     index: int
@@ -27,6 +29,7 @@ class StagePlacement:
     devices: tuple[str, ...]
     attention_devices: tuple[str, ...]
     ffn_devices: tuple[str, ...]
+    blocks: tuple[Block, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

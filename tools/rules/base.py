@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..plan.view import EdgeView, NodeView, PlanView
+from .edits import Change
 from .tree import Consequences
 
 Severity = Literal["error", "warning"]
@@ -87,6 +88,8 @@ class Rule:
 
     A rule that `rests_on_estimate` is run after the others, and told (`PlanView.is_sound`) whether these found the
     graph in order: figures of a faulty graph would repeat its fault in other words.
+
+    `mend` says what would mend a finding where that does not follow from the plan that the author meant.
     """
 
     id: str
@@ -101,6 +104,7 @@ class Rule:
     good: Example
     bad: Example
     rests_on_estimate: bool = False
+    mend: Callable[[PlanView, Violation], Iterable[Change]] | None = None
 
     def run(self, view: PlanView) -> Iterator[Violation]:
         """The violations of this rule in `view`, in the order of the check, less what follows from another fault."""

@@ -7,7 +7,7 @@ bad. Nothing here judges a plan. Edits name nodes by id and are a fault of the e
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -199,8 +199,16 @@ def apply(example: Example) -> dict[str, Any]:
         InputError: an edit names a node, an edge or a place that the document does not have.
         UnknownNameError: there is no such base plan.
     """
-    document = base_plan(example.base)
-    for edit in example.edits:
+    return edited(base_plan(example.base), example.edits)
+
+
+def edited(document: dict[str, Any], edits: Iterable[Edit]) -> dict[str, Any]:
+    """`document`, changed by `edits` in order.
+
+    Raises:
+        InputError: an edit names a node, an edge or a place that the document does not have.
+    """
+    for edit in edits:
         _EDITORS[edit.action](document, edit)
     return document
 

@@ -35,6 +35,8 @@ class SpaceRequest:
     relaxations: frozenset[str] = frozenset()
     disaggregated: bool | None = None
     engine: Engine | None = None
+    # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
+    dense_groups: bool = False
 
     @property
     def gpus(self) -> int:
@@ -122,7 +124,8 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
     architecture, model = request.architecture, divisible(request.architecture)
     sps = divisors(stage) if prefill and request.input_tokens >= SP_MIN_INPUT_TOKENS else (1,)
     kv_sps = divisors(stage) if not prefill and "kv_sequence_decode" in request.relaxations else (1,)
-    groups = divisors(stage) if "attention_dp" in request.relaxations and architecture.is_moe else (1,)
+    grouped = "attention_dp" in request.relaxations and (architecture.is_moe or request.dense_groups)
+    groups = divisors(stage) if grouped else (1,)
     widths = ffn_degrees(request.engine, (value for value in divisors(stage) if model.tp_ffn(value)))
     tps = tuple(tp for tp in divisors(stage) if model.tp(tp))
     for ep, tp_expert in _expert_degrees(request, stage):

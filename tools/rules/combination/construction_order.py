@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
 from ..degrees import declared_degree, root_replicas
+from ..edits import Change
 
 ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")
 
@@ -80,6 +81,12 @@ def check(view: PlanView) -> Iterator[Finding]:
         )
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """The steps that the graph uses, in order."""
+    del view
+    yield Change("set", ("construction",), list(as_list(violation.expected)))
+
+
 _BASE = "mla-tp2-ep2-pp2"
 
 RULE = Rule(
@@ -103,4 +110,5 @@ RULE = Rule(
         _BASE,
         (Edit("set_top", field="/construction", value=["operator_parallelism", "pp_chain", "expert_subgraphs"]),),
     ),
+    mend=mend,
 )

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change
 
 ORDER = ("model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism")
 
@@ -34,6 +35,18 @@ def check(view: PlanView) -> Iterator[Finding]:
         latest = place
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """The author's steps in the order of deciding; decisions of one step are put together."""
+    del violation
+    decisions: dict[str, list[str]] = {}
+    for item in as_list(view.raw.get("reasoning")):
+        step, decision = as_str(as_mapping(item).get("step")), as_str(as_mapping(item).get("decision"))
+        if step in ORDER and decision is not None and decision not in decisions.setdefault(step, []):
+            decisions[step].append(decision)
+    steps = [{"step": step, "decision": "; ".join(decisions[step])} for step in ORDER if step in decisions]
+    yield Change("set", ("reasoning",), steps)
+
+
 _BASE = "mla-tp2-ep2-pp2"
 _STEPS = [{"step": step, "decision": "as in the strategy"} for step in (ORDER[0], ORDER[3], ORDER[1], ORDER[2])]
 
@@ -55,4 +68,5 @@ RULE = Rule(
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/reasoning", value=_STEPS),)),
+    mend=mend,
 )

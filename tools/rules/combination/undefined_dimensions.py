@@ -13,7 +13,8 @@ from typing import Any
 
 from ...plan.schema import shown
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
 
 _MAX_NAMED = 64
@@ -119,6 +120,24 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _nodes(view)
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """A defined dimension of the strategy by the name that it has here, where that is not stated too."""
+    steps = steps_of(violation.path, view.raw) or ()
+    if len(steps) < 2 or steps[0] != "strategy":
+        return
+    dimension = read_dimension(str(steps[-1]))
+    value = value_at(view.raw, steps)
+    if dimension is None or not dimension.defined or dimension.degree is None or type(value) is not int:
+        return
+    yield Change("remove", steps)
+    of_phases = len(steps) == 2 and dimension.degree != "dp"
+    blocks = [(steps[0], phase) for phase in PHASE_NAMES] if of_phases else [steps[:-1]]
+    for block in blocks:
+        stated = as_mapping(view.strategy if len(block) == 1 else view.strategy.get(str(block[1])))
+        if dimension.degree not in stated and (len(block) == 1 or block[1] in view.strategy):
+            yield Change("set", (*block, dimension.degree), value)
+
+
 _BASE = "dense-sp2-tp2"
 
 RULE = Rule(
@@ -136,4 +155,5 @@ RULE = Rule(
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/cp", value=2),)),
+    mend=mend,
 )

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 
 from ...plan.schema import shown
 from ...plan.view import PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change, steps_of
 from ..performance.attribution import faults_of, finding_of
+from ..performance.recompute import recomputed
 
 _MAX_TEXT_CHARS = 4000
 _CLAUSES = re.compile(r"[.;:,!?\n。；：，！？]+")
@@ -57,6 +59,16 @@ def check(view: PlanView) -> Iterator[Finding]:
             )
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """The figures computed again; in words what DP does, in place of the decision that claims otherwise."""
+    steps = steps_of(violation.path, view.raw) or ("",)
+    if steps[0] == "reasoning":
+        replicas = len(view.replicas)
+        yield Change("set", steps, f"{replicas} replica(s): more requests at once, the latency of each stays the same")
+    else:
+        yield from recomputed(view, violation)
+
+
 _BASE = "dense-dp2-tp2"
 _CLAIM = {"step": "data_parallelism", "decision": "2 replicas, to halve the latency of each request"}
 
@@ -76,4 +88,5 @@ RULE = Rule(
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
     rests_on_estimate=True,
+    mend=mend,
 )

@@ -5,11 +5,13 @@ Two edges with the same ends and type are one too many. Nothing is read off the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import PlanView, as_int
-from ..base import Edit, Example, Finding, Rule
+from ...plan.view import NodeView, PlanView, as_int
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change, Step, steps_of
 
 
 def _nodes(view: PlanView) -> Iterator[Finding]:
@@ -79,6 +81,48 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _replicas(view)
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """Drop copies of a node; of different nodes of one id give all but one a name of its own.
+
+    Which one keeps the id does not depend on the order of the document. What a name that leads nowhere was to lead to
+    is for the scope around it to say.
+    """
+    steps = steps_of(violation.path, view.raw) or ()
+    changes = view.memo.get(mend)
+    if not isinstance(changes, dict):
+        changes = view.memo[mend] = _named_apart(view)
+    yield from changes.get(steps[:2], ())  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - a memo of many kinds
+
+
+def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
+    """What is to be done about the nodes of each id that stands again, by the place of each that the check names."""
+    again: dict[str, list[NodeView]] = {}
+    for node in view.duplicates:
+        again.setdefault(node.id, []).append(node)
+    changes: dict[tuple[Step, ...], list[Change]] = {}
+    for name, nodes in again.items():
+        found: dict[str, NodeView] = {}
+        own: list[Change] = []
+        for node in (view.by_id[name], *nodes):
+            if found.setdefault(_content(node), node) is not node:
+                own.append(Change("remove", ("nodes", node.position), nodes=(name,)))
+        for place, content in enumerate(sorted(found)[1:], start=2):
+            own.append(Change("set", ("nodes", found[content].position, "id"), _free_name(view, f"{name}-{place}")))
+        # All of them at once: those that are named after the first find nothing left to do.
+        changes[("nodes", nodes[0].position)] = own
+    return changes
+
+
+def _content(node: NodeView) -> str:
+    return json.dumps(node.raw, sort_keys=True, default=str)
+
+
+def _free_name(view: PlanView, wanted: str) -> str:
+    while wanted in view.by_id:
+        wanted += "-"
+    return wanted
+
+
 _BASE = "dense-tp2"
 
 RULE = Rule(
@@ -98,4 +142,5 @@ RULE = Rule(
     bad=Example(
         _BASE, (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "no such node", "type": "data"}),)
     ),
+    mend=mend,
 )

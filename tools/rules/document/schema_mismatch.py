@@ -6,14 +6,27 @@ schema refuses), so the check over the view has nothing to add. Every other rule
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change
+from .coercion import coercions
 
 
 def check(view: PlanView) -> tuple[Finding, ...]:
     """Nothing: what breaks the schema is not in the view."""
     del view
     return ()
+
+
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """All values of the document that can only mean one thing, written as the format writes it."""
+    del violation
+    found = view.memo.get(mend)
+    if not isinstance(found, tuple):
+        found = view.memo[mend] = tuple(coercions(view.raw))
+    yield from (change for change in found if isinstance(change, Change))  # pyright: ignore[reportUnknownVariableType] - a memo of many kinds
 
 
 _BASE = "dense-1"
@@ -33,4 +46,5 @@ RULE = Rule(
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/workload/concurrency", value="four"),)),
+    mend=mend,
 )

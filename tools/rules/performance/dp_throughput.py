@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from .attribution import faults_of, finding_of, replicas_serving
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -42,4 +43,5 @@ RULE = Rule(
         (Edit("evaluate"), Edit("scale", field="/performance/throughput/dp_scaled_tokens_per_s", value=2.0)),
     ),
     rests_on_estimate=True,
+    mend=recomputed,
 )

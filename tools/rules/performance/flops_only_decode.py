@@ -12,6 +12,7 @@ from ..base import Edit, Example, Finding, Rule
 from .attribution import faults_of, finding_of
 from .claims import claim_of, given
 from .completeness import lacks_memory_term
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -46,4 +47,5 @@ RULE = Rule(
         "dense-tp2", (Edit("evaluate"), Edit("set_top", field="/performance/latency/decode_step/memory_ms", value=0.0))
     ),
     rests_on_estimate=True,
+    mend=recomputed,
 )

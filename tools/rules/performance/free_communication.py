@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from .attribution import faults_of, finding_of
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -37,4 +38,5 @@ RULE = Rule(
         (Edit("evaluate"), Edit("set_top", field="/performance/latency/decode_step/communication_ms", value=0.0)),
     ),
     rests_on_estimate=True,
+    mend=recomputed,
 )

@@ -11,6 +11,7 @@ from ...plan.view import PlanView, as_mapping
 from ..base import Edit, Example, Finding, Rule
 from .claims import claim_of, given
 from .completeness import lacking_throughput
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -45,4 +46,5 @@ RULE = Rule(
         "dense-dp2-tp2",
         (Edit("evaluate"), Edit("set_top", field="/performance/throughput/batched_tokens_per_s", value=None)),
     ),
+    mend=recomputed,
 )

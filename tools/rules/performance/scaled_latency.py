@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from itertools import chain
 
 from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Finding, Rule, Violation
+from ..edits import Change, steps_of
 from ..evaluation import evaluation_of
 from .attribution import faults_of, finding_of
 from .claims import claim_of
 from .edge_payloads import misfits
+from .recompute import recomputed
 
 
 def _has_sized_edge(view: PlanView) -> bool:
@@ -50,6 +52,18 @@ def check(view: PlanView) -> Iterator[Finding]:
             )
 
 
+def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
+    """The figures computed again, or left out where they cannot be; for an edge the nearest size that it may carry."""
+    if violation.edges:
+        steps = steps_of(violation.path, view.raw) or ()
+        if len(steps) >= 2 and isinstance(violation.expected, int):
+            yield Change("set", (*steps[:2], "bytes"), violation.expected, edges=violation.edges)
+    elif violation.path == "/performance":
+        yield Change("remove", ("performance",))
+    else:
+        yield from recomputed(view, violation)
+
+
 RULE = Rule(
     id="PE006",
     name="figure off the critical path",
@@ -69,4 +83,5 @@ RULE = Rule(
     good=Example("dense-pp2-tp2", (Edit("evaluate"), Edit("scale", field="/performance/latency/ttft_ms", value=1.03))),
     bad=Example("dense-tp4", (Edit("evaluate"), Edit("scale", field="/performance/latency/ttft_ms", value=0.25))),
     rests_on_estimate=True,
+    mend=mend,
 )

@@ -13,6 +13,7 @@ from ..base import Edit, Example, Finding, Rule
 from .attribution import faults_of, finding_of
 from .claims import claim_of, given
 from .completeness import lacking_latency
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -50,4 +51,5 @@ RULE = Rule(
         "dense-tp2", (Edit("evaluate"), Edit("set_top", field="/performance/latency", value={"end_to_end_ms": 100.0}))
     ),
     rests_on_estimate=True,
+    mend=recomputed,
 )

@@ -12,6 +12,7 @@ from ..base import Edit, Example, Finding, Rule
 from .attribution import faults_of, finding_of
 from .claims import claim_of, given
 from .completeness import lacking_cache
+from .recompute import recomputed
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -49,4 +50,5 @@ RULE = Rule(
         (Edit("evaluate"), Edit("set_top", field="/performance/memory/kv_cache_bytes_per_token", value=None)),
     ),
     rests_on_estimate=True,
+    mend=recomputed,
 )

@@ -30,7 +30,8 @@ _HEAD_SHARING = frozenset(
 _SHARING_KINDS = frozenset({"full", "sliding", "chunked"})
 
 
-def _kind_fits(written: str | None, actual: str) -> bool:
+def kind_fits(written: str | None, actual: str) -> bool:
+    """Whether `written` is a name of the kind of attention that is `actual` here; nothing written fits all."""
     if written is None:
         return True
     word = written.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_attention")
@@ -96,7 +97,7 @@ def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | 
     if not written:
         return _Fault(f"has no attention operator, the model has {actual} attention there", None, "AttentionNode")
     kind = written[0].kind
-    if _kind_fits(kind, actual):
+    if kind_fits(kind, actual):
         return None
     return _Fault(f"has attention of kind {kind!r:.80}, the model has {actual!r} there", kind, actual, written[0])
 

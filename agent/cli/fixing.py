@@ -1,0 +1,110 @@
+"""`fix` and `verify`: a proposal made valid, and the certificate of that checked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...tools.errors import InputError
+from .documents import DOCUMENT, read_plan_text, title_of
+from .flags import TEXT, output_format
+from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ...tools.autofix.intent import PlanDefaults
+    from ...tools.autofix.result import FixResult
+
+
+@click.command("fix", short_help="Repair a proposal until it keeps every rule.")
+@DOCUMENT
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the valid plan to this file.")
+@click.option("--request", type=TEXT, help="What was asked, for what FILE leaves out: model, hardware, load.")
+@click.option("--safe-only", is_flag=True, help="Make only fixes that keep the meaning.")
+@click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
+@click.option("--certificate", type=click.Path(path_type=Path), help="Write what `verify` replays to this file.")
+@output_format
+def fix_command(
+    document: Path,
+    output: Path | None,
+    request: str | None,
+    output_format: str,
+    **options: Any,
+) -> int:
+    """Repair FILE: a plan document, or any text with a proposal in it; exit 1 where it cannot be made valid.
+
+    Each fix is listed with its rule and its JSON Patch. Nothing is written unless the result is valid.
+
+    \b
+      shardwright fix draft.json -o plan.json
+      shardwright fix answer.txt --request "Llama-3.1-70B on 8 H100, 2k in / 256 out" --diff
+    """
+    certificate: Path | None = options["certificate"]
+    for place in (output, certificate):
+        if place is not None and str(place) != STANDARD:
+            check_place(place)
+    text = read_plan_text(document)
+    result = _fixed(text, request, safe_only=options["safe_only"])
+    if certificate is not None:
+        from ...tools.autofix.certificate import certificate as certificate_of
+
+        write_file(certificate, json.dumps(certificate_of(text, result), indent=1) + "\n")
+    to_stdout = output is not None and str(output) == STANDARD
+    if output is not None and result.valid:
+        plan = json.dumps(result.plan, indent=2, ensure_ascii=False) + "\n"
+        if to_stdout:
+            write_stdout(plan)
+        else:
+            write_file(output, plan)
+    if not to_stdout:
+        _print(result, title_of(document), output_format, diff=options["diff"])
+    return 0 if result.valid else 1
+
+
+def _fixed(text: str, request: str | None, *, safe_only: bool) -> FixResult:
+    from ...tools.autofix.autofix import autofix_text, read_any
+
+    read = read_any(text)
+    defaults: PlanDefaults | None = None
+    if request is not None:
+        from ..fix_request import plan_defaults
+
+        defaults = plan_defaults(request, read.raw)
+    return autofix_text(text, request=defaults, safe_only=safe_only)
+
+
+def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> None:
+    from ..report.fix import diff_text, render_fix
+
+    if diff:
+        write_stdout(diff_text(result.read, result.plan, old=f"{title} as read", new=f"{title} fixed"))
+    elif output_format == "json":
+        write_json(result)
+    else:
+        write_stdout(render_fix(result, title=title, width=text_width(), bold=may_style()))
+
+
+@click.command("verify", short_help="Check the certificate of a repair.")
+@click.argument("certificate", metavar="FILE", type=click.Path(path_type=Path))
+@output_format
+def verify_command(certificate: Path, output_format: str) -> int:
+    """Replay the certificate FILE that `fix --certificate` wrote; exit 1 where it does not hold.
+
+    It checks every hash, applies every patch to what was read, and validates the plan in which they end.
+    """
+    if str(certificate) == STANDARD:
+        raise InputError("verify reads a file: name one")
+    from ...tools.verify import verify_file
+
+    found = verify_file(certificate)
+    if output_format == "json":
+        write_json(found)
+    else:
+        from ..report.fix import render_verification
+
+        write_stdout(
+            render_verification(found, title=click.format_filename(certificate), width=text_width(), bold=may_style())
+        )
+    return found.exit_status

@@ -1,0 +1,121 @@
+"""The report of `fix`: what was mended, by which rule, as which JSON Patch, and what remains; the change as a diff.
+
+`verify`'s verdict is here too. Nothing is judged: the figures are the result's.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .text import Bullets, Column, Section, Table, count_text, render, section
+from .validation import violation_sections
+
+if TYPE_CHECKING:
+    from ...tools.autofix.result import AppliedFix, FixResult
+    from ...tools.verify import Verification
+
+OPERATIONS_SHOWN = 4
+FIXES_SHOWN = 30
+_VALUE_SHOWN = 90
+
+
+def render_fix(result: FixResult, *, title: str, width: int, bold: bool = False) -> str:
+    """What was done to the document called `title`."""
+    sections = [
+        section("", *_head(result, title)),
+        section("As it was read", Bullets(tuple(_notes(result)))),
+        *_fixes(result),
+        section("Why no more could be done", Bullets(result.unfixed)),
+        *violation_sections(result.remaining),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _head(result: FixResult, title: str) -> Iterator[str]:
+    fixes = count_text(len(result.fixes), "fix", "fixes")
+    if result.valid and not result.fixes:
+        yield f"Valid: {title} needs no fix"
+    elif result.valid:
+        yield f"Fixed: {title} is valid after {fixes} in {count_text(result.rounds, 'round')}"
+    else:
+        errors = sum(found.severity == "error" for found in result.remaining)
+        yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
+
+
+def _notes(result: FixResult) -> Iterator[str]:
+    for note in result.notes:
+        yield note
+
+
+def _fixes(result: FixResult) -> list[Section]:
+    rows = tuple(
+        (str(number), fix.rule, fix.safety, fix.description)
+        for number, fix in enumerate(result.fixes[:FIXES_SHOWN], start=1)
+    )
+    more = len(result.fixes) - len(rows)
+    columns = (Column("#", figures=True), Column("rule"), Column("safety"), Column("what", wraps=True))
+    patches = [
+        f"{number} {fix.rule}: {line}"
+        for number, fix in enumerate(result.fixes[:FIXES_SHOWN], start=1)
+        for line in _operations(fix)
+    ]
+    return [
+        section("Fixes", Table(columns, rows), f"and {more:,} more (--format json has all)" if more > 0 else None),
+        section("JSON Patches (RFC 6902; the tests before each change left out)", Bullets(tuple(patches))),
+    ]
+
+
+def _operations(fix: AppliedFix) -> Iterator[str]:
+    made = [operation for operation in fix.patch if operation.get("op") != "test"]
+    for operation in made[:OPERATIONS_SHOWN]:
+        value = f" {_short(operation['value'])}" if "value" in operation else ""
+        yield f"{operation['op']} {operation['path']}{value}"
+    if len(made) > OPERATIONS_SHOWN:
+        yield f"and {len(made) - OPERATIONS_SHOWN:,} more operations"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _VALUE_SHOWN else text[: _VALUE_SHOWN - 1] + "…"
+
+
+def diff_text(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, *, old: str, new: str) -> str:
+    """The change as a unified diff: one line for each node, each edge and each field of the header."""
+    lines = difflib.unified_diff(
+        list(_lines(before or {})), list(_lines(after or {})), fromfile=old, tofile=new, lineterm="", n=2
+    )
+    return "\n".join(lines)
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in document.items():
+        if isinstance(value, list):
+            yield from (f"{name}: {_line(item)}" for item in value)  # pyright: ignore[reportUnknownVariableType] - raw JSON
+        elif isinstance(value, dict):
+            yield from (f"{name}.{key}: {_line(item)}" for key, item in value.items())  # pyright: ignore[reportUnknownVariableType] - raw JSON
+        else:
+            yield f"{name}: {_line(value)}"
+
+
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def render_verification(found: Verification, *, title: str, width: int, bold: bool = False) -> str:
+    """What the replay of the certificate called `title` showed."""
+    failed = [check for check in found.checks if not check.holds]
+    head = (
+        f"Confirmed: {title}, {count_text(len(found.checks), 'check')}"
+        if found.confirmed
+        else f"NOT confirmed: {title}"
+    )
+    verdict = "The plan that it ends in is valid" if found.valid else "The plan that it ends in is NOT valid"
+    lines = tuple(f"{check.what}: {check.detail or 'does not hold'}" for check in failed)
+    return render(
+        [section("", head, f"{verdict} (sha256 {found.plan_sha256})"), section("What does not hold", Bullets(lines))],
+        width=width,
+        bold=bold,
+    )

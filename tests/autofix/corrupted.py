@@ -1,0 +1,100 @@
+"""Corrupted plans for the tests of auto-fix: rows of the rules' tables alone, piled up, and under other names."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import jsonpatch
+
+from shardwright.tools.autofix.autofix import FixResult
+from shardwright.tools.errors import InputError
+from shardwright.tools.rules.examples import base_names, base_plan, edited
+from shardwright.tools.rules.registry import find_rule
+
+from ..rules.corruptions import Corruption, corruptions
+
+ROWS = tuple(row for row in corruptions("") if row.rule in row.expected)
+# What no plan can hold, and no repair can change: facts that nobody states, limits and loads beyond the hardware.
+BEYOND_REPAIR = frozenset({"ME001", "PE010"})
+NO_READING = frozenset({("ST001", "a negative number of tokens")})
+# Rows of rules that are mended locally as a rule, in which the strategy itself is what is illegal.
+STRATEGY_AT_FAULT = frozenset({("EP004", "more devices than experts"), ("TP006", "the relaxation is not named")})
+
+
+def some_of_each_rule(rows: Iterable[Corruption], most: int) -> list[Corruption]:
+    """At most so many rows of each rule, the first ones."""
+    counted: Counter[str] = Counter()
+    found: list[Corruption] = []
+    for row in rows:
+        counted[row.rule] += 1
+        if counted[row.rule] <= most:
+            found.append(row)
+    return found
+
+
+def is_local(row: Corruption) -> bool:
+    """Whether the row is to be mended in the graph, with the author's strategy kept."""
+    key = (row.rule, row.name)
+    return find_rule(row.rule).fix == "local" and key not in STRATEGY_AT_FAULT | NO_READING
+
+
+def touches_strategy(row: Corruption) -> bool:
+    """Whether the row corrupts the strategy block itself."""
+    return any(edit.field.startswith("/strategy") for edit in row.example.edits)
+
+
+def untouched(row: Corruption, document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Nodes of the corrupted `document` that are as in the base plan of `row`, by id."""
+    before = {node["id"]: node for node in base_plan(row.example.base)["nodes"]}
+    return {node["id"]: node for node in document["nodes"] if before.get(node["id"]) == node}
+
+
+def replayed(result: FixResult) -> Any:
+    """The document as read after the patches of `result`, one after another."""
+    document: Any = result.read
+    for fix in result.fixes:
+        document = jsonpatch.apply_patch(document, list(fix.patch))
+    return document
+
+
+def piled(seed: int, most: int = 20) -> dict[str, Any]:
+    """A base plan after 2 to `most` corruptions drawn from the tables of all rules that can be mended."""
+    rng = random.Random(seed)
+    document = base_plan(rng.choice(base_names()))
+    rows = [row for row in ROWS if row.rule not in BEYOND_REPAIR and (row.rule, row.name) not in NO_READING]
+    rows = [row for row in rows if not row.rule.startswith("EN")]
+    wanted, made = rng.randint(2, most), 0
+    for row in rng.sample(rows, len(rows)):
+        corrupted = corrupted_by(document, row)
+        if corrupted is not None:
+            document, made = corrupted, made + 1
+        if made == wanted:
+            break
+    return document
+
+
+def corrupted_by(document: dict[str, Any], row: Corruption) -> dict[str, Any] | None:
+    """`document` after the edits of `row`; `None` where it has not what they change."""
+    try:
+        return edited(copy.deepcopy(document), row.example.edits)
+    except (InputError, KeyError, TypeError):
+        return None
+
+
+def rename(document: dict[str, Any], rng: random.Random) -> dict[str, str]:
+    """Give ids that say nothing, also for those that lead nowhere, and any order; the new names of the old."""
+    names: dict[str, str] = {}
+
+    def name(old: Any) -> Any:
+        return names.setdefault(old, f"{rng.randrange(1 << 60)}") if isinstance(old, str) else old
+
+    for item, keys in [*((node, ("id", "parent")) for node in document["nodes"]),
+                       *((edge, ("source", "target")) for edge in document["edges"])]:  # fmt: skip
+        item.update({key: name(item[key]) for key in keys if key in item})
+    rng.shuffle(document["nodes"])
+    rng.shuffle(document["edges"])
+    return names

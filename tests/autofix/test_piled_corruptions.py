@@ -1,0 +1,46 @@
+"""Many corruptions at once: repair always ends, soon, in the same plan however the document is ordered."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.plan.canonical import content_hash
+from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.validate import validate
+
+from .corrupted import piled, replayed
+
+MOST_SECONDS = 10.0
+
+
+@pytest.mark.parametrize("seed", range(14))
+def test_piled_corruptions_end_in_a_valid_plan(seed: int) -> None:
+    document = piled(seed)
+    start = time.process_time()
+    result = autofix(document)
+    assert time.process_time() - start < MOST_SECONDS
+    assert result.valid and validate(result.plan or {}).valid
+    assert replayed(result) == result.plan
+
+
+@pytest.mark.parametrize("seed", range(100, 104))
+def test_the_order_of_nodes_and_edges_means_nothing(seed: int) -> None:
+    document, shuffled = piled(seed, 6), piled(seed, 6)
+    rng = random.Random(seed)
+    rng.shuffle(shuffled["nodes"])
+    rng.shuffle(shuffled["edges"])
+    assert content_hash(autofix(document).plan) == content_hash(autofix(shuffled).plan)
+
+
+def test_two_fixes_of_one_place_wait_for_one_another() -> None:
+    document = base_plan("dense-dp2-tp2")
+    claim = {"step": "data_parallelism", "decision": "2 replicas, to halve the latency of each request"}
+    document["reasoning"] = [claim, *document["reasoning"][:3], claim]
+    assert {violation.rule for violation in validate(document).violations} == {"CO006", "DP004"}
+    result = autofix(document)
+    assert result.valid and replayed(result) == result.plan
+    assert [step["step"] for step in (result.plan or {})["reasoning"]][-1] == "data_parallelism"

@@ -1,0 +1,231 @@
+"""Re-planning gives the nearest legal plan by the stated distance, keeps what it can, or says that none exists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.tools.autofix.distance import distance
+from shardwright.tools.autofix.intent import PlanIntent, read_intent
+from shardwright.tools.autofix.no_plan import Failure, NoPlan
+from shardwright.tools.autofix.replan import Replanned, find_nearest, replan
+from shardwright.tools.plan.document import Strategy
+from shardwright.tools.plan.view import PlanView
+from shardwright.tools.rules.examples import apply, base_plan
+from shardwright.tools.rules.registry import find_rule
+from shardwright.tools.validate import validate
+
+from ..rules.corruptions import Corruption, corruptions
+from .brute_force import valid_strategies
+from .settings import any_strategies, only_strategy
+
+RELAXED = ("attention_dp", "tp_expert", "kv_sp")
+# Rules whose bad plans can have no legal plan at all on their hardware, or name something that nobody knows.
+_MAY_HAVE_NONE = frozenset({"ME001", "PE010"})
+REPLANNED = [row for row in corruptions("") if find_rule(row.rule).fix == "re-plan" and row.rule in row.expected]
+# Of these, those whose statement takes long to work out (how much hardware would do) and says nothing new here.
+_ALIKE = frozenset(
+    {"a cache that does not fit", "a first token too late", "tokens too few", "tokens too slow", "requests too many"}
+)
+SURE = [row for row in REPLANNED if row.rule not in _MAY_HAVE_NONE]
+NONE_EXISTS = [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE]
+# Share of memory, requests and limit that make all, many, some, few or no strategies of two GPUs fit.
+TINY = {
+    "room for all": ("dense-1", 0.9, 4, None),
+    "room for few": ("dense-1", 0.0075, 4, None),
+    "room for some": ("dense-1", 0.006, 1, None),
+    "room for none": ("dense-1", 0.001, 1, None),
+    "too many requests": ("dense-1", 0.012, 64, None),
+    "experts": ("moe-1", 0.9, 4, None),
+    "experts, little room": ("moe-1", 0.006, 1, None),
+    "a limit that some hold": ("dense-1", 0.9, 4, 45.0),
+    "a limit that none holds": ("dense-1", 0.9, 4, 1.0),
+}
+
+
+def replanned(document: dict[str, Any]) -> Replanned | NoPlan:
+    """What re-planning says of a document."""
+    view = PlanView(document)
+    return replan(read_intent(view), view)
+
+
+def _tiny(name: str) -> dict[str, Any]:
+    base, share, concurrency, limit = TINY[name]
+    document = only_strategy(base)
+    document["hardware"].update(nodes=1, gpus_per_node=2)
+    document["policy"]["memory_utilization"] = share
+    document["workload"].update(concurrency=concurrency, **({} if limit is None else {"ttft_ms_max": limit}))
+    return document
+
+
+@cache
+def _enumerated(name: str) -> tuple[PlanIntent, list[Strategy]]:
+    intent = read_intent(PlanView(_tiny(name)))
+    return intent, valid_strategies(intent)
+
+
+@pytest.mark.parametrize("row", SURE, ids=str)
+def test_every_corruption_that_asks_for_a_re_plan_ends_valid_with_its_distance_stated(row: Corruption) -> None:
+    document = apply(row.example)
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert validate(found.document).valid
+    assert found.distance == pytest.approx(sum(move.cost for move in found.moves))
+    assert (found.distance == 0) == (not found.moves)
+    for block in ("model", "hardware", "workload", "precision", "policy"):
+        assert found.document[block] == PlanView(document).raw[block]
+
+
+@pytest.mark.parametrize("row", SURE, ids=str)
+def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
+    found = replanned(apply(row.example))
+    assert isinstance(found, Replanned)
+    again = replanned(found.document)
+    assert isinstance(again, Replanned)
+    assert again.distance == 0
+    assert again.after.model_dump() == found.after.model_dump()
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE], ids=str
+)
+def test_where_no_plan_exists_the_rule_is_named_and_closer_plans_are_valid(row: Corruption) -> None:
+    found = replanned(apply(row.example))
+    assert isinstance(found, NoPlan)
+    assert found.rule in (row.rule, "ST001")
+    assert found.reason
+    for closest in found.closest:
+        assert closest.change
+        assert validate(closest.document).valid
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str) -> None:
+    _, legal = _enumerated(name)
+    assert (not legal) == ("none" in name or "too many" in name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(TINY)), any_strategies())
+def test_any_strategy_on_two_gpus_becomes_the_nearest_of_all_that_are_legal(name: str, author: Strategy) -> None:
+    intent, legal = _enumerated(name)
+    found = find_nearest(replace(intent, strategy=author), PlanView(_tiny(name)))
+    if not legal:
+        assert isinstance(found, Failure)
+        return
+    assert isinstance(found, Replanned)
+    assert validate(found.document).valid
+    has_ffn = intent.architecture is not None and intent.architecture.has_split_ffn
+    least = min(distance(author, strategy, has_ffn=has_ffn) for strategy in legal)
+    # Cuts of the stages and exchanges of sequence shards are not enumerated: they can only be nearer.
+    assert found.distance <= least + 1e-9
+    assert found.is_nearest
+
+
+@given(any_strategies(), any_strategies(), any_strategies())
+def test_the_distance_is_a_metric(one: Strategy, other: Strategy, third: Strategy) -> None:
+    for has_ffn in (True, False):
+        there = distance(one, other, has_ffn=has_ffn)
+        assert distance(one, one, has_ffn=has_ffn) == 0
+        assert there == pytest.approx(distance(other, one, has_ffn=has_ffn))
+        beyond = distance(other, third, has_ffn=has_ffn)
+        assert distance(one, third, has_ffn=has_ffn) <= there + beyond + 1e-9
+
+
+@given(any_strategies(), any_strategies())
+def test_strategies_without_distance_say_the_same(one: Strategy, other: Strategy) -> None:
+    if distance(one, other) == 0:
+        bare = [
+            strategy.model_dump(exclude={side: {"sp_kind", "replicas"} for side in ("prefill", "decode")})
+            for strategy in (one, other)
+        ]
+        assert bare[0] == bare[1]
+
+
+def test_no_relaxation_is_used_that_the_policy_does_not_name() -> None:
+    document = base_plan("relaxed-attention-dp2-ep4")
+    document["policy"]["relaxations"] = []
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert found.document["policy"]["relaxations"] == []
+    for phase in (found.after.prefill, found.after.decode):
+        assert [getattr(phase, name) or 1 for name in RELAXED] == [1, 1, 1]
+
+
+def test_degrees_that_were_legal_stay() -> None:
+    document = only_strategy("dense-pp2-tp2")
+    document["strategy"]["prefill"]["tp_ffn"] = document["strategy"]["decode"]["tp_ffn"] = 3
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert {move.what.partition(".")[2] for move in found.moves if "." in move.what} <= {"tp_ffn", "replicas"}
+    assert (found.after.prefill.pp, found.after.prefill.tp) == (2, 2)
+
+
+def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
+    document = base_plan("dense-tp4")
+    order = {f"n0.g{place}": f"n0.g{other}" for place, other in enumerate((6, 2, 5, 3))}
+    for node in document["nodes"]:
+        node["id"] = f"mine/{node['id']}"
+        node["parent"] = None if node["parent"] is None else f"mine/{node['parent']}"
+        if "devices" in node:
+            node["devices"] = [order[device] for device in node["devices"]]
+    for edge in document["edges"]:
+        edge.update(source=f"mine/{edge['source']}", target=f"mine/{edge['target']}")
+    # A width that four shards cannot divide.
+    document["model"]["config"]["intermediate_size"] = 1026
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert (found.after.prefill.tp, found.after.prefill.tp_ffn) == (4, 2)
+    shards = {node["id"]: node["devices"] for node in found.document["nodes"] if node["type"] == "ShardNode"}
+    own = {node["id"]: node["devices"] for node in document["nodes"] if node["type"] == "ShardNode"}
+    attention = [name for name in own if ".attn." in name]
+    assert attention
+    assert all(shards[name] == own[name] for name in attention)
+    assert all(node["id"].startswith("mine/") for node in found.document["nodes"])
+
+
+def test_fewer_devices_than_decided_give_the_nearest_that_fits() -> None:
+    document = base_plan("dense-dp2-tp2")
+    document["hardware"]["gpus_per_node"] = 2
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert (found.after.dp, found.after.prefill.tp, found.after.gpu_count) == (1, 2, 2)
+
+
+def test_stage_cuts_stay_where_another_degree_must_change() -> None:
+    document = base_plan("dense-pp3-uneven")
+    document["strategy"]["prefill"]["tp"] = document["strategy"]["decode"]["tp"] = 3
+    document = {key: value for key, value in document.items() if key not in ("nodes", "edges")}
+    found = replanned(document)
+    assert isinstance(found, Replanned)
+    assert found.after.prefill.stage_layers == found.after.decode.stage_layers == (2, 3, 3)
+
+
+def test_more_weights_than_memory_says_by_how_much_and_how_much_hardware_would_do() -> None:
+    document = only_strategy("moe-ep4")
+    document["model"]["config"].update(num_hidden_layers=8, moe_intermediate_size=262144, num_experts=64)
+    document["hardware"].update(nodes=1, gpus_per_node=2)
+    found = replanned(document)
+    assert isinstance(found, NoPlan)
+    assert found.rule == "ME001"
+    assert found.shortfall_bytes is not None
+    assert found.shortfall_bytes > 0
+    assert found.needs is not None
+    assert found.needs.gpus is not None
+    assert found.needs.gpus > 2
+    assert any(
+        one.document["hardware"]["nodes"] * one.document["hardware"]["gpus_per_node"] > 2 for one in found.closest
+    )
+
+
+def test_what_nobody_says_is_named_not_guessed() -> None:
+    document = only_strategy("dense-tp2")
+    del document["model"]
+    found = replanned(document)
+    assert isinstance(found, NoPlan)
+    assert "model" in found.reason

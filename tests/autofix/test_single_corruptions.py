@@ -1,0 +1,99 @@
+"""One corruption, one small repair: the graph is mended where it is broken, all else stays as the author wrote it."""
+
+from __future__ import annotations
+
+import copy
+import random
+import time
+
+import pytest
+
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.rules.base import Edit
+from shardwright.tools.rules.examples import apply, base_names, base_plan, edited
+from shardwright.tools.validate import validate
+
+from ..rules.corruptions import Corruption, halved_blocks, scattered, spelled_out
+from .corrupted import (
+    BEYOND_REPAIR,
+    NO_READING,
+    ROWS,
+    corrupted_by,
+    is_local,
+    rename,
+    replayed,
+    some_of_each_rule,
+    touches_strategy,
+    untouched,
+)
+
+# Of the nodes that a corruption leaves alone, those that a local repair leaves alone too.
+LEAST_KEPT = 0.95
+REPAIRABLE = [row for row in ROWS if row.rule not in BEYOND_REPAIR and (row.rule, row.name) not in NO_READING]
+LOCAL = [row for row in REPAIRABLE if is_local(row)]
+# Claimed figures are all mended in one way, which takes an estimate.
+CHOSEN = [
+    *(row for row in REPAIRABLE if row.rule[:2] not in ("PE", "EN")),
+    *some_of_each_rule((row for row in REPAIRABLE if row.rule[:2] in ("PE", "EN")), 2),
+]
+# Rows for which the same is asked of plans in other people's style: one of each rule.
+OF_EACH_RULE = some_of_each_rule((row for row in LOCAL if not row.rule.startswith("PE")), 1)
+
+
+@pytest.mark.parametrize("row", CHOSEN, ids=str)
+def test_a_corruption_ends_valid_and_the_patches_lead_there(row: Corruption) -> None:
+    document = apply(row.example)
+    as_it_was = apply(row.example)
+    result = autofix(document)
+    assert document == as_it_was
+    assert result.valid and replayed(result) == result.plan
+    if is_local(row) and result.fixes:
+        report = validate(document)
+        named = {name for violation in report.violations for name in violation.nodes}
+        own = {name: node for name, node in untouched(row, document).items() if name not in named}
+        after = {node["id"]: node for node in (result.plan or {})["nodes"]}
+        kept = sum(after.get(name) == node for name, node in own.items())
+        assert kept >= LEAST_KEPT * len(own)
+        assert touches_strategy(row) or (result.plan or {})["strategy"] == document["strategy"]
+
+
+@pytest.mark.parametrize("row", OF_EACH_RULE, ids=str)
+def test_a_plan_in_another_style_is_mended_in_its_own(row: Corruption) -> None:
+    rng = random.Random(f"{row}")
+    document = base_plan(row.example.base)
+    for style in (scattered, spelled_out, halved_blocks):
+        if rng.random() < 0.5:
+            document = style(document, rng)
+    before = {node["id"]: copy.deepcopy(node) for node in document["nodes"]}
+    corrupted = corrupted_by(document, row)
+    if corrupted is None:
+        pytest.skip("in this style the plan has not what the row changes")
+    same = [node["id"] for node in corrupted["nodes"] if before.get(node["id"]) == node]
+    names = rename(corrupted, rng)
+    named = {name for violation in validate(corrupted).violations for name in violation.nodes}
+    own = [node for node in corrupted["nodes"] if node["id"] in {names[name] for name in same} - named]
+    result = autofix(corrupted)
+    after = {node["id"]: node for node in (result.plan or {})["nodes"]}
+    assert result.valid
+    assert sum(after.get(node["id"]) == node for node in own) >= LEAST_KEPT * len(own)
+
+
+def test_one_corruption_is_mended_in_a_moment() -> None:
+    document = base_plan("mla-tp2-ep2-pp2")
+    edited(document, [Edit("remove_node", "r0.decode.s1.b0.attn.kv"), Edit("remove_node", "r0.prefill.s0.b0.ffn.ar")])
+    autofix(document)
+    start = time.process_time()
+    assert autofix(document).valid
+    assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if (row.rule, row.name) in NO_READING], ids=str)
+def test_a_value_that_cannot_be_guessed_is_named(row: Corruption) -> None:
+    result = autofix(apply(row.example))
+    assert not result.valid and result.remaining and any("workload" in reason for reason in result.unfixed)
+
+
+@pytest.mark.parametrize("name", base_names())
+def test_a_valid_plan_is_returned_as_it_is(name: str) -> None:
+    result = autofix(base_plan(name))
+    assert (result.valid, result.fixes, result.rounds, result.plan) == (True, (), 0, base_plan(name))

@@ -1,0 +1,154 @@
+"""Auto-fix: a document goes in, a validated plan that keeps what its author decided comes out, or what remains and why.
+
+Local repair first: each finding is mended in the narrowest scope in which the graph can be made to say what the
+author's own decisions say. Where that cannot do, the nearest legal strategy takes their place. It never raises whatever
+the document holds, and calls valid only what validation did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import PydanticSerializationError
+
+from ..errors import InputError
+from ..plan.collector import collector_paused
+from ..plan.document import Plan
+from ..plan.reader import ReadDocument
+from ..plan.view import PlanView
+from ..validate import validate_read
+from .engine import Repair, State
+from .intent import PlanDefaults, PlanIntent, read_intent
+from .reading import read_anything
+from .reference import reference_for
+from .result import Closest, FixResult, Infeasible, Needs, Replanning
+from .target import Target, target_from, target_of
+
+if TYPE_CHECKING:
+    from .no_plan import NoPlan
+    from .replan import Replanned
+
+__all__ = ["FixResult", "PlanDefaults", "autofix", "autofix_read"]
+
+
+def autofix(
+    document: Mapping[str, Any] | str | Path | Plan, *, request: PlanDefaults | None = None, safe_only: bool = False
+) -> FixResult:
+    """Mend a plan, or a proposal in any other form: an object, a text, the path of a file, or a `Plan`.
+
+    `request` stands in for what the document leaves out; with `safe_only` nothing that the author decided is changed.
+
+    Raises:
+        InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
+    """
+    with collector_paused():
+        reading = read_anything(document)
+        return autofix_read(reading.read, request=request, safe_only=safe_only, notes=reading.notes)
+
+
+def autofix_read(
+    read: ReadDocument, *, request: PlanDefaults | None = None, safe_only: bool = False, notes: tuple[str, ...] = ()
+) -> FixResult:
+    """Mend a document that was read already; its view is of no use afterwards. `notes` are told on."""
+    repair = Repair(State(read, validate_read(read)), safe_only=safe_only)
+    session = _Session(repair, request)
+    if read.raw is not None:
+        try:
+            session.run()
+        except (RecursionError, PydanticSerializationError):
+            session.reasons = ["nested too deeply to be mended"]
+    result = FixResult(
+        valid=repair.state.report.valid,
+        rounds=repair.rounds,
+        fixes=tuple(repair.applied),
+        remaining=repair.state.report.violations,
+        unfixed=tuple(session.reasons),
+        replanned=session.replanned,
+        infeasible=session.infeasible,
+        notes=notes,
+        read=read.raw,
+        plan=repair.state.read.raw,
+    )
+    repair.state.view.release()
+    return result
+
+
+class _Session:
+    """One run: which plan the repair makes for, and what is to be said of it."""
+
+    def __init__(self, repair: Repair, request: PlanDefaults | None) -> None:
+        self.repair, self.request = repair, request
+        self.reasons: list[str] = []
+        self.replanned: Replanning | None = None
+        self.infeasible: Infeasible | None = None
+        # The intent for which no plan was found: looking again would only take the time again.
+        self._refused: PlanIntent | None = None
+
+    def run(self) -> None:
+        """Repair until it is valid or a whole pass changes nothing."""
+        # What can only be read in one way is read so before anything is concluded from it.
+        self.repair.toward(None)
+        while self.repair.state.errors:
+            before = self.repair.rounds
+            self.repair.toward(self._meant())
+            if self.repair.state.errors and not self.repair.safe_only:
+                self.repair.toward(self._nearest())
+            if self.repair.rounds == before:
+                return
+        self.reasons, self.infeasible = [], None
+
+    def _intent(self) -> tuple[PlanView, PlanIntent]:
+        view = self.repair.state.view
+        return view, read_intent(view, self.request)
+
+    def _meant(self) -> Target | None:
+        """What the author's plan would be were it whole; `None` where that cannot be told."""
+        view, intent = self._intent()
+        self.reasons = [f"not stated, and nowhere to be read: {what}" for what in intent.missing]
+        if intent.request is None or intent.architecture is None:
+            return None
+        try:
+            return target_of(view, reference_for(view, intent.request, intent.architecture))
+        except InputError as error:
+            self.reasons.append(str(error))
+            return None
+
+    def _nearest(self) -> Target | None:
+        """The nearest legal plan in the author's names; `None` where there is none."""
+        # Wanted only where local repair cannot do: it brings the whole search with it.
+        from .replan import Replanned, replan
+
+        view, intent = self._intent()
+        if intent == self._refused:
+            return None
+        found = replan(intent, view)
+        if isinstance(found, Replanned):
+            self.replanned, self.infeasible = _told(found), None
+            return target_from(view, found.document)
+        self.replanned, self.infeasible, self._refused = None, _stated(found), intent
+        return None
+
+
+def _told(found: Replanned) -> Replanning:
+    return Replanning(
+        before=found.before,
+        after=found.after,
+        distance=found.distance,
+        moves=tuple(str(move) for move in found.moves),
+        is_nearest=found.is_nearest,
+    )
+
+
+def _stated(found: NoPlan) -> Infeasible:
+    needs = found.needs
+    return Infeasible(
+        rule=found.rule,
+        reason=found.reason,
+        shortfall_bytes=found.shortfall_bytes,
+        needs=None
+        if needs is None
+        else Needs(accelerator=needs.accelerator, gpus=needs.gpus, nodes=needs.nodes, note=needs.note),
+        closest=tuple(Closest(change=one.change, plan=one.document) for one in found.closest),
+    )

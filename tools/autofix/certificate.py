@@ -1,0 +1,53 @@
+"""The certificate of a repair: all that a checker needs to replay it without the code that made it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+from typing import Any, Literal
+
+from ..plan.reader import read_text
+from ..validate import validate
+from ..verify import FORMAT
+from .edits import apply_patch
+from .result import FixResult
+
+Reading = Literal["as it stands", "translated"]
+
+
+def content_sha256(document: object) -> str:
+    """Of the document as JSON with sorted keys and no spaces."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
+    """The certificate of `result`, which `autofix` gave for the text `proposal`, as JSON values."""
+    document: Any = result.read
+    fixes: list[dict[str, Any]] = []
+    digest = content_sha256(document)
+    for fix in result.fixes:
+        patch = [dict(operation) for operation in fix.patch]
+        document = apply_patch(document, patch)
+        after = content_sha256(document)
+        fixes.append(
+            {
+                "rule": fix.rule, "safety": fix.safety, "description": fix.description, "patch": patch,
+                "before": digest, "after": after,
+            }
+        )  # fmt: skip
+        digest = after
+    reading: Reading = "as it stands" if read_text(proposal).raw == result.read else "translated"
+    return {
+        "format": FORMAT,
+        "version": "1",
+        "shardwright": version("shardwright"),
+        "proposal": proposal,
+        "proposal_sha256": hashlib.sha256(proposal.encode("utf-8", "surrogatepass")).hexdigest(),
+        "reading": reading,
+        "read": result.read,
+        "fixes": fixes,
+        "plan_sha256": digest,
+        "report": json.loads(validate(document).model_dump_json()),
+    }

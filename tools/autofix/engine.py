@@ -1,0 +1,279 @@
+"""The engine: fixes of all findings are made in rounds until none is left, or none helps any more.
+
+A round is kept only where it brings the plan nearer to validity (`potential` falls, structure before meaning), so that
+it ends; what does not help is undone, tried with fewer fixes, then in a wider scope. Rules and scopes say what to
+change; nothing here knows any rule.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..plan.reader import ReadDocument, read_document
+from ..plan.schema import MAX_FAULTS
+from ..plan.view import PlanView
+from ..rules.base import Violation
+from ..rules.edits import Change, Step
+from ..rules.registry import find_rule, rule_order
+from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
+from .differences import differences
+from .edits import Patch, apply_patch, compile_patch
+from .fix import Fix
+from .result import AppliedFix
+from .scopes import DOCUMENT, GRAPH, Claims
+from .target import Target
+
+Potential = tuple[int, ...]
+# Families by what must be right before the next can be judged.
+_TIERS = (frozenset({"ST"}), frozenset({"CO", "DP", "PP"}))
+# Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
+_LISTED = {"ST001": MAX_FAULTS}
+# A change that the rule itself says; wider scopes come after.
+OWN = -1
+
+
+@dataclass(frozen=True)
+class State:
+    """A document with what validation says of it."""
+
+    read: ReadDocument
+    report: ValidationReport
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The JSON object."""
+        return self.read.raw or {}
+
+    @property
+    def view(self) -> PlanView:
+        """The document as rules read it."""
+        return self.read.view
+
+    @property
+    def errors(self) -> list[Violation]:
+        """The findings that make the plan invalid, in an order that is not that of the document."""
+        found = [violation for violation in self.report.violations if violation.severity == "error"]
+        return sorted(found, key=_by_names)
+
+
+def state_of(document: dict[str, Any]) -> State:
+    """`document`, read and validated."""
+    read = read_document(document)
+    return State(read, validate_read(read))
+
+
+def potential(report: ValidationReport) -> Potential:
+    """How far from validity: errors of structure, of nesting, of operators, of what rests on the estimate."""
+    counts = [0] * (len(_TIERS) + 2)
+    for violation in report.violations:
+        if violation.severity == "error":
+            counts[_tier(violation.rule)] += 1
+    return tuple(counts)
+
+
+def _tier(rule: str) -> int:
+    if find_rule(rule).rests_on_estimate:
+        return len(_TIERS) + 1
+    return next((tier for tier, families in enumerate(_TIERS) if rule[:2] in families), len(_TIERS))
+
+
+@dataclass
+class Repair:
+    """One repair of one document: its state, and the fixes that led to it.
+
+    `safe_only`: fixes that change what the author decided are not made.
+    """
+
+    state: State
+    safe_only: bool = False
+    rounds: int = 0
+    applied: list[AppliedFix] = field(default_factory=list[AppliedFix])
+    # How wide a scope was tried in vain for findings of a rule, since the last change that helped.
+    _tried: dict[str, int] = field(default_factory=dict[str, int])
+    # Rules that have more findings than are listed: what is listed is no place to begin at.
+    _crowded: set[str] = field(default_factory=set[str])
+
+    def toward(self, target: Target | None) -> None:
+        """Make fixes that bring the document nearer to `target`, until it is valid or none helps."""
+        self._tried.clear()
+        while self.state.errors:
+            fixes = self._fixes(target)
+            if not fixes:
+                return
+            self._make_some(fixes)
+
+    def make(self, fix: Fix) -> bool:
+        """Make `fix` if it helps."""
+        return self._try([fix])
+
+    def _make_some(self, fixes: Sequence[Fix]) -> None:
+        """Make all of `fixes`; where that does not help, half of them, down to one, which then did not help.
+
+        What did not help for one finding of a rule is not tried for its others either.
+        """
+        while not self._try(fixes):
+            if len(fixes) == 1:
+                rule, level = fixes[0].violation.rule, fixes[0].level
+                self._tried[rule] = max(self._tried.get(rule, OWN), level)
+                return
+            fixes = fixes[: (len(fixes) + 1) // 2]
+
+    def _try(self, fixes: Sequence[Fix]) -> bool:
+        document, made = self.state.document, list[AppliedFix]()
+        frame = _Frame()
+        for fix in fixes:
+            patch = compile_patch(document, frame.moved(fix.changes))
+            document = apply_patch(document, patch)
+            frame.note(fix.changes)
+            made.append(_applied(fix, patch))
+        after = state_of(document)
+        if potential(after.report) >= potential(self.state.report):
+            after.view.release()
+            return False
+        self.state.view.release()
+        self.state = after
+        self.rounds += 1
+        self.applied += made
+        self._tried.clear()
+        return True
+
+    def _fixes(self, target: Target | None) -> list[Fix]:
+        """A fix for every finding that has one, each change in the first fix that claims it."""
+        found: list[Fix] = []
+        used = _Touched()
+        listed = Counter(violation.rule for violation in self.state.errors)
+        self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
+        claims = _LazyClaims(self.state.view, target)
+        for violation in self.state.errors:
+            fix = self._fix(violation, claims)
+            if fix is None:
+                continue
+            own = [change for change in fix.changes if change not in used]
+            if own:
+                found.append(replace(fix, changes=tuple(own)))
+                used.add(own)
+            if fix.level != OWN and fix.level % (DOCUMENT + 1) >= GRAPH:
+                # Nothing is left for others.
+                break
+        return found
+
+    def _fix(self, violation: Violation, claims: _LazyClaims) -> Fix | None:
+        """The fix of the narrowest scope that was not tried in vain; `None` where another has claimed it."""
+        start = self._tried.get(violation.rule, OWN - 1) + 1
+        mend = find_rule(violation.rule).mend
+        if start == OWN and mend is not None:
+            fix = Fix(violation, tuple(mend(self.state.view, violation)), OWN)
+            if self._may(fix):
+                return fix
+        if violation.rule in self._crowded:
+            start = max(start, GRAPH)
+        for level in range(max(start, 0), 2 * (DOCUMENT + 1)):
+            changes = claims.at(violation, level)
+            if changes is None:
+                return None
+            fix = Fix(violation, tuple(changes), level)
+            if self._may(fix):
+                return fix
+        return None
+
+    def _may(self, fix: Fix) -> bool:
+        return bool(fix.changes) and not (self.safe_only and fix.safety == "strategy")
+
+
+class _LazyClaims:
+    """Claims on the differences from a target: in meaning first, and after all scopes of these in writing too."""
+
+    def __init__(self, view: PlanView, target: Target | None) -> None:
+        self.view, self.target = view, target
+        self._known: dict[bool, Claims] = {}
+        self._claimed: set[tuple[object, ...]] = set()
+
+    def at(self, violation: Violation, level: int) -> Iterable[Change] | None:
+        """What the finding claims at the level; `None` where another finding has claimed the same."""
+        if self.target is None:
+            return ()
+        scope, strictly = level % (DOCUMENT + 1), level > DOCUMENT
+        if strictly not in self._known:
+            found = differences(self.view, self.target, strictly=strictly)
+            self._known[strictly] = Claims(self.view, self.target, found)
+        claims = self._known[strictly]
+        claim = claims.at(violation, scope)
+        if claim.key is not None and (strictly, claim.key) in self._claimed:
+            return None
+        changes = [claims.changes[place] for place in claim.places()]
+        if claim.key is not None and changes:
+            self._claimed.add((strictly, claim.key))
+        return changes
+
+
+class _Frame:
+    """Where elements of the document are now that earlier fixes of the same round have removed some."""
+
+    def __init__(self) -> None:
+        self._gone: dict[Step, list[int]] = {}
+
+    def note(self, changes: Iterable[Change]) -> None:
+        """Remember what `changes`, told of the document before the round, remove."""
+        for change in changes:
+            element = _element(change)
+            if change.action == "remove" and element is not None and len(change.path) == 2:
+                insort(self._gone.setdefault(element[0], []), element[1])
+
+    def moved(self, changes: Iterable[Change]) -> Iterator[Change]:
+        """`changes` of what is still there, as the document stands now."""
+        for change in changes:
+            element = _element(change)
+            if element is None:
+                yield change
+                continue
+            collection, place = element
+            gone = self._gone.get(collection, [])
+            before = bisect_left(gone, place)
+            if gone[before : before + 1] != [place]:
+                yield replace(change, path=(collection, place - before, *change.path[2:]))
+
+
+def _element(change: Change) -> tuple[Step, int] | None:
+    """The list, and the place in it, that a change is of."""
+    if len(change.path) < 2:
+        return None
+    collection, place = change.path[:2]
+    return (collection, place) if isinstance(place, int) else None
+
+
+def _by_names(violation: Violation) -> tuple[object, ...]:
+    return rule_order(violation.rule), violation.nodes, violation.edges, violation.message
+
+
+class _Touched:
+    """What the fixes of a round change already: another change there, inside of it or around it waits."""
+
+    def __init__(self) -> None:
+        self._added: set[object] = set()
+        self._paths: set[tuple[Step, ...]] = set()
+        self._around: set[tuple[Step, ...]] = set()
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Remember what `changes` touch."""
+        for change in changes:
+            if change.action == "append":
+                self._added.add((change.path, change.nodes, change.edges))
+            else:
+                self._paths.add(change.path)
+                self._around.update(change.path[:depth] for depth in range(1, len(change.path)))
+
+    def __contains__(self, change: Change) -> bool:
+        if change.action == "append":
+            return (change.path, change.nodes, change.edges) in self._added
+        if any(change.path[:depth] in self._paths for depth in range(1, len(change.path) + 1)):
+            return True
+        # An element that goes may have been mended before.
+        return change.path in self._around and not (_element(change) is not None and len(change.path) == 2)
+
+
+def _applied(fix: Fix, patch: Patch) -> AppliedFix:
+    return AppliedFix(rule=fix.violation.rule, description=fix.description, safety=fix.safety, patch=patch)

@@ -1,0 +1,94 @@
+"""What a foreign proposal says of the whole plan, collected claim by claim before anything is put together.
+
+A claim is a field with a value. Two claims that do not agree leave the field unsaid: which of them is meant is not
+guessed. It refuses to complete anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from .lexicon import words_of
+from .notes import Notes
+
+_ABSENT = object()
+
+
+class Facts:
+    """The claims of one proposal. Degrees are named `<phase>.<degree>`, with `any` where no phase was named."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes = notes
+        self._values: dict[str, Any] = {}
+        self._where: dict[str, str] = {}
+        self._disputed: set[str] = set()
+        self._weak: set[str] = set()
+
+    def claim(self, field: str, value: Any, where: str, *, weak: bool = False) -> None:
+        """Note that `field` is `value`; a weak claim counts only where nothing else was said."""
+        known = self._values.get(field, _ABSENT)
+        if field in self._disputed or known == value:
+            return
+        if known is _ABSENT or (field in self._weak and not weak):
+            self._values[field] = value
+            self._where[field] = where
+            (self._weak.add if weak else self._weak.discard)(field)
+        elif not weak:
+            self._disputed.add(field)
+            del self._values[field]
+            self.notes.unclear(f"{field} is {known} at {self._where[field]} and {value} here: neither was taken", where)
+
+    def get(self, field: str) -> Any:
+        """The value of `field`, `None` where it was not said or not said clearly."""
+        return self._values.get(field)
+
+    def has(self, field: str) -> bool:
+        """Whether anything at all was said of `field`, clear or not."""
+        return field in self._values or field in self._disputed
+
+    def says_degrees(self) -> bool:
+        """Whether any parallel degree was said."""
+        return any(
+            field.partition(".")[0] in ("any", "prefill", "decode") for field in (*self._values, *self._disputed)
+        )
+
+    def where(self, field: str) -> str:
+        """Where `field` was said first."""
+        return self._where.get(field, "/")
+
+    def put(self, field: str, value: Any) -> None:
+        """Set what follows from other claims."""
+        self._values[field] = value
+        self._where.setdefault(field, "/")
+
+    def drop(self, field: str) -> None:
+        """Take back a claim that was said in other terms."""
+        self._values.pop(field, None)
+
+    def of(self, prefix: str) -> Iterator[tuple[str, Any]]:
+        """The claims whose name begins with `prefix` and a point, without it."""
+        for field, value in list(self._values.items()):
+            if field.startswith(f"{prefix}."):
+                yield field[len(prefix) + 1 :], value
+
+
+_DTYPES = {
+    "bf16": "bf16", "bfloat16": "bf16", "torch bfloat16": "bf16", "brain float16": "bf16", "fp16": "fp16",
+    "float16": "fp16", "half": "fp16", "torch float16": "fp16", "f16": "fp16", "fp32": "fp32", "float32": "fp32",
+    "fp8": "fp8", "fp8 e4m3": "fp8", "fp8 e5m2": "fp8", "float8": "fp8", "e4m3": "fp8", "w8a8 fp8": "fp8",
+    "float8 e4m3fn": "fp8", "int8": "int8", "w8a8": "int8", "w8a8 int8": "int8", "8bit": "int8", "8 bit": "int8",
+    "int4": "int4", "w4a16": "int4", "awq": "int4", "gptq": "int4", "4bit": "int4", "4 bit": "int4", "int4 awq": "int4",
+    "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
+}  # fmt: skip
+
+
+def number_format(value: object) -> str | None:
+    """The number format that a text names, alone or in front of other words; `None` where it names none or two."""
+    if not isinstance(value, str) or len(value) > 100:
+        return None
+    words = words_of(value)
+    if words in _DTYPES:
+        return _DTYPES[words]
+    found = {_DTYPES[word] for word in words.split() if word in _DTYPES}
+    return found.pop() if len(found) == 1 else None

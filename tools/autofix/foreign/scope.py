@@ -1,0 +1,51 @@
+"""Where in a foreign proposal a value stands: what the keys above it have already said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .figures import Place
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A node as a foreign proposal has it: what was read of it, and what hangs below it."""
+
+    type: str | None
+    name: str | None
+    where: str
+    phase: str | None = None
+    replica: int | None = None
+    parent_name: str | None = None
+    index: int | None = None
+    layers: tuple[int, int] | None = None
+    layer_count: int | None = None
+    devices: list[Place] | None = None
+    experts: list[int | list[int]] | None = None
+    rank: dict[str, int] | int | None = None
+    role: str | None = None
+    own: dict[str, Any] = field(default_factory=dict[str, Any])
+    children: list[Item] = field(default_factory=list["Item"])
+    parent: Item | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The keys above a value: their path, the phase and operator that they name, whether they speak of hardware."""
+
+    where: str = ""
+    phase: str | None = None
+    operator: str | None = None
+    hardware: bool = False
+    is_node: bool = False
+    item: Item | None = None
+    replica: int | None = None
+
+    def inside(self, key: object, **changes: Any) -> Scope:
+        """The scope of the value at `key`."""
+        return replace(self, where=f"{self.where}/{str(key)[:60]}", **changes)
+
+    def but(self, **changes: Any) -> Scope:
+        """The same place, with more said of it."""
+        return replace(self, **changes)

@@ -1,0 +1,163 @@
+"""What the claims of a foreign proposal come to: hardware counted, degrees by phase, what an engine's switches imply.
+
+Arithmetic on what was said, and the documented meaning of switches; each step is noted. It completes no degree.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...catalog.architecture import Architecture
+from ...catalog.config import read_architecture
+from ...catalog.hardware import find_accelerator
+from ...catalog.models import find_model
+from ...errors import ShardwrightError
+from ...plan.document import PHASES
+from .facts import Facts
+from .graph import Setting
+from .notes import Notes
+
+_USUAL_NODE = 8
+_DEGREES = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "tp_expert", "kv_sp", "stage_layers")
+_NEEDS = {"attention_dp": "attention_dp", "tp_expert": "tp_in_expert", "kv_sp": "kv_sequence_decode"}
+
+
+def settle_model(facts: Facts, notes: Notes) -> tuple[dict[str, Any] | None, Architecture | None]:
+    """The `model` block, with the catalogue's config where only a name was said, and its architecture."""
+    name, config = facts.get("model"), facts.get("config")
+    if config is not None:
+        try:
+            architecture = read_architecture(config, where="the config")
+        except ShardwrightError as error:
+            notes.unclear(str(error), facts.where("config"))
+        else:
+            label = name or facts.get("unknown_model") or config.get("_name_or_path") or architecture.model_type
+            return {"name": str(label)[:500], "config": config}, architecture
+    if name is None:
+        return None, None
+    entry = find_model(name)
+    notes.read(f"the model is {entry.name}", facts.where("model"))
+    return {"name": entry.name, "config": dict(entry.config)}, entry.architecture()
+
+
+def settle_hardware(facts: Facts, notes: Notes) -> dict[str, Any]:
+    """The `hardware` block as far as it was said; a count of all GPUs fills nodes of the accelerator's usual size."""
+    nodes, per_node, total = facts.get("nodes"), facts.get("gpus_per_node"), facts.get("total")
+    where = facts.where("total")
+    if total is not None and per_node is not None and nodes is None:
+        nodes = total // per_node if total % per_node == 0 else None
+    elif total is not None and nodes is not None and per_node is None:
+        per_node = total // nodes if total % nodes == 0 else None
+    elif total is not None and nodes is None:
+        size = _usual_node(facts)
+        if total <= size or total % size == 0:
+            nodes, per_node = (1, total) if total <= size else (total // size, size)
+            notes.assumed(f"{total} GPUs are {nodes} x {per_node}", where)
+        else:
+            notes.unclear(f"{total} GPUs do not fill nodes of {size}", where)
+    elif total is not None and nodes is not None and per_node is not None and total > nodes * per_node:
+        notes.unclear(f"{total} GPUs are more than {nodes} x {per_node}", where)
+    stated = {"accelerator": facts.get("accelerator"), "nodes": nodes, "gpus_per_node": per_node}
+    return {name: value for name, value in stated.items() if value is not None}
+
+
+def _usual_node(facts: Facts) -> int:
+    name = facts.get("accelerator")
+    return (find_accelerator(name).typical_node_accelerators or _USUAL_NODE) if name else _USUAL_NODE
+
+
+def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Notes) -> dict[str, Any]:
+    """The `strategy` block: what was said of a phase, else of both."""
+    _engine_switches(facts, notes)
+    strategy: dict[str, Any] = {}
+    for phase in PHASES:
+        degrees: dict[str, Any] = {}
+        for name in _DEGREES:
+            # A figure of a phase that is in dispute is not replaced by that of both.
+            value = facts.get(f"{phase}.{name}") if facts.has(f"{phase}.{name}") else facts.get(f"any.{name}")
+            if value is not None and not (name in _NEEDS and value == 1):
+                degrees[name] = value
+        if "tp" in degrees and "tp_ffn" not in degrees and not _says_less(facts):
+            degrees["tp_ffn"] = degrees["tp"] if _has_split_ffn(architecture) else 1
+            if degrees["tp_ffn"] > 1:
+                notes.assumed("tensor parallelism that names no operator is that of attention and of the FFN", phase)
+        if degrees:
+            strategy[phase] = degrees
+    _replicas(facts, strategy, notes)
+    if strategy:
+        notes.read(f"degrees: {strategy}", "/strategy")
+    return strategy
+
+
+def _says_less(facts: Facts) -> bool:
+    """Whether the tensor parallelism that was said is attention's alone."""
+    return bool(facts.get("attention_only")) or bool(facts.get("enable_dp_attention"))
+
+
+def _has_split_ffn(architecture: Architecture | None) -> bool:
+    """Whether the model has a dense FFN or a shared expert, which tensor parallelism splits too."""
+    if architecture is None:
+        return True
+    return any(layer.ffn is not None or (layer.moe is not None and layer.moe.shared is not None)
+               for layer in architecture.layers)  # fmt: skip
+
+
+def _engine_switches(facts: Facts, notes: Notes) -> None:
+    """What engines mean by a switch: SGLang's DP attention divides TP, vLLM's expert parallelism spans TP x DP."""
+    tp, dp = facts.get("any.tp"), facts.get("any.dp")
+    if facts.get("enable_dp_attention") and dp and dp > 1:
+        if tp is not None and tp % dp == 0:
+            notes.read(f"DP attention: {dp} groups of {tp // dp} inside of TP {tp}", facts.where("any.dp"))
+            facts.put("any.attention_dp", dp)
+            facts.put("any.tp", tp // dp)
+            facts.put("any.dp", 1)
+        else:
+            notes.unclear(f"DP attention of {dp} in TP {tp}", facts.where("any.dp"))
+    elif facts.get("enable_ep") and facts.get("any.ep") is None and tp is not None:
+        if dp in (None, 1):
+            facts.put("any.ep", tp)
+        else:
+            notes.unclear(
+                "expert parallelism together with data parallelism: attention is replicated, or all is",
+                facts.where("enable_ep"),
+            )
+
+
+def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
+    """`dp`, and the replicas of each phase where the phases have their own."""
+    own = {phase: facts.get(f"{phase}.replicas") or facts.get(f"{phase}.dp") for phase in PHASES}
+    whole = facts.get("any.replicas") or facts.get("any.dp")
+    if facts.get("separate") and whole is None:
+        counts = {phase: count or 1 for phase, count in own.items()}
+    elif None not in own.values() and own["prefill"] != own["decode"]:
+        counts = {phase: count or 1 for phase, count in own.items()}
+        notes.assumed("phases with replicas of their own are disaggregated", facts.where("prefill.dp"))
+    else:
+        dp = whole or own["prefill"] or own["decode"]
+        if dp is not None:
+            strategy["dp"] = dp
+        return
+    for phase, count in counts.items():
+        strategy.setdefault(phase, {})["replicas"] = count
+    strategy["dp"] = sum(counts.values())
+
+
+def relaxations(facts: Facts, strategy: dict[str, Any]) -> list[str]:
+    """The relaxations that were named, and those that stated degrees ask for by what they are."""
+    named = list(facts.get("relaxations") or [])
+    used = [_NEEDS[name] for phase in PHASES for name in strategy.get(phase, {}) if name in _NEEDS]
+    return list(dict.fromkeys([*named, *used]))
+
+
+def graph_setting(
+    facts: Facts, strategy: dict[str, Any], hardware: dict[str, Any], architecture: Architecture | None
+) -> Setting:
+    """What the nodes are read with."""
+    moe = [] if architecture is None else [i for i, layer in enumerate(architecture.layers) if layer.moe is not None]
+    is_run = bool(moe) and moe == list(range(moe[0], moe[-1] + 1))
+    return Setting(
+        layers=None if architecture is None else architecture.num_layers,
+        moe_layers=(moe[0], moe[-1]) if is_run else None,
+        gpus_per_node=hardware.get("gpus_per_node") or _usual_node(facts),
+        degrees={phase: strategy.get(phase, {}) for phase in PHASES},
+    )

@@ -1,0 +1,249 @@
+"""From a text to the values that may be a proposal: JSON, what was meant to be JSON, YAML, DOT, and flags of engines.
+
+Strict JSON first. Of several candidates the one with the most that a plan holds is taken, of equals the last: people
+correct themselves downwards. Bounded: long texts are read as JSON alone, and few places are tried.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .dot import digraph_of
+from .lexicon import concept_of, phase_of
+from .notes import Notes
+from .shapes import is_list, is_nested, is_object
+from .tables import table_of
+from .tolerant import TooDeepError, parse_tolerant
+
+# Beyond it a text that is not strict JSON is not repaired: what takes seconds is refused instead.
+MOST_CHARS = 4_000_000
+_MOST_YAML = 200_000
+_MOST_CANDIDATES = 40
+_MOST_TRIES = 2_000
+_MOST_PROSE = 50_000
+_SCORED_VALUES = 3_000
+
+_FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
+_FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
+_OPENING = re.compile(r"[{\[]|\bdict(?=\()")
+_FLAG = re.compile(
+    r"(?<![\w-])--([a-z][a-z0-9_-]{1,60})(?:[ \t]*=[ \t]*|[ \t]+(?!--))?(\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'"
+    r"|[^\s\"'-][^\s\"']{0,200})?"
+)
+_SETTING = re.compile(r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=([^\s\"'$]{1,200})[ \t]*$", re.MULTILINE)
+_SERVE = re.compile(r"\b(vllm|sglang|trtllm)[ \t-]serve[ \t]+([^\s-]\S{0,200})")
+_ENGINES = (
+    ("vllm", re.compile(r"\bvllm[ .]")),
+    ("sglang", re.compile(r"\bsglang[ .]")),
+    ("trtllm", re.compile(r"\btrtllm-")),
+)
+_TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
+# An alias stands for what its anchor names, however much that is: such YAML is not read.
+_ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
+_YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,60}[:：](?:[ \t]|$)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it."""
+
+    value: Any
+    is_cut: bool
+    prose: str
+    repairs: tuple[str, ...] = ()
+
+
+def extract(text: str, notes: Notes) -> Extract:
+    """The candidate of `text` that most looks like a plan; its `value` is `None` where there is none."""
+    text = text.lstrip("\ufeff")
+    strict = _strict(text.strip())
+    if is_object(strict):
+        return Extract(strict, False, "")
+    if is_list(strict):
+        items = strict
+        objects = [item for item in items if is_object(item)]
+        lines = "\n".join(item for item in items if isinstance(item, str))
+        return Extract(max(objects, key=score) if objects else None, False, lines[:_MOST_PROSE])
+    if len(text) > MOST_CHARS:
+        found = _strict_inside(text)
+        if found is None:
+            notes.unclear(f"{len(text):,} characters that are not JSON: too long to be repaired", "/")
+        return Extract(found, False, "")
+    best: Extract | None = None
+    for candidate in _candidates(text, notes):
+        if best is None or score(candidate.value) >= score(best.value):
+            best = candidate
+    flags = flags_in(text[:_MOST_PROSE])
+    if best is None or score(best.value) < score(flags):
+        best = Extract(flags, False, text[:_MOST_PROSE]) if flags else best
+    if best is None or score(best.value) == 0:
+        return Extract(None, False, text[:_MOST_PROSE])
+    for repair in best.repairs:
+        notes.read(repair, "/")
+    return best
+
+
+def _strict(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _strict_inside(text: str) -> Any:
+    """The first object of a long text that is strict JSON, of the first few places where one may begin."""
+    decoder = json.JSONDecoder()
+    for tried, match in enumerate(re.finditer(r"\{", text[:1_000_000])):
+        if tried >= 20:
+            break
+        try:
+            value, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if score(value) > 2:
+            return value
+    return None
+
+
+def score(value: object) -> int:
+    """How much of `value` speaks of a plan: the different concepts that its keys name."""
+    seen: set[str] = set()
+    waiting: list[object] = [value]
+    for item in waiting:
+        if len(waiting) > _SCORED_VALUES:
+            break
+        if is_object(item):
+            for key, member in item.items():
+                concept = concept_of(str(key)) or phase_of(str(key))
+                if concept not in (None, "aside", "id", "type"):
+                    seen.add(str(concept))
+                waiting.append(member)
+        elif is_list(item):
+            if len(item) == 2 and isinstance(item[0], str) and (concept := concept_of(item[0])) is not None:
+                seen.add(concept)
+            waiting.extend(item[:_SCORED_VALUES])
+    return len(seen)
+
+
+def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
+    if (graph := digraph_of(text)) is not None:
+        yield Extract(graph, False, text[:_MOST_PROSE])
+    fences = list(_fences(text))
+    around = _FENCE.sub("\n", text[:_MOST_PROSE]) if not fences else _without(text, fences)
+    found = False
+    for start, end in fences:
+        for candidate in _objects(text[start:end], around, notes):
+            found = True
+            yield candidate
+        yield from _yaml(text[start:end], around)
+        yield from _toml(text[start:end], around)
+    if not found:
+        lines: list[Any] = []
+        for candidate in _objects(text, text, notes):
+            found = found or score(candidate.value) > 1
+            lines.append(candidate.value)
+            yield candidate
+        if len(lines) > 2 and all(is_object(line) and "id" in line for line in lines):
+            yield Extract({"nodes": lines}, False, "")
+        yield from _yaml(text, text[:_MOST_PROSE])
+        yield from _toml(text, text[:_MOST_PROSE])
+    if (table := table_of(text[:_MOST_PROSE])) is not None:
+        yield Extract(table, False, text[:_MOST_PROSE])
+
+
+def _fences(text: str) -> Iterator[tuple[int, int]]:
+    at = 0
+    for _ in range(_MOST_CANDIDATES):
+        opening = _FENCE.search(text, at)
+        if opening is None:
+            return
+        closing = _FENCE_END.search(text, opening.end())
+        end = closing.start() if closing else len(text)
+        yield opening.end(), end
+        at = closing.end() if closing else len(text)
+
+
+def _without(text: str, fences: list[tuple[int, int]]) -> str:
+    kept: list[str] = []
+    at = 0
+    for start, end in fences:
+        kept.append(text[at:start])
+        at = end
+    return "\n".join([*kept, text[at:]])[:_MOST_PROSE]
+
+
+def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
+    """Every object that `text` holds outside of another, strict or repaired."""
+    at, tries, found = 0, 0, 0
+    while tries < _MOST_TRIES and found < _MOST_CANDIDATES:
+        opening = _OPENING.search(text, at)
+        if opening is None:
+            return
+        tries += 1
+        try:
+            read = parse_tolerant(text, opening.start())
+        except TooDeepError:
+            notes.unclear("nested too deeply to be a proposal", "/")
+            return
+        at = max(read.end, opening.end())
+        if is_nested(read.value) and read.value and score(read.value) > 0:
+            found += 1
+            before = text[: min(opening.start(), _MOST_PROSE)]
+            prose = around if around is not text else before + text[at : at + _MOST_PROSE]
+            yield Extract(read.value, read.is_cut, prose, repairs=read.repairs)
+
+
+def _toml(text: str, around: str) -> Iterator[Extract]:
+    """The text as TOML, where it has tables: lines such as `[hardware]`."""
+    if len(text) > _MOST_YAML or _TABLE.search(text) is None:
+        return
+    import tomllib
+
+    try:
+        yield Extract(tomllib.loads(text), False, around)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return
+
+
+def _yaml(text: str, around: str) -> Iterator[Extract]:
+    """The text as YAML without anchors, where it looks like it: half of its lines state something."""
+    lines = [line for line in text[:_MOST_YAML].splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if (
+        len(text) > _MOST_YAML
+        or len(lines) < 2
+        or _ANCHOR.search(text)
+        or 2 * len(_YAML_LINE.findall(text)) < len(lines)
+    ):
+        return
+    import yaml
+
+    try:
+        documents: list[Any] = list(yaml.safe_load_all(text))
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return
+    for document in documents[:_MOST_CANDIDATES]:
+        if is_object(document):
+            yield Extract(document, False, around)
+
+
+def flags_in(text: str) -> dict[str, Any]:
+    """Flags of engines' command lines and settings of shells in `text`, as an object."""
+    joined = text.replace("\\\n", " ")
+    found: dict[str, Any] = {name.lower(): value for name, value in _SETTING.findall(joined)}
+    for name, value in _FLAG.findall(joined):
+        plain = value.strip("\"'")
+        if not plain.startswith("$"):
+            found.setdefault(name, plain if plain else True)
+    if serve := _SERVE.search(joined):
+        found["model"] = serve[2]
+    engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)
+    if engine is not None and found:
+        found["engine"] = engine
+    for flag in ("bf16", "fp16", "fp8"):
+        if found.pop(flag, None) is not None:
+            found["dtype"] = flag
+    return found

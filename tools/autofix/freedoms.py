@@ -1,0 +1,122 @@
+"""What an author may decide inside an operator, taken over into a reference where it is legal.
+
+Which device holds which shard, and which experts a device hosts, are the author's. Where what he says is not legal,
+as little as can be is changed: what two claim stays with one of them, what nobody has goes where there is room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..plan.view import NodeView
+
+Ranges = list[list[int] | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A node of the reference, and the author's that stands for it (`None` where there is none)."""
+
+    reference: NodeView
+    author: NodeView | None
+
+
+def shard_devices(pairs: Sequence[Pair]) -> dict[str, list[str]]:
+    """Devices of the shards of one operator by id of the reference's shard, where they are not the reference's."""
+    allowed = {device for pair in pairs for device in pair.reference.devices}
+    chosen: dict[str, str] = {}
+    used: set[str] = set()
+    # A shard that stands where the reference has it keeps its device before others that name it too.
+    for pair in sorted(pairs, key=lambda pair: pair.author is None or pair.author.devices != pair.reference.devices):
+        own = () if pair.author is None else pair.author.devices
+        if len(own) == 1 and own[0] in allowed and own[0] not in used:
+            chosen[pair.reference.id] = own[0]
+            used.add(own[0])
+    left = [device for pair in pairs for device in pair.reference.devices if device not in used]
+    for pair in pairs:
+        if pair.reference.id not in chosen and left:
+            own = pair.reference.devices[0] if pair.reference.devices else ""
+            chosen[pair.reference.id] = left.pop(left.index(own) if own in left else 0)
+    return {
+        pair.reference.id: [chosen[pair.reference.id]]
+        for pair in pairs
+        if pair.reference.id in chosen and (chosen[pair.reference.id],) != pair.reference.devices
+    }
+
+
+def hosted_experts(pairs: Sequence[Pair], *, many: bool) -> dict[str, Ranges]:
+    """Experts of the groups of one MoE operator by id of the reference's group, where they are not the reference's.
+
+    `many`: whether an expert may be hosted more than once.
+    """
+    usual = {pair.reference.id: pair.reference.experts or () for pair in pairs}
+    every = sorted({expert for experts in usual.values() for expert in experts})
+    claims = {pair.reference.id: _claims(pair, set(every)) for pair in pairs}
+    if many:
+        covered = {expert for experts in claims.values() for expert in experts}
+        hosted = claims if len(covered) == len(every) and all(claims.values()) else {}
+    else:
+        hosted = _dealt(every, claims, usual)
+    return {name: as_ranges(hosted[name]) for name in hosted if sorted(hosted[name]) != sorted(usual[name])}
+
+
+def _claims(pair: Pair, every: set[int]) -> list[int]:
+    own = pair.author.experts if pair.author is not None else None
+    return [expert for expert in dict.fromkeys(own or ()) if expert in every]
+
+
+def _dealt(
+    every: Iterable[int], claims: Mapping[str, Sequence[int]], usual: Mapping[str, Sequence[int]]
+) -> dict[str, list[int]]:
+    """Every expert once: with one of those that claim it, the reference's own before the one that has least."""
+    home = {expert: name for name, experts in usual.items() for expert in experts}
+    claimants: dict[int, list[str]] = {}
+    for name, experts in claims.items():
+        for expert in experts:
+            claimants.setdefault(expert, []).append(name)
+    dealt: dict[str, list[int]] = {name: [] for name in usual}
+    for expert in every:
+        if len(claimants.get(expert, ())) == 1:
+            dealt[claimants[expert][0]].append(expert)
+    for expert in every:
+        if len(claimants.get(expert, ())) != 1:
+            rivals = claimants.get(expert, list(usual))
+            at_home = home[expert] in rivals and (expert in claimants or not dealt[home[expert]])
+            dealt[home[expert] if at_home else min(rivals, key=lambda name: len(dealt[name]))].append(expert)
+    for name in (name for name in usual if not dealt[name]):
+        _fill(name, dealt, usual)
+    return dealt
+
+
+def _fill(empty: str, dealt: dict[str, list[int]], usual: Mapping[str, Sequence[int]]) -> None:
+    """Give an empty group what the reference has there, as far as no other group is left empty, else one expert."""
+    for expert in usual[empty]:
+        holder = next(name for name, experts in dealt.items() if expert in experts)
+        if len(dealt[holder]) > 1:
+            dealt[holder].remove(expert)
+            dealt[empty].append(expert)
+    if not dealt[empty]:
+        largest = max(dealt, key=lambda name: len(dealt[name]))
+        if len(dealt[largest]) > 1:
+            dealt[empty].append(dealt[largest].pop())
+
+
+def as_ranges(experts: Iterable[int]) -> Ranges:
+    """Expert ids as the format lists them: single ids, and inclusive ranges of two and more."""
+    runs: list[list[int]] = []
+    for expert in sorted(experts):
+        if runs and runs[-1][1] == expert - 1:
+            runs[-1][1] = expert
+        else:
+            runs.append([expert, expert])
+    return [first if first == last else [first, last] for first, last in runs]
+
+
+def same_experts(node: NodeView, ranges: Ranges) -> bool:
+    """Whether the author's group names the experts of `ranges`, each once, in whatever way it lists them."""
+    own = node.experts
+    wanted: list[int] = []
+    for item in ranges:
+        wanted += range(item[0], item[1] + 1) if isinstance(item, list) else [item]
+    return own is not None and sorted(own) == sorted(wanted)

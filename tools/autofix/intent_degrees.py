@@ -1,0 +1,251 @@
+"""Which degrees an author decided on: what the strategy declares, and what the graph shows, settled where they differ.
+
+The graph is believed where it is whole; the declaration where other parts of the graph (devices of collectives and
+cache writes, other operators, other replicas) bear it out; what neither says is completed as serving engines would and
+noted. Whether the degrees are legal is not asked here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from ..catalog.architecture import Architecture
+from ..plan.document import PHASES, Phase, PhaseStrategy
+from ..plan.placement import attention_width, even_cut
+from ..plan.view import NodeView, PlanView, StageView, as_int, as_list, as_mapping
+from ..rules.degrees import PhaseDegrees, Reading, phase_degrees
+from ..search.space import divisible
+from .intent_devices import numbered_stages
+from .intent_notes import Notes
+
+_DEGREES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
+_RELAXED = ("attention_dp", "kv_sp", "tp_expert")
+_PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
+# The schema's own bound on a degree.
+_MOST = 1_000_000
+# Beyond this no width of a model is split.
+_MOST_TRIED = 4096
+# Parts of an operator whose devices say how wide it is.
+_WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "ReduceScatterNode", "AllToAllNode"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sources:
+    """All that says something of one phase: its block of the strategy, and the branches of the graph."""
+
+    phase: Phase
+    block: Mapping[str, Any]
+    branches: Sequence[PhaseDegrees]
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing is said of this phase."""
+        return not any(_stated(self.block, name) for name in ("pp", *_DEGREES)) and not self.branches
+
+    def readings(self, name: str) -> list[Reading]:
+        """Every operator that shows a value for the degree."""
+        return [reading for branch in self.branches for reading in branch.readings.get(name, ())]
+
+
+def _stated(block: Mapping[str, Any], name: str) -> int | None:
+    value = as_int(block.get(name))
+    return value if value is not None and 1 <= value <= _MOST else None
+
+
+def read_phases(view: PlanView, architecture: Architecture, notes: Notes) -> dict[Phase, PhaseStrategy]:
+    """The degrees of both phases; a phase of which nothing is said takes the other's."""
+    found: dict[Phase, PhaseStrategy] = {}
+    sources = {phase: _sources(view, phase) for phase in PHASES}
+    for phase, other in _PAIRS:
+        if not sources[phase].is_silent:
+            read = _read(sources[phase], sources[other], architecture, notes)
+            found[phase] = read if "tp_in_expert" in view.relaxations else _whole_experts(read, architecture)
+    if not found:
+        notes.lack("strategy")
+        return found
+    for phase, other in _PAIRS:
+        if phase not in found:
+            found[phase] = _taken_over(found[other], phase, architecture)
+            notes.say(f"strategy.{phase}", "as the other phase", f"nothing is said of {phase}")
+    return found
+
+
+def _whole_experts(degrees: PhaseStrategy, architecture: Architecture) -> PhaseStrategy:
+    """Experts that may not be split are whole on as many devices, where there are experts enough (rule TP006)."""
+    devices = degrees.ep * (degrees.tp_expert or 1)
+    if devices == degrees.ep or devices > architecture.num_experts:
+        return degrees
+    return degrees.model_copy(update={"ep": devices, "tp_expert": None})
+
+
+def _sources(view: PlanView, phase: Phase) -> _Sources:
+    branches = [phase_degrees(view, found) for found in view.phases if found.phase == phase and found.stages]
+    return _Sources(phase, as_mapping(view.strategy.get(phase)), branches)
+
+
+def _taken_over(degrees: PhaseStrategy, phase: Phase, architecture: Architecture) -> PhaseStrategy:
+    """`degrees` for the other phase: ranks along the sequence become tensor ranks where that is legal."""
+    along = degrees.kv_sp if phase == "prefill" else degrees.sp
+    tp = degrees.tp * (along or 1)
+    update: dict[str, Any] = {"sp": 1, "kv_sp": None, "sp_kind": None}
+    if divisible(architecture).tp(tp):
+        update["tp"] = tp
+    return degrees.model_copy(update=update)
+
+
+def _read(own: _Sources, other: _Sources, architecture: Architecture, notes: Notes) -> PhaseStrategy:
+    degrees: dict[str, Any] = {}
+    for name in _DEGREES:
+        value = 1 if _is_idle(name, architecture) else _settled(own, other, name, notes)
+        if value is not None and (value > 1 or name not in _RELAXED):
+            degrees[name] = value
+    cut = _cut(own, other, architecture.num_layers)
+    stated_pp, found_pp = _stated(own.block, "pp"), max((len(b.phase.stages) for b in own.branches), default=1)
+    pp = len(cut) if cut is not None else stated_pp or found_pp
+    degrees["pp"] = pp
+    if cut is not None and cut != even_cut(architecture.num_layers, pp):
+        degrees["stage_layers"] = cut
+    if degrees.get("sp", 1) > 1:
+        degrees["sp_kind"] = _exchange(own)
+    return _completed(own, degrees, architecture, notes)
+
+
+def _is_idle(name: str, architecture: Architecture) -> bool:
+    """Whether the model has nothing that the degree splits."""
+    if name == "tp_ffn":
+        return not architecture.has_split_ffn
+    return name in ("ep", "tp_expert") and not architecture.is_moe
+
+
+def _completed(own: _Sources, degrees: dict[str, Any], architecture: Architecture, notes: Notes) -> PhaseStrategy:
+    """Degrees that nobody says: TP of the FFN is attention's as far as that divides, EP the stage's, the others 1."""
+    attention = PhaseStrategy.model_validate({name: degrees[name] for name in degrees if name not in ("ep", "tp_ffn")})
+    if "tp_ffn" not in degrees and architecture.has_split_ffn:
+        model, along = divisible(architecture), attention.tp * attention.sp * (attention.kv_sp or 1)
+        legal = [tp for tp in range(1, min(along, _MOST_TRIED) + 1) if along % tp == 0 and model.tp_ffn(tp)]
+        # Beside a degree of attention that is not legal either, the same was meant.
+        degrees["tp_ffn"] = max(legal) if model.tp(attention.tp) else along
+        notes.say(f"strategy.{own.phase}.tp_ffn", degrees["tp_ffn"], "not said: as attention")
+    if "ep" not in degrees and architecture.is_moe:
+        width = max(attention_width(attention), degrees.get("tp_ffn", 1))
+        degrees["ep"] = max(1, width // (attention.tp_expert or 1))
+        notes.say(f"strategy.{own.phase}.ep", degrees["ep"], "not said: all devices of a stage")
+    return PhaseStrategy.model_validate(degrees)
+
+
+def _settled(own: _Sources, other: _Sources, name: str, notes: Notes) -> int | None:
+    """The degree that was meant; `None` where neither the declaration nor the graph says one."""
+    stated, readings = _stated(own.block, name), own.readings(name)
+    counts = Counter(reading.value for reading in readings)
+    where = f"strategy.{own.phase}.{name}"
+    if not counts:
+        if stated is not None:
+            notes.say(where, stated, "declared")
+        return stated
+    most = max(counts.values())
+    usual = [value for value, count in counts.items() if count == most]
+    shown = stated if stated in usual else min(usual)
+    if stated is None or stated == shown:
+        notes.say(where, shown, "shown by the graph" if stated is None else "declared, and shown by the graph")
+        return shown
+    kept = _borne_out(own, other, name, (stated, shown))
+    notes.say(
+        where, stated if kept else shown,
+        f"declared, borne out against {shown} in its operators" if kept else f"shown by the graph, against {stated}",
+    )  # fmt: skip
+    return stated if kept else shown
+
+
+def _borne_out(own: _Sources, other: _Sources, name: str, claims: tuple[int, int]) -> bool:
+    """Whether more of the graph speaks for the declared degree than for the one that most operators show."""
+    stated, shown = claims
+    readings = own.readings(name)
+    votes = sum((reading.value == stated) - (reading.value == shown) for reading in readings)
+    if _stated(other.block, name) == stated:
+        votes += any(reading.value == stated for reading in other.readings(name))
+    for reading in readings:
+        if reading.value == shown:
+            votes += _witnesses(reading.operator, name, claims)
+    return votes > 0
+
+
+def _witnesses(operator: NodeView, name: str, claims: tuple[int, int]) -> int:
+    """Parts of `operator` that are as wide as the first claim says, less those as wide as the second."""
+    stated, shown = claims
+    parts = "ExpertNode" if operator.type == "MoENode" else "ShardNode"
+    width = len({device for part in operator.children_of_type(parts) for device in part.devices})
+    if not width or width % shown:
+        return 0
+    sizes = [len(set(child.devices)) for child in operator.children if child.type in _WITNESSES]
+    return sizes.count(width // shown * stated) - sizes.count(width)
+
+
+def _exchange(own: _Sources) -> str | None:
+    """How sequence shards are exchanged: what most operators with SP show, else what is declared."""
+    kinds: Counter[str] = Counter()
+    for reading in own.readings("sp"):
+        roles = [child.role for child in reading.operator.children_of_type("AllToAllNode")]
+        gathers = len(reading.operator.children_of_type("AllGatherNode"))
+        if reading.value > 1 and len(roles) != gathers:
+            kinds["ulysses" if len(roles) > gathers else "all_gather"] += 1
+    stated = own.block.get("sp_kind")
+    declared = stated if stated in ("ulysses", "all_gather") else None
+    shown = kinds.most_common(1)[0][0] if kinds else None
+    return declared if shown is None or shown == (declared or "all_gather") else shown
+
+
+def _cut(own: _Sources, other: _Sources, total: int) -> tuple[int, ...] | None:
+    """Layers of each stage as most branches have them, else as stated, else as the remains of the graph suggest."""
+    cuts = Counter(branch.cut for branch in own.branches if branch.cut is not None and sum(branch.cut) == total)
+    stated = _sizes(own.block.get("stage_layers"), total)
+    declared_pp = _stated(own.block, "pp")
+    if cuts:
+        most = max(cuts.values())
+        usual = [cut for cut, count in cuts.items() if count == most]
+        return min(usual, key=lambda cut: (cut != stated, len(cut) != declared_pp, cut))
+    if stated is not None:
+        return stated
+    return _suggested(own, other, total)
+
+
+def _suggested(own: _Sources, other: _Sources, total: int) -> tuple[int, ...] | None:
+    """The cut that the most remains of the graph suggest; of those the even one, where it is among them."""
+    declared_pp = _stated(own.block, "pp")
+    votes = Counter(cut for branch in own.branches for cut in _pieced(branch, total))
+    votes.update(branch.cut for branch in other.branches if branch.cut is not None and sum(branch.cut) == total)
+    fitting = {cut: count for cut, count in votes.items() if declared_pp in (None, len(cut))}
+    if not fitting or not own.branches:
+        return None
+    return min(fitting, key=lambda cut: (-fitting[cut], cut != even_cut(total, len(cut)), cut))
+
+
+def _sizes(value: object, total: int) -> tuple[int, ...] | None:
+    sizes = [as_int(size) for size in as_list(value)]
+    whole = [size for size in sizes if size is not None and size >= 1]
+    return tuple(whole) if whole and len(whole) == len(sizes) and sum(whole) == total else None
+
+
+def _pieced(branch: PhaseDegrees, total: int) -> Iterator[tuple[int, ...]]:
+    """The cuts that the first layers, and the last layers, of stages and of their blocks suggest."""
+    stages = [stage for _, stage in numbered_stages(branch.phase)]
+    for spans in ([_span(stage) for stage in stages], [stage.layers for stage in stages]):
+        whole = [span for span in spans if span is not None]
+        if not stages or len(whole) < len(stages):
+            continue
+        firsts = [0, *(first for first, _ in whole[1:]), total]
+        ends = [0, *(last + 1 for _, last in whole[:-1]), total]
+        for bounds in (firsts, ends):
+            sizes = tuple(after - before for before, after in pairwise(bounds))
+            if all(size >= 1 for size in sizes):
+                yield sizes
+
+
+def _span(stage: StageView) -> tuple[int, int] | None:
+    """First and last layer of the stage's blocks."""
+    layers = [block.layers for block in stage.blocks]
+    known = [span for span in layers if span is not None]
+    return (min(first for first, _ in known), max(last for _, last in known)) if known else None

@@ -1,0 +1,245 @@
+"""Legal strategies that fit into memory, nearest to an author's first: a best-first walk over pairs of phase options.
+
+The walk is exact: what it yields next is the nearest of all that are left, by `distance.preference`. It looks at no
+more than `MOST_LAYOUTS` layouts of `MOST_PAIRS` pairs; where these do not do it ends, and `is_complete` says that some
+were left out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
+
+from ..performance.layout import Layout, make_layout, phase_layout
+from ..performance.memory import shortfall_bytes
+from ..performance.shape import ReplicaLayout
+from ..plan.document import Phase, PhaseStrategy, Strategy
+from ..plan.placement import Placement, gpu_count, phase_width, place
+from ..search.candidate import SearchRequest
+from ..search.search import base_setting
+from ..search.space import split_strategy
+from ..search.weights import weights_bytes
+from .distance import layout_key, preference
+from .options import Option, phase_options
+
+_NODE = 8
+# Layouts of a node whose memory is looked at, and pairs that are, before the walk ends; more than a node has.
+MOST_LAYOUTS = 4000
+MOST_PAIRS = 200_000
+# Numbers of replicas of each kind that are all tried; of more, those in steps and the author's.
+_ALL_REPLICAS = 64
+
+_Key = tuple[float, int, int, str]
+# Whether a number of replicas hold their requests.
+_Holds = Callable[[int], bool]
+_Rest = Iterator[tuple[_Key, Strategy]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Frontier:
+    """The pairs of one option of prefill from one place on, in the list of the decode options that go with it."""
+
+    prefill: int
+    place: int
+    is_apart: bool
+
+
+class Nearest:
+    """The strategies for `request` in the order of their distance from `author`."""
+
+    def __init__(self, request: SearchRequest, author: Strategy) -> None:
+        self.request, self.author = request, author
+        self.setting = base_setting(request)
+        self.is_complete = True
+        self.looked_at = 0
+        self._least: dict[tuple[Phase, int], int | None] = {}
+        self._prefill_fits: dict[int, bool] = {}
+
+    @cached_property
+    def prefill(self) -> list[Option]:
+        """Options of prefill that could hold the weights, were they spread perfectly."""
+        return self._options("prefill", self.author.prefill)
+
+    @cached_property
+    def decode(self) -> list[Option]:
+        """Options of decode that could hold the weights."""
+        return self._options("decode", self.author.decode)
+
+    def _options(self, phase: Phase, author: PhaseStrategy) -> list[Option]:
+        usable = self.request.facts.memory_bytes * self.request.policy.memory_utilization
+        least = weights_bytes(self.setting) / usable
+        return [one for one in phase_options(self.request.space, author, phase) if one.width >= least]
+
+    def preference(self, strategy: Strategy) -> _Key:
+        """Sort key: the nearest to the author's first."""
+        return preference(self.author, strategy, has_ffn=self.request.architecture.has_split_ffn)
+
+    def strategies(self) -> Iterator[Strategy]:
+        """Every strategy that fits into memory, nearest first."""
+        serial = count()
+        heap: list[tuple[_Key, int, _Frontier | Strategy, _Rest | None]] = []
+
+        def push(key: _Key, what: _Frontier | Strategy, rest: _Rest | None = None) -> None:
+            heapq.heappush(heap, (key, next(serial), what, rest))
+
+        pairs = 0
+        for is_apart in (False, True):
+            for first in self._opened(0, is_apart=is_apart):
+                push(self._bound(first), first)
+        while heap:
+            _, _, what, rest = heapq.heappop(heap)
+            if isinstance(what, Strategy):
+                yield what
+            else:
+                pairs += 1
+                for other in self._beyond(what):
+                    push(self._bound(other), other)
+                rest = self._of_pair(what)
+            following = next(rest, None) if rest is not None else None
+            if following is not None:
+                push(following[0], following[1], rest)
+            if self.looked_at > MOST_LAYOUTS or pairs > MOST_PAIRS:
+                self.is_complete = False
+                return
+
+    def _partners(self, prefill: int, *, is_apart: bool) -> Sequence[int]:
+        """Decode options that may go with one of prefill, nearest first: with an engine those of the same layout."""
+        if is_apart or self.request.space.engine is None:
+            return range(len(self.decode))
+        return self._by_layout.get(layout_key(self.prefill[prefill].degrees), ())
+
+    @cached_property
+    def _by_layout(self) -> dict[tuple[object, ...], list[int]]:
+        found: dict[tuple[object, ...], list[int]] = {}
+        for number, option in enumerate(self.decode):
+            found.setdefault(layout_key(option.degrees), []).append(number)
+        return found
+
+    def _pair(self, frontier: _Frontier) -> tuple[int, int]:
+        return frontier.prefill, self._partners(frontier.prefill, is_apart=frontier.is_apart)[frontier.place]
+
+    def _bound(self, frontier: _Frontier) -> _Key:
+        """No strategy of the pair, or of one beyond it, is nearer."""
+        prefill, decode = self._pair(frontier)
+        return round(self.prefill[prefill].cost + self.decode[decode].cost, 9) - 1e-9, -1, 0, ""
+
+    def _opened(self, prefill: int, *, is_apart: bool) -> Iterator[_Frontier]:
+        """The first pair of the next option of prefill, from `prefill` on, that alone fits and has a partner."""
+        for number in range(prefill, len(self.prefill)):
+            if self._partners(number, is_apart=is_apart) and self._fits_alone("prefill", number):
+                yield _Frontier(number, 0, is_apart)
+                return
+
+    def _beyond(self, at: _Frontier) -> Iterator[_Frontier]:
+        """The next pair of the same option of prefill, and where this was its first one, that of the next option."""
+        partners = self._partners(at.prefill, is_apart=at.is_apart)
+        for rank in range(at.place + 1, len(partners)):
+            if self._fits_alone("decode", partners[rank]):
+                yield _Frontier(at.prefill, rank, at.is_apart)
+                break
+        if at.place == 0:
+            yield from self._opened(at.prefill + 1, is_apart=at.is_apart)
+
+    def _fits_alone(self, phase: Phase, number: int) -> bool:
+        """Whether devices hold a phase at least without the other one: prefill with one prompt, decode its share."""
+        if phase == "decode":
+            return self._least_replicas("decode", number) is not None
+        if number not in self._prefill_fits:
+            holds = self._side_holds("prefill", self.prefill[number].degrees)
+            self._prefill_fits[number] = holds(self.request.workload.concurrency)
+        return self._prefill_fits[number]
+
+    def _of_pair(self, pair: _Frontier) -> _Rest:
+        """The strategies of one pair that fit into memory, nearest first."""
+        numbers = self._pair(pair)
+        prefill, decode = self.prefill[numbers[0]], self.decode[numbers[1]]
+        if not self._fits_alone("decode", numbers[1]):
+            return iter(())
+        found = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
+        keyed = [(self.preference(strategy), strategy) for strategy in found]
+        return iter(sorted(keyed, key=lambda pair: pair[0]))
+
+    def _together(self, prefill: Option, decode: Option) -> Iterator[Strategy]:
+        width = max(prefill.width, decode.width)
+
+        def strategy(dp: int) -> Strategy:
+            return Strategy(dp=dp, gpu_count=dp * width, prefill=prefill.degrees, decode=decode.degrees)
+
+        room = self.request.facts.gpus // width
+        fewest = _fewest(room, self._holds(strategy(1))) if room else None
+        yield from (strategy(dp) for dp in range(fewest, room + 1)) if fewest is not None else ()
+
+    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> Iterator[Strategy]:
+        gpus = self.request.facts.gpus
+        least = self._least_replicas("prefill", numbers[0]), self._least_replicas("decode", numbers[1])
+        if least[0] is None or least[1] is None:
+            return
+        stated = self.author.prefill.replicas, self.author.decode.replicas
+        for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[0]):
+            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1]):
+                yield split_strategy(prefill.degrees, decode.degrees, x, y)
+
+    def _least_replicas(self, phase: Phase, number: int) -> int | None:
+        """The fewest replicas of one phase alone that hold their share; `None` where no number of them does."""
+        if (phase, number) not in self._least:
+            option = (self.prefill if phase == "prefill" else self.decode)[number]
+            room = self.request.facts.gpus // option.width
+            self._least[phase, number] = _fewest(room, self._side_holds(phase, option.degrees))
+        return self._least[phase, number]
+
+    def _side_holds(self, phase: Phase, degrees: PhaseStrategy) -> _Holds:
+        """Whether a number of replicas of one phase hold their share of the requests."""
+        alone = Strategy(dp=1, gpu_count=phase_width(degrees), prefill=degrees, decode=degrees)
+        placed = self._placed(alone)
+        if placed is None:
+            return lambda _: False
+        laid = phase_layout(self.setting, phase, degrees, placed[0].decode or ())
+        side = ReplicaLayout(0, laid, None) if phase == "prefill" else ReplicaLayout(0, None, laid)
+        return self._share_fits(Layout(self.setting, alone, (side,), replicas_alike=True))
+
+    def _holds(self, one: Strategy) -> _Holds:
+        """Whether a number of replicas like `one` hold their share on every device (rule ME001)."""
+        layout = self.layout(one)
+        return self._share_fits(layout) if layout is not None else lambda _: False
+
+    def _share_fits(self, one: Layout) -> _Holds:
+        """Replicas are alike, so that one of them with its share of the requests says it of all."""
+        self.looked_at += max(1, one.strategy.gpu_count // _NODE)
+        concurrency = self.request.workload.concurrency
+        return lambda replicas: shortfall_bytes(one, -(-concurrency // replicas)) <= 0
+
+    def _placed(self, strategy: Strategy) -> Placement | None:
+        hardware, layers = self.request.hardware, self.request.architecture.num_layers
+        return place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+
+    def layout(self, strategy: Strategy) -> Layout | None:
+        """The layout of `strategy` on devices of the inventory, `None` where it has too few."""
+        placed = self._placed(strategy) if gpu_count(strategy) <= self.request.facts.gpus else None
+        return None if placed is None else make_layout(self.setting, strategy, placed)
+
+
+def _fewest(most: int, holds: _Holds) -> int | None:
+    """The least number up to `most` that holds, where every larger one does too; `None` where not even `most` does."""
+    if most < 1 or not holds(most):
+        return None
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def _numbers(least: int, most: int, stated: int | None) -> list[int]:
+    """Numbers of replicas to try: all, or of many those in steps of an eighth, with the ends and the stated one."""
+    if most < least:
+        return []
+    if most - least < _ALL_REPLICAS:
+        return list(range(least, most + 1))
+    found, at = {least, most, min(max(stated or least, least), most)}, least
+    while at < most:
+        found.add(at)
+        at += max(1, at // 8)
+    return sorted(found)

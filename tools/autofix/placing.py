@@ -1,0 +1,222 @@
+"""Devices for a strategy that keep an author's own: which device does what in which order, as far as widths allow.
+
+A stage that is as wide as the author's has exactly the author's devices; a narrower one has the first of them, a wider
+one has more beside them, of the same node where there are some. Replicas of which nothing is known get free devices.
+Refuses (`None`) what does not fit into the inventory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from ..plan.document import PHASES, HardwareBlock, Phase, PhaseStrategy, Strategy
+from ..plan.placement import (
+    Placement,
+    ReplicaPlacement,
+    StagePlacement,
+    attention_width,
+    ffn_width,
+    gpu_count,
+    is_disaggregated,
+    phase_width,
+    place,
+    stage_ranges,
+    stage_width,
+)
+from ..plan.view import parse_device
+from .intent_devices import ReplicaDevices, StageDevices
+
+# Deployments beyond this many devices are not laid out one by one.
+MOST_DEVICES = 65_536
+_Kind = tuple[Phase, ...]
+_BOTH: _Kind = PHASES
+
+
+def place_like(
+    strategy: Strategy, num_layers: int, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
+) -> Placement | None:
+    """`strategy` on the author's devices `wanted`, or `None` where the inventory is too small for it."""
+    if gpu_count(strategy) > min(MOST_DEVICES, hardware.nodes * hardware.gpus_per_node):
+        return None
+    usual = place(strategy, num_layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+    if not any(replica.phases for replica in wanted):
+        return usual
+    own = _Hand(strategy, num_layers, hardware, wanted).deal()
+    if own is None:
+        return usual
+    # The author's own stages may straddle nodes; what was dealt out beside them should not.
+    if usual is not None and _straddling(own, hardware) > max(_straddling(usual, hardware), _straddled(wanted)):
+        return usual
+    return own
+
+
+def kinds_of(strategy: Strategy, wanted: Sequence[ReplicaDevices]) -> list[_Kind]:
+    """Which phases each replica serves: as the author's of the same number where the counts allow, prefill first."""
+    if not is_disaggregated(strategy):
+        return [_BOTH] * strategy.dp
+    left: dict[Phase, int] = {"prefill": strategy.prefill.replicas or 0, "decode": strategy.decode.replicas or 0}
+    chosen: list[Phase | None] = []
+    for replica in wanted[: sum(left.values())]:
+        only = next(iter(replica.phases)) if len(replica.phases) == 1 else None
+        if only is not None and left[only]:
+            left[only] -= 1
+            chosen.append(only)
+        else:
+            chosen.append(None)
+    chosen += [None] * (sum(left.values()) - chosen.count(None))
+    found: list[_Kind] = []
+    for phase in chosen:
+        if phase is None:
+            phase = "prefill" if left["prefill"] else "decode"
+            left[phase] -= 1
+        found.append((phase,))
+    return found
+
+
+class _Hand:
+    """Deals devices out: first every author's device to the replica that names it first, then free ones."""
+
+    def __init__(
+        self, strategy: Strategy, num_layers: int, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
+    ) -> None:
+        self.strategy, self.num_layers, self.hardware = strategy, num_layers, hardware
+        self.kinds = kinds_of(strategy, wanted)
+        nothing = ReplicaDevices({})
+        self.wanted = [wanted[place] if place < len(wanted) else nothing for place in range(len(self.kinds))]
+        self.owner: dict[str, int] = {}
+        for number, replica in enumerate(self.wanted):
+            for phase in PHASES:
+                for device in replica.of(phase):
+                    if self._exists(device):
+                        self.owner.setdefault(device, number)
+
+    def _exists(self, device: str) -> bool:
+        at = parse_device(device)
+        return at is not None and at[0] < self.hardware.nodes and at[1] < self.hardware.gpus_per_node
+
+    def deal(self) -> Placement | None:
+        """The placement, or `None` where devices run out."""
+        pools = [self._first_pool(place) for place in range(len(self.kinds))]
+        self.taken = {device for pool in pools for device in pool}
+        replicas: list[ReplicaPlacement] = []
+        for number, kind in enumerate(self.kinds):
+            more = self._free(self._width(kind) - len(pools[number]), pools[number])
+            if more is None:
+                return None
+            stages = {phase: self._stages(number, phase, [*pools[number], *more]) for phase in kind}
+            replicas.append(ReplicaPlacement(number, stages.get("prefill"), stages.get("decode")))
+        return tuple(replicas)
+
+    def _degrees(self, phase: Phase) -> PhaseStrategy:
+        return self.strategy.prefill if phase == "prefill" else self.strategy.decode
+
+    def _width(self, kind: _Kind) -> int:
+        return max(phase_width(self._degrees(phase)) for phase in kind)
+
+    def _first_pool(self, place: int) -> list[str]:
+        """The replica's own devices, at most as many as it needs: those that its stages keep come first."""
+        kind = self.kinds[place]
+        wider = max(kind, key=lambda phase: phase_width(self._degrees(phase)))
+        ordered: list[str] = []
+        for phase in (wider, *kind, *PHASES):
+            degrees = self._degrees(phase)
+            for index in range(degrees.pp) if len(self.wanted[place].phases.get(phase, {})) == degrees.pp else ():
+                ordered += self._own(place, phase, index)[: stage_width(degrees)]
+        for phase in (wider, *PHASES):
+            ordered += [device for device in self.wanted[place].of(phase) if self.owner.get(device) == place]
+        return list(dict.fromkeys(ordered))[: self._width(kind)]
+
+    def _own(self, place: int, phase: Phase, index: int) -> list[str]:
+        """The author's devices of a stage, those of attention first where the stage is to be narrowed."""
+        stage = self.wanted[place].stage(phase, index)
+        if stage is None:
+            return []
+        narrowed = len(stage.devices) > stage_width(self._degrees(phase))
+        ordered = dict.fromkeys((*stage.attention, *stage.devices)) if narrowed else stage.devices
+        return [device for device in ordered if self.owner.get(device) == place]
+
+    def _stages(self, place: int, phase: Phase, pool: Sequence[str]) -> tuple[StagePlacement, ...]:
+        degrees = self._degrees(phase)
+        width, left = stage_width(degrees), dict.fromkeys(pool)
+        rows: list[list[str]] = []
+        alike = len(self.wanted[place].phases.get(phase, {})) == degrees.pp
+        for index in range(degrees.pp):
+            row = [device for device in self._own(place, phase, index) if device in left][:width] if alike else []
+            for device in row:
+                del left[device]
+            rows.append(row)
+        rest = iter(left)
+        for row in rows:
+            row.extend(islice(rest, width - len(row)))
+        ranges = stage_ranges(degrees, self.num_layers)
+        return tuple(
+            _stage(index, ranges[index], tuple(row), degrees, self.wanted[place].stage(phase, index))
+            for index, row in enumerate(rows)
+        )
+
+    def _free(self, count: int, beside: Sequence[str]) -> list[str] | None:
+        """`count` free devices: of the nodes of `beside`, else of one node that has room, else the next ones."""
+        if count <= 0:
+            return []
+        nodes = dict.fromkeys(at[0] for device in beside if (at := parse_device(device)) is not None)
+        found: list[str] = []
+        for node in nodes:
+            found += islice(self._free_of(node), count - len(found))
+        if len(found) < count:
+            rest = count - len(found)
+            rooms = (list(islice(free, rest)) for free in self._rooms(nodes))
+            found += next((room for room in rooms if len(room) == rest), None) or self._scattered(nodes, rest)
+        self.taken.update(found)
+        return found if len(found) == count else None
+
+    def _free_of(self, node: int) -> Iterator[str]:
+        names = (f"n{node}.g{gpu}" for gpu in range(self.hardware.gpus_per_node))
+        return (name for name in names if name not in self.taken)
+
+    def _rooms(self, besides: dict[int, None]) -> Iterator[Iterator[str]]:
+        # Of more nodes than devices are taken one at least is empty.
+        most = min(self.hardware.nodes, len(self.taken) + len(besides) + 1)
+        return (self._free_of(node) for node in range(most) if node not in besides)
+
+    def _scattered(self, besides: dict[int, None], count: int) -> list[str]:
+        found: list[str] = []
+        most = min(self.hardware.nodes, len(self.taken) + len(besides) + count)
+        for node in (node for node in range(most) if node not in besides):
+            found += islice(self._free_of(node), count - len(found))
+            if len(found) == count:
+                break
+        return found
+
+
+def _stage(
+    index: int, layers: tuple[int, int], devices: tuple[str, ...], degrees: PhaseStrategy, author: StageDevices | None
+) -> StagePlacement:
+    """One stage; the author's orders of ranks are kept where they are of these devices and of the right length."""
+    attention, ffn = devices[: attention_width(degrees)], devices[: ffn_width(degrees)]
+    if author is not None:
+        attention = _kept(author.attention, attention, devices)
+        ffn = _kept(author.ffn, ffn, devices)
+    return StagePlacement(index, layers, devices, attention, ffn)
+
+
+def _kept(own: tuple[str, ...], usual: tuple[str, ...], devices: tuple[str, ...]) -> tuple[str, ...]:
+    fits = len(own) == len(set(own)) == len(usual) and set(own) <= set(devices)
+    return own if fits else usual
+
+
+def _straddling(placement: Placement, hardware: HardwareBlock) -> int:
+    """Stages that lie in several nodes though they would fit into one."""
+    stages = (stage for replica in placement for stage in (*(replica.prefill or ()), *(replica.decode or ())))
+    return sum(_straddles(stage.devices, hardware.gpus_per_node) for stage in stages)
+
+
+def _straddled(wanted: Sequence[ReplicaDevices]) -> int:
+    """Stages of the author that lie in several nodes: what was decided so may stay so."""
+    stages = (stage for replica in wanted for phase in replica.phases.values() for stage in phase.values())
+    return sum(_straddles(stage.devices, len(stage.devices)) for stage in stages)
+
+
+def _straddles(devices: Sequence[str], node_size: int) -> bool:
+    nodes = {at[0] for device in devices if (at := parse_device(device)) is not None}
+    return len(devices) <= node_size and len(nodes) > 1

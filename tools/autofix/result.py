@@ -1,0 +1,96 @@
+"""What auto-fix answers: the document as read, the fixes in order, the plan that they give, and what remains."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ..plan.document import Strategy
+from ..rules.base import Violation
+from .fix import Safety
+
+
+class AppliedFix(BaseModel):
+    """One fix that was made: the rule whose finding it mends, and its RFC 6902 JSON Patch.
+
+    `safety`: `safe` keeps the meaning, `strategy` changes what the author decided, `display` what is only shown.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    description: str
+    safety: Safety
+    patch: tuple[dict[str, Any], ...]
+
+
+class Replanning(BaseModel):
+    """How far the nearest legal strategy is from what the author decided; `distance` as `moves` add up to it.
+
+    `is_nearest`: whether every nearer strategy was looked at.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    before: Strategy
+    after: Strategy
+    distance: float
+    moves: tuple[str, ...]
+    is_nearest: bool
+
+
+class Needs(BaseModel):
+    """The smallest cluster of the same accelerator that would do; without `gpus` none up to what was tried."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    accelerator: str
+    gpus: int | None
+    nodes: int | None
+    note: str
+
+
+class Closest(BaseModel):
+    """A valid plan for what was asked less one thing."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    change: str
+    plan: dict[str, Any]
+
+
+class Infeasible(BaseModel):
+    """Why no legal plan exists: the rule that binds, by how much, the least hardware that would do, what is closest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    rule: str
+    reason: str
+    shortfall_bytes: int | None = None
+    needs: Needs | None = None
+    closest: tuple[Closest, ...] = ()
+
+
+class FixResult(BaseModel):
+    """The outcome of auto-fix: applying the patches in order to `read` gives `plan`.
+
+    `valid` is what validation of `plan` said; `remaining` are the findings that it still has. `unfixed` says in one
+    line each why no more could be done, `infeasible` why no plan exists, `replanned` what became of the strategy,
+    `notes` how a proposal in another form was read.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["shardwright/fix"] = "shardwright/fix"
+    version: Literal["1"] = "1"
+    valid: bool
+    rounds: int
+    fixes: tuple[AppliedFix, ...] = ()
+    remaining: tuple[Violation, ...] = ()
+    unfixed: tuple[str, ...] = ()
+    replanned: Replanning | None = None
+    infeasible: Infeasible | None = None
+    notes: tuple[str, ...] = ()
+    read: dict[str, Any] | None
+    plan: dict[str, Any] | None

@@ -1,0 +1,161 @@
+"""Checks a repair certificate: replays its patches on what was read and confirms each hash and the final verdict.
+
+It is small and apart on purpose: of the code that repairs it shares nothing but JSON Patch and the validator, so that a
+fault of the engine shows here. It proves that the plan follows from what was read and keeps every rule; that a text in
+a foreign shape was understood as its author meant it, nobody can prove.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import jsonpatch
+import jsonpointer
+from pydantic import BaseModel, ConfigDict
+
+from .errors import InputError
+from .files import read_bounded, utf8_text
+from .plan.reader import MAX_DOCUMENT_BYTES, read_text
+from .validate import validate
+
+FORMAT = "shardwright/certificate"
+# A certificate holds the proposal, the document as read, and the patches.
+MAX_CERTIFICATE_BYTES = 3 * MAX_DOCUMENT_BYTES
+
+
+class Check(BaseModel):
+    """One thing that the certificate claims, and whether it holds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    what: str
+    holds: bool
+    detail: str = ""
+
+
+class Verification(BaseModel):
+    """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan that it ends in keeps every rule."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["shardwright/verification"] = "shardwright/verification"
+    version: Literal["1"] = "1"
+    confirmed: bool
+    valid: bool
+    plan_sha256: str = ""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def exit_status(self) -> Literal[0, 1]:
+        """0: confirmed, and the plan is valid; 1: the answer is no."""
+        return 0 if self.confirmed and self.valid else 1
+
+
+def verify_file(path: Path) -> Verification:
+    """Check the certificate at `path`.
+
+    Raises:
+        InputError: it cannot be read, or is no certificate.
+    """
+    text = utf8_text(read_bounded(path, MAX_CERTIFICATE_BYTES, str(path)), str(path))
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not a certificate: not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: not a certificate: not a JSON object")
+    return verify(cast("dict[str, Any]", found))
+
+
+def verify(certificate: Mapping[str, Any]) -> Verification:
+    """Check a certificate that was read already; it is not changed.
+
+    Raises:
+        InputError: it is no certificate.
+    """
+    if certificate.get("format") != FORMAT or certificate.get("version") != "1":
+        raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
+    replay = _Replay(certificate)
+    try:
+        checks = tuple(replay.checks())
+    except RecursionError:
+        raise InputError("not a certificate: nested too deeply") from None
+    return Verification(
+        confirmed=all(check.holds for check in checks), valid=replay.valid, plan_sha256=replay.sha256, checks=checks
+    )
+
+
+def _sha256(document: object) -> str:
+    """Of the document as JSON with sorted keys and no spaces."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+class _Replay:
+    """The document as it stands after each step; stops at the first step that does not fit."""
+
+    def __init__(self, certificate: Mapping[str, Any]) -> None:
+        self.claimed = certificate
+        self.document: Any = certificate.get("read")
+        self.sha256 = _sha256(self.document)
+        self.valid = False
+
+    def checks(self) -> Iterator[Check]:
+        yield from self._proposal()
+        fixes = self.claimed.get("fixes")
+        if not isinstance(fixes, list):
+            yield Check(what="the list of fixes", holds=False, detail="there is none")
+            return
+        for number, fix in enumerate(cast("list[Any]", fixes), start=1):
+            check = self._step(number, fix)
+            yield check
+            if not check.holds:
+                return
+        yield from self._end()
+
+    def _proposal(self) -> Iterator[Check]:
+        """The proposal is what its hash says; one that is a plan document already must have been read as it stands."""
+        text = self.claimed.get("proposal")
+        if not isinstance(text, str):
+            yield Check(what="the proposal", holds=False, detail="there is none")
+            return
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        yield Check(what="the hash of the proposal", holds=digest == self.claimed.get("proposal_sha256"))
+        if self.claimed.get("reading") != "as it stands":
+            return
+        read = read_text(text)
+        yield Check(what="what was read is what the proposal says", holds=read.raw == self.document)
+
+    def _step(self, number: int, fix: Any) -> Check:
+        step = cast("dict[str, Any]", fix) if isinstance(fix, dict) else {}
+        what = f"fix {number} ({step.get('rule', '?')}, {step.get('safety', '?')})"
+        if step.get("before") != self.sha256:
+            return Check(what=what, holds=False, detail="it begins with another document")
+        try:
+            self.document = jsonpatch.apply_patch(self.document, step.get("patch"))
+        except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError) as error:
+            return Check(
+                what=what, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"
+            )
+        self.sha256 = _sha256(self.document)
+        if step.get("after") != self.sha256:
+            return Check(what=what, holds=False, detail="it ends in another document")
+        return Check(what=what, holds=True)
+
+    def _end(self) -> Iterator[Check]:
+        yield Check(what="the hash of the plan", holds=self.claimed.get("plan_sha256") == self.sha256)
+        if not isinstance(self.document, dict):
+            yield Check(what="the plan", holds=False, detail="it is no JSON object")
+            return
+        report = validate(cast("dict[str, Any]", self.document))
+        self.valid = report.valid
+        claimed = self.claimed.get("report")
+        yield Check(
+            what="the report of the validator",
+            holds=json.loads(report.model_dump_json()) == claimed,
+            detail="" if report.valid else f"{report.errors} errors remain",
+        )
