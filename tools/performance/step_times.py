@@ -1,4 +1,4 @@
-"""The columns of a serving simulation, read off the timed programs of a layout: one replica, one attention group of it.
+"""The columns of a serving simulation, read off the timed programs of a layout: one replica, its groups by themselves.
 
 A step of the simulator costs what the passes of `schedule.py` cost: the same operations, timed by the same clock, taken
 apart into what counts tokens, what counts sequences and what counts cached tokens.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ..catalog.architecture import AttentionSpec, LayerSpec
-from .operation import TokenLoad
+from .operation import COLLECTIVES, TokenLoad
 from .operators.attention import causal_pairs
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
@@ -49,6 +49,15 @@ def _attention_seconds(piece: Piece) -> float:
     return sum(operation.seconds for operation in piece.path.operations if operation.op == "Attention")
 
 
+def _met_seconds(piece: Piece) -> float:
+    """What attention groups do together: the routed experts, and the way to them and back."""
+    return sum(
+        operation.seconds
+        for operation in piece.path.operations
+        if operation.owner == "moe" and (operation.op == "Expert" or operation.op in COLLECTIVES)
+    )
+
+
 class StepTimes:
     """Times the passes of one replica's phase as columns; the stages of a pipeline add up."""
 
@@ -64,17 +73,27 @@ class StepTimes:
 
     def linear(self, tokens: int) -> float:
         """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
-        return self._pass(self._share(tokens))
+        return self._pass(TokenLoad(self._share(tokens), 1, 0, self.groups))[0]
 
-    def _pass(self, tokens: int) -> float:
-        """The same for `tokens` that go through the stages as one microbatch."""
-        load = TokenLoad(tokens, 1, 0, self.groups)
-        seconds = 0.0
+    def linear_alone(self, tokens: int) -> float:
+        """`linear` without what the groups do together."""
+        whole, met = self._pass(TokenLoad(self._share(tokens), 1, 0, self.groups))
+        return whole - met
+
+    def met(self, tokens: int) -> float:
+        """What the groups do together for `tokens` of all of them, spread evenly over as many as have any."""
+        groups = min(self.groups, self._share(tokens))
+        return self._pass(TokenLoad(self._share(tokens / groups), 1, 0, groups))[1]
+
+    def _pass(self, load: TokenLoad) -> tuple[float, float]:
+        """Seconds of a microbatch through the stages, cores and head left out, and those of the groups together."""
+        seconds = met = 0.0
         for index, stage in enumerate(self.stages):
             following = self.stages[index + 1] if index + 1 < len(self.stages) else None
             for piece in stage.pass_pieces(load, following, with_head=False):
                 seconds += piece.seconds - _attention_seconds(piece) * piece.count
-        return seconds
+                met += _met_seconds(piece) * piece.count
+        return seconds, met
 
     def head(self, rows: int) -> float:
         """Final norm, logits and their gathering for `rows` in a cycle."""
@@ -131,7 +150,7 @@ class StepTimes:
         """What a prompt waits for the stages that its first token has yet to pass, beside its share of a cycle."""
         if len(self.stages) == 1:
             return 0.0
-        return self._pass(tokens) * (1.0 - 1.0 / len(self.stages))
+        return self._pass(TokenLoad(tokens, 1, 0, self.groups))[0] * (1.0 - 1.0 / len(self.stages))
 
 
 def _window(setting: Setting) -> int:
@@ -144,14 +163,29 @@ def _window(setting: Setting) -> int:
     return max(counts, key=lambda window: (counts[window], window)) if counts else 0
 
 
-def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach: Range) -> StepTable:
-    """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees)."""
+def step_table(
+    setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach: Range, *, groups: int = 1
+) -> StepTable:
+    """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees).
+
+    Where `groups` of it are simulated in step, what they do together has a column of its own; one group stands for all
+    of them, each with as much to do.
+    """
     steps, prompts = StepTimes(setting, decode), StepTimes(setting, prefill)
     tokens = _grid(_TOKENS, reach.tokens)
     sequences = _grid(_SEQUENCES, reach.sequences)
     chunks = _grid(_CHUNKS, reach.chunk)
     # Steps with more tokens than sequences carry prompts and run as prefill does.
-    linear = [(steps if count <= reach.sequences else prompts).linear(count) for count in tokens]
+
+    def timed(count: int, groups: int) -> StepTimes:
+        return steps if count <= reach.sequences * groups else prompts
+
+    met_tokens: list[int] = []
+    if groups > 1:
+        linear = [timed(count, 1).linear_alone(count) for count in tokens]
+        met_tokens = [*(count for count in _TOKENS if count < groups), *(count * groups for count in tokens)]
+    else:
+        linear = [timed(count, 1).linear(count) for count in tokens]
     near = max(1, reach.prompt // 2)
     far = max(near + 64, reach.request)
     base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
@@ -183,6 +217,8 @@ def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach:
         window_tokens=window,
         decode_per_window_token_s=window_rates,
         prefill_per_window_pair_s=window_pairs,
+        met_tokens=met_tokens,
+        met_s=_rising([timed(count, groups).met(count) for count in met_tokens]),
     )
 
 

@@ -29,6 +29,8 @@ class StepColumns(NamedTuple):
     host_fixed: float
     host_per_sequence: float
     host_per_prefill: float
+    met_tokens: Sequence[float]
+    met: Sequence[float]
 
 
 def columns_of(table: StepTable) -> StepColumns:
@@ -49,6 +51,8 @@ def columns_of(table: StepTable) -> StepColumns:
         host_fixed=table.host_fixed_s,
         host_per_sequence=table.host_per_sequence_s,
         host_per_prefill=table.host_per_prefill_s,
+        met_tokens=table.met_tokens if len(table.met_s) > 0 else table.tokens,
+        met=_or_none(table.met_s, len(table.tokens)),
     )
 
 
@@ -102,6 +106,11 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
     if rows > 0:
         seconds += time_at(step.head, position(step.sequences, rows))
     return seconds
+
+
+def met_time(step: StepColumns, tokens: int) -> float:
+    """Seconds of a step in which groups work together on the `tokens` of all of them."""
+    return time_at(step.met, position(step.met_tokens, tokens))
 
 
 def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
