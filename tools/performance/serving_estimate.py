@@ -21,6 +21,9 @@ from .serving.step_table import StepTable
 from .step_times import Range, StepTimes, step_table
 from .transfer import kv_transfer_seconds
 
+# Of more attention groups than this some stand for others: so many and their requests are simulated in some 20 ms.
+_MOST_GROUPS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -43,7 +46,11 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
     fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     table = step_table(setting, prefill, decode, reach, groups=groups)
-    return Server(table, replace(policy, groups=groups), copies, fill, steps)
+    # Each of those simulated stands for as many that do the same at the same time.
+    alike = groups // _MOST_GROUPS if groups % _MOST_GROUPS == 0 else 1
+    alike = max(1, alike)
+    table = replace(table, met_tokens=[count / alike for count in table.met_tokens])
+    return Server(table, replace(policy, groups=groups // alike), copies * alike, fill, steps)
 
 
 def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
