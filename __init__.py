@@ -14,8 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.compare import compare
     from .agent.pipeline import plan
     from .agent.results import PlanResult
+    from .agent.search_api import search
+    from .agent.search_results import SearchAnswer
     from .tools.errors import InputError, ShardwrightError
     from .tools.performance.estimate import estimate
     from .tools.plan.document import Plan
@@ -29,11 +32,14 @@ __all__ = [
     "PerformanceEstimate",
     "Plan",
     "PlanResult",
+    "SearchAnswer",
     "ShardwrightError",
     "ValidationReport",
     "__version__",
+    "compare",
     "estimate",
     "plan",
+    "search",
     "validate",
 ]
 
@@ -42,10 +48,13 @@ _HOMES = {
     "PerformanceEstimate": ".tools.plan.performance",
     "Plan": ".tools.plan.document",
     "PlanResult": ".agent.results",
+    "SearchAnswer": ".agent.search_results",
     "ShardwrightError": ".tools.errors",
     "ValidationReport": ".tools.validate",
+    "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
     "plan": ".agent.pipeline",
+    "search": ".agent.search_api",
     "validate": ".tools.validate",
 }
 

@@ -39,6 +39,21 @@ def plan(
         InputError: the request names no model, an unknown model or accelerator, an impossible or contradictory figure;
             a brief cannot be read. The message says what was understood so far.
     """
+    return plan_intent(intent_of(request, brief=brief, flags=flags, calibration=calibration), keep_stated=not brief)
+
+
+def intent_of(
+    request: str | None = None,
+    *,
+    brief: Sequence[str | Path] = (),
+    flags: Said | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
+) -> Intent:
+    """What a request in words, a brief and flags ask for together, complete; flags win over words, words over a brief.
+
+    Raises:
+        InputError: as `plan`.
+    """
     said: list[Said] = []
     if brief:
         from .intent.brief import read_brief_files
@@ -55,10 +70,10 @@ def plan(
     if not said:
         raise RequestError("nothing was asked: give a request, a brief or --model")
     intent = complete(*said)
-    if calibration is not None:
-        own = calibration if isinstance(calibration, CustomCalibration) else read_calibration(Path(calibration))
-        intent = intent.model_copy(update={"calibration": own})
-    return plan_intent(intent, keep_stated=not brief)
+    if calibration is None:
+        return intent
+    own = calibration if isinstance(calibration, CustomCalibration) else read_calibration(Path(calibration))
+    return intent.model_copy(update={"calibration": own})
 
 
 def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:

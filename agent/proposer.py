@@ -6,20 +6,22 @@ hardware was left open it finds the smallest that does; where nothing fits it sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
-from ..tools.errors import InputError, MissingFieldError
+from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe
-from ..tools.search.ranking import worth
-from ..tools.search.search import search
-from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, resized, weights_bytes
+from ..tools.search.kinds import Kind, cheapest, least_memory
+from ..tools.search.search import base_setting, search
+from ..tools.search.sizing import Sized, facts_of, fewest_gpus, resized
+from ..tools.search.weights import weights_bytes
+from .infeasible import relaxed_hint, why_infeasible
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
 from .reasons import Proposal, figures
 from .results import Infeasible, Needs
@@ -30,11 +32,6 @@ _DEFAULT_VENDORS = ("NVIDIA", "AMD")
 _MAX_UNNAMED_GPUS = 64
 # Where no number of accelerators does, the closest plan is shown for a cluster of about this size.
 _SHOWN_GPUS = 64
-# What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
-_HINT_GPUS = 64
-_HINT_GAIN = 0.05
-# More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
-_LIMIT_REACH = 8
 
 
 def accelerator_of(choice: HardwareChoice) -> Accelerator:
@@ -72,11 +69,27 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     )
 
 
-def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposal | Infeasible:
-    """The best strategy for `intent`, or why there is none.
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """All that was found for a request with a plan, how it was searched, and the best of it."""
 
-    `constraint` holds degrees that the person asked for: candidates that keep them go first; where no feasible one
-    keeps them the best of the rest is proposed, and the note says so.
+    request: SearchRequest
+    result: SearchResult
+    best: Candidate
+    assumptions: tuple[Assumption, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Why a request has no plan, and what was found; neither request nor result where there was nothing to search."""
+
+    infeasible: Infeasible
+    request: SearchRequest | None = None
+    result: SearchResult | None = None
+
+
+def examine(intent: Intent) -> Examined | Refused:
+    """Search for `intent`, on the smallest hardware that does where that was left open.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -90,38 +103,59 @@ def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposa
         sized = fewest_gpus(request, choice.gpus_per_node)
         if sized is None:
             largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
-            return _infeasible(largest, search(largest), choice.gpus_per_node)
-        return _chosen(sized, (_sized_assumption(sized),))
+            return _refused(largest, search(largest), choice.gpus_per_node)
+        if sized.result is None or sized.result.best is None:
+            raise InputError(sized.unknown or "the hardware cannot be evaluated")
+        return Examined(sized.request, sized.result, sized.result.best, (_sized_assumption(sized),))
     result = search(request)
     if result.best is None:
-        usual_node = accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node
-        return _infeasible(request, result, usual_node)
-    proposal = (
-        Proposal(request, result.best, result) if constraint is None else _constrained(request, result, constraint)
-    )
-    return replace(proposal, hint=_relaxed_hint(request, proposal.chosen))
+        apart = _apart(request, result)
+        if apart is not None:
+            return apart
+        return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
+    return Examined(request, result, result.best)
 
 
-def _relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None:
-    """What the relaxation that large MoE deployments use would change, where it changes something worth saying.
+def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:
+    """A plan with prefill and decode on replicas of their own, where replicas that serve both miss a limit of time.
 
-    Nothing is relaxed unasked: this only names the alternative (rules.md R13).
+    Only where it was left open how phases are placed, and something fits at all.
     """
-    if not request.architecture.is_moe or "attention_dp" in request.policy.relaxations:
+    if request.disaggregated is not None or request.facts.gpus < 2:
         return None
-    if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
+    if not any(candidate.ttft_ms is not None for candidate in result.candidates):
         return None
-    policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
-    best = search(replace(request, policy=policy)).best
-    if best is None or not best.strategy.decode.attention_dp:
+    apart = replace(request, disaggregated=True)
+    found = search(apart)
+    if found.best is None:
         return None
-    found = f"{describe(best.strategy)} with {figures(best)}"
-    if chosen is None:
-        return f"with attention DP allowed (--relax attention_dp) there is a plan: {found}"
-    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
-    if gain < _HINT_GAIN:
-        return None
-    return f"with attention DP allowed (--relax attention_dp) {found} would be {gain:.0%} better"
+    why = "no strategy whose replicas serve both phases holds the limits: " + "; ".join(result.candidates[0].why_not)
+    return Examined(apart, found, found.best, (Assumption(field="disaggregated", value=True, reason=why),))
+
+
+def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> Refused:
+    return Refused(why_infeasible(request, result, usual_node), request, result)
+
+
+def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposal | Infeasible:
+    """The best strategy for `intent`, or why there is none.
+
+    `constraint` holds degrees that the person asked for: candidates that keep them go first; where no feasible one
+    keeps them the best of the rest is proposed, and the note says so.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    found = examine(intent)
+    if isinstance(found, Refused):
+        return found.infeasible
+    request, result = found.request, found.result
+    proposal = Proposal(request, found.best, result, found.assumptions)
+    if intent.hardware is None or intent.hardware.nodes is None:
+        return proposal
+    if constraint is not None:
+        proposal = _constrained(proposal, constraint)
+    return replace(proposal, hint=relaxed_hint(request, proposal.chosen))
 
 
 def _sized_assumption(sized: Sized) -> Assumption:
@@ -131,12 +165,6 @@ def _sized_assumption(sized: Sized) -> Assumption:
         value=f"{hardware.nodes}x{hardware.gpus_per_node}",
         reason="the number of accelerators was left open: the fewest that hold every limit",
     )
-
-
-def _chosen(sized: Sized, assumptions: tuple[Assumption, ...]) -> Proposal:
-    if sized.result is None or sized.result.best is None:
-        raise InputError(sized.unknown or "the hardware cannot be evaluated")
-    return Proposal(sized.request, sized.result.best, sized.result, assumptions)
 
 
 def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
@@ -155,154 +183,62 @@ def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
     return True
 
 
-def _constrained(request: SearchRequest, result: SearchResult, stated: StatedStrategy) -> Proposal:
-    keeping = [candidate for candidate in result.candidates if keeps(candidate.strategy, stated)]
-    best = result.best
-    assert best is not None
+def _constrained(free: Proposal, stated: StatedStrategy) -> Proposal:
+    best = free.chosen
+    keeping = [candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated)]
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
-    if feasible is not None:
-        note = None
-        if feasible is not best:
-            better = f"{describe(best.strategy)} would be better ({figures(best)})"
-            note = f"The degrees asked for are kept; without them {better}."
-        return Proposal(request, feasible, result, note=note)
-    why = keeping[0].why_not[0] if keeping else "no legal strategy on this hardware has them"
-    return Proposal(
-        request, best, result, note=f"The degrees asked for cannot be kept: {why}. This is the best without."
-    )
+    if feasible is None:
+        why = keeping[0].why_not[0] if keeping else "no legal strategy on this hardware has them"
+        return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
+    if feasible is best:
+        return free
+    better = f"{describe(best.strategy)} would be better ({figures(best)})"
+    return replace(free, chosen=feasible, note=f"The degrees asked for are kept; without them {better}.")
 
 
-def _unnamed_clusters(need_bytes: float, utilization: float) -> Iterator[tuple[Accelerator, int, int]]:
-    """(accelerator, nodes, GPUs per node) that could hold `need_bytes`, by total memory, then by number."""
-    options: list[tuple[float, int, str, Accelerator, int, int]] = []
+def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
+    """The kinds of accelerator that are looked at where none was named."""
     for accelerator in all_accelerators():
         if accelerator.vendor not in _DEFAULT_VENDORS:
             continue
-        node = accelerator.typical_node_accelerators or 1
-        memory, _ = accelerator.memory_bytes()
-        counts = [(1, count) for count in (1, 2, 4, 8) if count <= node]
-        counts += [(nodes, node) for nodes in (2, 4, 8) if nodes * node <= _MAX_UNNAMED_GPUS]
-        for nodes, per_node in counts:
-            gpus = nodes * per_node
-            if gpus * memory * utilization >= need_bytes:
-                options.append((gpus * memory, gpus, accelerator.id, accelerator, nodes, per_node))
-    for _, _, _, accelerator, nodes, per_node in sorted(options, key=lambda option: option[:3]):
-        yield accelerator, nodes, per_node
+        node, price = accelerator.typical_node_accelerators or 1, accelerator.on_demand_usd_per_hour
+        request = search_request(
+            intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
+        )
+        yield Kind(request, node, None if price is None else sum(price) / 2)
 
 
-def _on_any_hardware(intent: Intent, architecture: Architecture) -> Proposal | Infeasible:
-    first: tuple[SearchRequest, SearchResult] | None = None
-    need: float | None = None
-    probe = all_accelerators()[0]
-    block = HardwareBlock(accelerator=probe.id, nodes=1, gpus_per_node=1)
-    need = weights_bytes(search_request(intent, architecture, block))
-    for accelerator, nodes, per_node in _unnamed_clusters(need, intent.memory_utilization):
-        hardware = HardwareBlock(accelerator=accelerator.id, nodes=nodes, gpus_per_node=per_node)
-        request = search_request(intent, architecture, hardware)
-        try:
-            result = search(request)
-        except MissingFieldError:
-            # A link between its nodes is not known: what cannot be timed is not proposed unasked.
-            continue
-        if result.best is not None:
-            assumption = Assumption(
-                field="hardware",
-                value=f"{nodes}x{per_node}:{accelerator.id}",
-                reason="no hardware was named: the least memory in all that holds every limit",
-            )
-            return Proposal(request, result.best, result, (assumption,))
-        first = first or (request, result)
-    if first is None:
+def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
+    kinds = list(_kinds(intent, architecture))
+    by_price = intent.workload.objective == "cost"
+    found = (cheapest if by_price else least_memory)(kinds, _MAX_UNNAMED_GPUS)
+    if found is not None and found.result is not None and found.result.best is not None:
+        hardware = found.request.hardware
+        reason = "the least memory in all that holds every limit"
+        if by_price:
+            priced = ", ".join(kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is not None)
+            reason = f"the cheapest that holds every limit, of those whose price is known ({priced})"
+        assumption = Assumption(
+            field="hardware",
+            value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
+            reason=f"no hardware was named: {reason}",
+        )
+        return Examined(found.request, found.result, found.result.best, (assumption,))
+    return _too_much_for_any(kinds)
+
+
+def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:
+    """Why no kind does: by what the kind with the most memory for its number lacks."""
+    holding = [kind for kind in kinds if kind.least_gpus <= _MAX_UNNAMED_GPUS]
+    if not holding:
+        need = weights_bytes(base_setting(kinds[0].request))
         reason = (
             f"the weights alone take {need / 1e9:.0f} GB: more than {_MAX_UNNAMED_GPUS} accelerators of any kind hold"
         )
-        return Infeasible(reason=reason, rule="ME001", needs=Needs(note="name hardware with more memory"))
-    return _infeasible(first[0], first[1], first[0].hardware.gpus_per_node)
-
-
-@dataclass(frozen=True, slots=True)
-class _Binding:
-    """The hard rule that binds, why, by how much memory, and the plan that comes closest."""
-
-    rule: str
-    reason: str
-    shortfall_bytes: int | None
-    closest: Candidate | None
-
-
-def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
-    missed = "; ".join(best.why_not).replace("PE010: ", "")
-    return _Binding("PE010", f"no strategy on {_kind(request)} holds the limits; the best: {missed}", None, best)
-
-
-def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
-    need = weights_bytes(request)
-    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
-    lacking = closest.shortfall_bytes if closest is not None else None
-    shortfall = lacking if lacking is not None else max(0, round(need - usable))
-    fewer = None if request.concurrency_open else _most_requests(request)
-    if fewer is None:
-        twice = " in each of the two kinds of replica" if request.disaggregated else ""
-        reason = (
-            f"the weights alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
-        )
-    else:
-        workload = request.workload
-        tokens = workload.input_tokens + workload.output_tokens
-        reason = (
-            f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
-            f"{_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
-        )
-    if lacking is not None and fewer is None:
-        reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
-    return _Binding("ME001", reason, shortfall, fewer or closest)
-
-
-def _most_requests(request: SearchRequest) -> Candidate | None:
-    """The plan with the most requests in flight that fits, or `None` where not even one does."""
-    workload = request.workload.model_copy(update={"objective": "throughput"})
-    result = search(replace(request, workload=workload, concurrency_open=True))
-    fitting = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
-    return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
-
-
-def _kind(request: SearchRequest) -> str:
-    return f"{request.facts.gpus} × {request.facts.accelerator.id}"
-
-
-def _infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
-    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
-    best = next(iter(result.candidates), None)
-    timed = best is not None and best.ttft_ms is not None
-    binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
-    have = request.facts.gpus
-    # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
-    at_most = MAX_GPUS if binding.rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
-    sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
-    hint = _relaxed_hint(request, None)
-    return Infeasible(
-        reason=f"{binding.reason}; {hint}" if hint else binding.reason,
-        rule=binding.rule,
-        shortfall_bytes=binding.shortfall_bytes,
-        needs=_needs(request, sized, at_most),
-        closest=None if binding.closest is None else binding.closest.model_dump(mode="json"),
-    )
-
-
-def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
-    name = request.facts.accelerator.id
-    if sized is None:
-        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
-    hardware = sized.request.hardware
-    best = sized.result.best if sized.result is not None else None
-    return Needs(
-        gpus=hardware.nodes * hardware.gpus_per_node,
-        nodes=hardware.nodes,
-        accelerator=name,
-        note=f"fits into memory; not timed, since {sized.unknown}"
-        if best is None
-        else f"{describe(best.strategy)}: {figures(best)}",
-    )
+        return Refused(Infeasible(reason=reason, rule="ME001", needs=Needs(note="name hardware with more memory")))
+    kind = min(holding, key=lambda one: one.least_gpus)
+    largest = resized(kind.request, max(1, _SHOWN_GPUS // kind.usual_node), kind.usual_node)
+    return _refused(largest, search(largest), kind.usual_node)
 
 
 def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:

@@ -40,6 +40,24 @@ def _family(strategy: Strategy) -> tuple[int, ...]:
     return (strategy.prefill.pp, strategy.decode.pp, strategy.decode.tp, strategy.prefill.sp, strategy.dp)
 
 
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The number that decided against a candidate, and the rule; no rule where the objective alone decided."""
+
+    reason: str
+    rule: str | None = None
+
+
+def why_lost(candidate: Candidate, chosen: Candidate | None, objective: str) -> Lost:
+    """Why `candidate` is not the one: the rules that it breaks, else its figure beside that of `chosen`."""
+    if candidate.why_not:
+        return Lost("; ".join(candidate.why_not), candidate.why_not[0].partition(":")[0])
+    if chosen is None:
+        return Lost(figures(candidate))
+    decided_by = candidate.warnings[0] if candidate.warnings and not chosen.warnings else None
+    return Lost(_against(candidate, chosen, objective), decided_by)
+
+
 def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
     """The best candidate of each other family, and what decided against it."""
     chosen = proposal.chosen
@@ -50,11 +68,13 @@ def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
         if _family(candidate.strategy) in seen:
             continue
         seen.add(_family(candidate.strategy))
+        lost = why_lost(candidate, chosen, objective)
         found.append(
             Alternative(
                 strategy=candidate.strategy,
                 summary=describe(candidate.strategy),
-                reason="; ".join(candidate.why_not) or _against(candidate, chosen, objective),
+                reason=lost.reason,
+                rule=lost.rule,
                 gpus=candidate.gpus,
                 ttft_ms=candidate.ttft_ms,
                 tpot_ms=candidate.tpot_ms,

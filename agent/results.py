@@ -13,11 +13,15 @@ from .intent.intent import Assumption, Intent
 
 
 class Alternative(Sparse):
-    """A strategy that was considered and not chosen, and why (`reason` carries the number that decided)."""
+    """A strategy that was considered and not chosen, and why (`reason` carries the number that decided).
+
+    `rule` is the rule that decided; absent where the objective alone did.
+    """
 
     strategy: Strategy
     summary: str
     reason: str
+    rule: str | None = None
     gpus: int
     ttft_ms: float | None = None
     tpot_ms: float | None = None

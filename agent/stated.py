@@ -6,11 +6,13 @@ the document as they were said, and the validator names them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Strategy
+from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
 from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
@@ -70,27 +72,19 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         strategy = read_strategy(stated, architecture, hardware)
     except InputError as error:
         return StatedStrategyVerdict(summary="", valid=False, findings=(), why_not_built=str(error))
-    pp = max(strategy.prefill.pp, strategy.decode.pp)
-    if pp > architecture.num_layers:
-        why = f"PP {pp} on {architecture.num_layers} layers leaves empty stages"
-        return StatedStrategyVerdict(summary=describe(strategy), valid=False, findings=(), why_not_built=why)
-    # Devices that the inventory lacks are handed out all the same: rule GP004 then names them.
-    placement = None
-    for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
-        if placement is None:
-            placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
-    plan = build_plan(
-        BuildRequest(
-            model=model,
-            hardware=hardware,
-            workload=request.workload,
-            precision=request.precision,
-            strategy=strategy,
-            policy=request.policy,
-            serving=request.serving,
-            placement=placement,
-        )
+    build = BuildRequest(
+        model=model,
+        hardware=hardware,
+        workload=request.workload,
+        precision=request.precision,
+        strategy=strategy,
+        policy=request.policy,
+        serving=request.serving,
     )
+    try:
+        plan = build_stated(build, architecture)
+    except InputError as error:
+        return StatedStrategyVerdict(summary=describe(strategy), valid=False, findings=(), why_not_built=str(error))
     report = validate(plan)
     return StatedStrategyVerdict(
         summary=describe(strategy),
@@ -98,3 +92,20 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         findings=report.violations,
         estimate=estimate(plan, calibration=request.calibration),
     )
+
+
+def build_stated(request: BuildRequest, architecture: Architecture) -> Plan:
+    """The plan of a stated strategy; devices that the inventory lacks are handed out all the same (rule GP004).
+
+    Raises:
+        InputError: no document can be built of it.
+    """
+    strategy, hardware = request.strategy, request.hardware
+    pp = max(strategy.prefill.pp, strategy.decode.pp)
+    if pp > architecture.num_layers:
+        raise InputError(f"PP {pp} on {architecture.num_layers} layers leaves empty stages")
+    placement = None
+    for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
+        if placement is None:
+            placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
+    return build_plan(replace(request, placement=placement))

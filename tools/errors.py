@@ -30,6 +30,12 @@ class MissingFieldError(InputError):
         self.field = field
 
 
+class ServiceError(ShardwrightError):
+    """A service that was asked for failed: a cluster that cannot be reached, a worker that cannot work."""
+
+    exit_status = 3
+
+
 class InfeasibleError(ShardwrightError):
     """No legal plan exists: an answer, not a crash. `rule` is the hard rule that binds."""
 

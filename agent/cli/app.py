@@ -14,10 +14,13 @@ from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
+from .compare import compare_command
 from .completion import completion_command
 from .documents import estimate_command, expand_command, validate_command
 from .fidelity import fidelity_command
 from .planning import plan_command
+from .search import search_command
+from .sweep import sweep_command
 
 EXIT_INTERRUPTED = 130
 
@@ -55,9 +58,12 @@ def cli(context: click.Context) -> int:
 
 for _command in (
     plan_command,
+    search_command,
     validate_command,
     estimate_command,
     expand_command,
+    compare_command,
+    sweep_command,
     fidelity_command,
     measure_command,
     calibrate_command,

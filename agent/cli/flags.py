@@ -6,15 +6,14 @@ Legal names come from the document's own types, imported only when a value is re
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from ...tools.errors import InputError
+from ..intent.cluster import Cluster, read_cluster
 from .streams import well_formed
 
 if TYPE_CHECKING:
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 1_000_000_000
 MAX_LIMIT = 1e12
-_HARDWARE = re.compile(r"\s*([0-9]{1,6})\s*[xX×*]\s*([0-9]{1,6})\s*:\s*(\S.{0,199})")
+# `--hardware` as read.
+HardwareFlag = Cluster
 
 
 def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -68,15 +68,6 @@ def inline_config(text: str, what: str) -> dict[str, Any] | None:
     from ...tools.catalog.config_file import parse_config
 
     return dict(parse_config(text, what))
-
-
-@dataclass(frozen=True, slots=True)
-class HardwareFlag:
-    """`--hardware NODESxGPUS:ACCELERATOR` as read; `accelerator` is a catalogue id."""
-
-    nodes: int
-    gpus_per_node: int
-    accelerator: str
 
 
 class TextType(click.ParamType):
@@ -154,16 +145,10 @@ class HardwareType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> HardwareFlag:
         """`value` with the accelerator found in the catalogue."""
-        match = _HARDWARE.fullmatch(str(value))
-        if match is None or int(match[1]) < 1 or int(match[2]) < 1:
-            self.fail(f"{value!r} is not NODESxGPUS:ACCELERATOR, as in 2x8:h100-sxm", param, ctx)
-        from ...tools.catalog.hardware import find_accelerator
-
         try:
-            accelerator = find_accelerator(match[3].strip()).id
+            return read_cluster(str(value))
         except InputError as error:
-            self.fail(f"{error} (`shardwright hardware` lists them)", param, ctx)
-        return HardwareFlag(int(match[1]), int(match[2]), accelerator)
+            self.fail(str(error), param, ctx)
 
 
 def dtype_names() -> Sequence[str]:

@@ -100,14 +100,14 @@ def may_style() -> bool:
     )
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write `text` to `path` so that it appears whole or not at all (a temporary file beside it, then a rename).
+def write_file(path: Path, content: str | bytes) -> None:
+    """Write `content` to `path` so that it appears whole or not at all (a temporary file beside it, then a rename).
 
     Raises:
         InputError: the folder is missing, or the place cannot be written.
     """
     target = _target(path)
-    data = text.encode("utf-8")
+    data = content.encode("utf-8") if isinstance(content, str) else content
     try:
         if target.exists() and not target.is_file():
             # A device or a named pipe: there is nothing to rename onto.
@@ -118,6 +118,15 @@ def write_file(path: Path, text: str) -> None:
         _replace(target, data)
     except OSError as error:
         raise InputError(f"{click.format_filename(path)}: cannot be written: {error.strerror or error}") from None
+
+
+def check_place(path: Path) -> None:
+    """Whether a file can be put at `path`, before anything is computed for it.
+
+    Raises:
+        InputError: the folder is missing, or the place is a folder.
+    """
+    _target(path)
 
 
 def _target(path: Path) -> Path:

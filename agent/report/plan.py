@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
@@ -31,7 +31,7 @@ from .validation import violation_blocks
 if TYPE_CHECKING:
     from ...tools.plan.document import HardwareBlock, Plan, WorkloadBlock
     from ...tools.plan.performance import PerformanceEstimate
-    from ..intent.intent import Intent
+    from ..intent.intent import Assumption, Intent
     from ..results import Alternative, Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 
 ALTERNATIVES_SHOWN = 5
@@ -50,7 +50,8 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     if report is not None and result.plan is not None:
         sections += _choice_sections(report)
     if report is not None:
-        sections.append(_assumption_section(report, result.intent))
+        words = result.intent.words if result.intent is not None else {}
+        sections.append(assumption_section(report, words))
     if result.estimate is not None:
         sections.append(confidence(result.estimate))
     if result.plan is not None:
@@ -138,6 +139,11 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
     if intent is not None:
         on = _wanted_hardware(intent)
         lines += [f"Asked for: {intent.model.name}{on}", workload_text(intent.workload)]
+    return [section("", *lines), infeasible_section(infeasible)]
+
+
+def infeasible_section(infeasible: Infeasible) -> Section:
+    """What binds, by how much, the least hardware that would do, and what comes closest."""
     limit = "a stated limit" if infeasible.rule == "PE010" else f"explained by: shardwright rules {infeasible.rule}"
     facts = [f"What binds: rule {infeasible.rule} ({limit})"]
     if infeasible.shortfall_bytes is not None:
@@ -145,7 +151,7 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
     facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
     if infeasible.closest:
         facts.append(f"Closest: {closest_text(infeasible.closest)}")
-    return [section("", *lines), section("Why, and what would do", Bullets(tuple(facts)))]
+    return section("Why, and what would do", Bullets(tuple(facts)))
 
 
 def closest_text(closest: dict[str, Any]) -> str:
@@ -226,9 +232,28 @@ def _alternative_row(item: Alternative) -> tuple[str, ...]:
     )
 
 
-def _assumption_section(report: PlanReport, intent: Intent | None) -> Section:
+class Understanding(Protocol):
+    """What a result says of the request: how it was read, what was assumed, what was not acted on."""
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """How ambiguous words were read."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What nobody stated."""
+        ...
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Words that were not understood."""
+        ...
+
+
+def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
+    """What was read (`words`: field to words) and what was assumed."""
     blocks: list[Block] = []
-    words = intent.words if intent is not None else {}
     if words:
         fields: dict[str, list[str]] = {}
         for name, text in words.items():

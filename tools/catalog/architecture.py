@@ -8,6 +8,7 @@ Symbols as in the field: H hidden size, a query heads, g KV heads, d head dim, I
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from .dtypes import DType
@@ -127,7 +128,7 @@ class WeightDTypes:
         return getattr(self, tensor_class)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Architecture:
     """A decoder-only transformer. `layers[i]` is layer i; equal layers are the same object (compare with `is`/`==`)."""
 
@@ -152,24 +153,24 @@ class Architecture:
         """Number of decoder layers."""
         return len(self.layers)
 
-    @property
+    @cached_property
     def is_moe(self) -> bool:
         """Whether any layer has routed experts."""
         return any(layer.moe is not None for layer in self.layers)
 
-    @property
+    @cached_property
     def num_experts(self) -> int:
         """Routed experts of a MoE layer (the largest, should layers differ); 0 for a dense model."""
         return max((layer.moe.experts for layer in self.layers if layer.moe is not None), default=0)
 
-    @property
+    @cached_property
     def has_split_ffn(self) -> bool:
         """Whether `tp_ffn` applies: some layer has a dense FFN or a shared expert."""
         return any(
             layer.ffn is not None or (layer.moe is not None and layer.moe.shared is not None) for layer in self.layers
         )
 
-    @property
+    @cached_property
     def total_params(self) -> int:
         """Parameters of the whole decoder, every expert counted."""
         total = sum(t.elements for t in (*self.embedding_tensors, *self.lm_head_tensors, *self.final_norm_tensors))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from .result import BranchShape, Change, Plain, Side
@@ -44,7 +44,7 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
 
 
 def _plain(value: Any) -> Plain:
-    return " to ".join(str(item) for item in value) if isinstance(value, list | tuple) else value
+    return " to ".join(map(str, cast("list[object]", value))) if isinstance(value, list) else value
 
 
 def changes(a: Side, b: Side) -> Iterator[Change]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate
 from ..performance.limits import missed_latency, missed_rates
-from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
+from ..plan.document import PHASES, HardwareBlock, Phase, Plan, Statistic, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation
 from ..plan.reader import ReadDocument, read_document
 from ..plan.view import PhaseView, PlanView
@@ -119,15 +119,16 @@ def _experts_per_gpu(branch: PhaseView) -> int:
 def _limits(workload: WorkloadBlock, figures: PerformanceEstimate | None) -> Iterator[LimitCheck]:
     """Every limit that the workload states, with the figure that it is about."""
     latency = None if figures is None else figures.latency
-    for name, limit, statistic, mean in (
-        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic, None if latency is None else latency.ttft_ms),
-        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic, None if latency is None else latency.tpot_ms),
-    ):
+    ttft, tpot = (None, None) if latency is None else (latency.ttft_ms, latency.tpot_ms)
+    stated: tuple[tuple[Literal["TTFT", "TPOT"], float | None, Statistic, float | None], ...] = (
+        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic, ttft),
+        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic, tpot),
+    )
+    for name, limit, statistic, mean in stated:
         if limit is None:
             continue
         figure = mean if statistic == "mean" else _percentile(figures, name, statistic)
-        missed = None if figure is None else missed_latency(workload, "TTFT" if name == "TTFT" else "TPOT", figure)
-        holds = None if figure is None else missed is None
+        holds = None if figure is None else missed_latency(workload, name, figure) is None
         yield LimitCheck(name=name, statistic=statistic, unit="ms", limit=limit, figure=figure, holds=holds)
     rate = None if figures is None else figures.throughput.dp_scaled_tokens_per_s
     # No rate at all misses every floor, which names each with its figure.

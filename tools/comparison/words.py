@@ -145,8 +145,8 @@ def _choice(found: Comparison) -> Iterator[str]:
 def _cautions(found: Comparison) -> Iterator[str]:
     asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in found.question)]
     if asked:
-        differs = " and ".join(asked)
-        yield f"The {differs} {'is' if len(asked) == 1 else 'are'} not the same: figures compare deployments, not layouts."
+        differ = f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'}"
+        yield f"The {differ} not the same: figures compare deployments, not layouts."
     busy = [name for name, side in (("A", found.a), ("B", found.b)) if side.saturated]
     if busy:
         yield f"Under its load {' and '.join(busy)} saturates: requests queue, and percentiles grow with the run."

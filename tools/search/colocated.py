@@ -49,7 +49,7 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
+class Replica:
     """One replica with the memory of its fullest device for each number of requests, and whether that fits."""
 
     pair: PairOption
@@ -65,6 +65,8 @@ class PairEvaluator:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting = request, setting
         self.workload = request.workload
+        # Whether pipelines are cut in the best way too, not only evenly.
+        self.cuts = True
         self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
 
     @cached_property
@@ -89,11 +91,11 @@ class PairEvaluator:
             return replica_ladder(pair.decode.attention_dp or 1, stated or pair.decode.pp)
         return -(-self.workload.concurrency // np.arange(1, pair.room + 1))
 
-    def _prepared(self, pair: PairOption) -> tuple[_Prepared, ...]:
+    def variants(self, pair: PairOption) -> tuple[Replica, ...]:
         """One replica of the pair in the even cut, and where it is another in the best one."""
         requests = self.requests(pair)
-        plain = self._held(pair, requests)
-        if pair.decode.pp == 1 or not plain.fits.any():
+        plain = self.held(pair, requests)
+        if pair.decode.pp == 1 or not plain.fits.any() or not (self.cuts or self.request.space.engine):
             return (plain,)
         share = -(-int(requests[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
         batch = TYPICAL_BATCH if self.request.concurrency_open else share
@@ -101,18 +103,19 @@ class PairEvaluator:
         found = chosen_cut(self.setting, engine, plain.layout.replicas[0].phases, batch)
         if found is None:
             return (plain,)
-        cut = self._held(pair.with_cut(found), requests)
+        cut = self.held(pair.with_cut(found), requests)
         # A named engine has one cut of its own.
         return (plain, cut) if engine is None else (cut,)
 
-    def _held(self, pair: PairOption, requests: Whole) -> _Prepared:
+    def held(self, pair: PairOption, requests: Whole) -> Replica:
+        """One replica of the pair, and which of `requests` its memory holds."""
         layout = self.layout(pair)
         memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
-        return _Prepared(pair, layout, requests, memory, memory <= self.usable_bytes)
+        return Replica(pair, layout, requests, memory, memory <= self.usable_bytes)
 
     def fits_somehow(self, pair: PairOption) -> bool:
         """Whether it fits into memory at its fewest requests."""
-        return bool(self._held(pair, self.requests(pair)).fits.any())
+        return bool(self.held(pair, self.requests(pair)).fits.any())
 
     def evaluate(self, index: int, option: PairOption) -> Iterator[Evaluated | TooLarge]:
         """For each cut a row for each number of replicas, and rows for the front; or that it fits in no number of them.
@@ -122,22 +125,23 @@ class PairEvaluator:
         Where concurrency is open, a row is at the step that the objective wants: the best one within the limits, or the
         fewest requests that hold them.
         """
-        for number, ready in enumerate(self._prepared(option), start=index):
+        for number, ready in enumerate(self.variants(option), start=index):
             if not ready.fits.any():
                 yield self._too_large(ready)
                 continue
-            rows = self._rows(number, ready)
-            chosen = self._chosen(rows, int(ready.fits.sum())) if self.request.concurrency_open else slice(None)
+            rows = self.rows(number, ready)
+            chosen = self.chosen(rows, int(ready.fits.sum())) if self.request.concurrency_open else slice(None)
             yield Evaluated(ready.pair, rows.take(chosen), rows)
 
-    def _too_large(self, ready: _Prepared) -> TooLarge:
+    def _too_large(self, ready: Replica) -> TooLarge:
         least = int(ready.memory.argmin())
         count = 1 if self.request.concurrency_open else least + 1
         asked = int(ready.requests[least]) if self.request.concurrency_open else self.workload.concurrency
         lacking = int(ready.memory[least]) - self.usable_bytes
         return TooLarge(ready.pair, ready.pair.strategy(count), asked, int(ready.memory[least]), lacking)
 
-    def _rows(self, index: int, ready: _Prepared) -> Columns:
+    def rows(self, index: int, ready: Replica) -> Columns:
+        """All rows of a replica: numbers of replicas, and where concurrency is open the steps that fit for each."""
         layout, pair, requests = ready.layout, ready.pair, ready.requests[ready.fits]
         replicas = np.arange(1, pair.room + 1)
         decode = DecodeColumns(self.setting, layout.phase("decode"), self.batches)
@@ -168,7 +172,7 @@ class PairEvaluator:
         concurrency = requests if self.request.concurrency_open else self.workload.concurrency
         return colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
 
-    def _chosen(self, rows: Columns, steps: int) -> Whole:
+    def chosen(self, rows: Columns, steps: int) -> Whole:
         """Of each number of replicas the row at the best step."""
         over, cost = rows.over.reshape(-1, steps), rows.cost.reshape(-1, steps)
         if self.request.fills_upwards:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import is_disaggregated
 
@@ -34,6 +36,17 @@ def describe_phase(phase: PhaseStrategy) -> str:
 def describe(strategy: Strategy) -> str:
     """The whole strategy on one line, without the number of GPUs."""
     prefill, decode = describe_phase(strategy.prefill), describe_phase(strategy.decode)
+    cuts = dict.fromkeys(text for text in map(_cut, (strategy.prefill, strategy.decode)) if text)
+    return _shape(strategy, prefill, decode) + (f" (layers {' / '.join(cuts)})" if cuts else "")
+
+
+def _cut(phase: PhaseStrategy) -> str:
+    """The layers of each stage, where they are not dealt out evenly."""
+    runs = [(layers, len(list(run))) for layers, run in groupby(phase.stage_layers or ())]
+    return "+".join(f"{count}×{layers}" if count > 1 else str(layers) for layers, count in runs)
+
+
+def _shape(strategy: Strategy, prefill: str, decode: str) -> str:
     if is_disaggregated(strategy):
         return f"{strategy.prefill.replicas} prefill of {prefill} + {strategy.decode.replicas} decode of {decode}"
     shape = prefill if prefill == decode else f"prefill {prefill}, decode {decode}"

@@ -31,6 +31,7 @@ from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns
 from .ranking import UNEVEN_STAGES, layout_warnings, phase_complexity, warning_bits
 from .space import PhaseOption, phase_options, split_strategy
+from .weights import weights_bytes
 
 # Pairs that are looked at together: some 100 MB of columns.
 _CHUNK = 500_000
@@ -87,32 +88,35 @@ class SplitEvaluator:
         """The decode options whose replica holds the weights and one request."""
         return tuple((one, DecodeColumns(self.setting, one.layout, self.batches)) for one in self._fitting("decode"))
 
-    def _fitting(self, phase: Phase) -> Iterator[_Timed]:
-        for option in self._options[phase]:
-            timed = _Timed(self.setting, self.request, phase, option)
-            if timed.memory.fullest(np.array([1]))[0] <= self.usable_bytes:
-                yield timed
+    def _fitting(self, phase: Phase) -> tuple[_Timed, ...]:
+        return tuple(one for one in self._options[phase] if isinstance(one, _Timed))
 
     @cached_property
-    def _options(self) -> dict[Phase, tuple[PhaseOption, ...]]:
-        """The options of each phase, in the even cut and where it is another in the one with the fastest stage."""
+    def _options(self) -> dict[Phase, tuple[_Timed | PhaseOption, ...]]:
+        """The options of each phase, in the even cut and where it is another in the best one.
+
+        Those whose replica holds the weights and one request are timed.
+        """
         return {phase: tuple(self._cuts(phase)) for phase in PHASES}
 
-    def _cuts(self, phase: Phase) -> Iterator[PhaseOption]:
-        engine = self.space.engine
+    def _cuts(self, phase: Phase) -> Iterator[_Timed | PhaseOption]:
+        weights, engine = weights_bytes(self.setting), self.space.engine
         for option in phase_options(self.space, prefill=phase == "prefill"):
-            cut = self._cut(phase, option) if option.degrees.pp > 1 else None
+            timed = self._timed(phase, option) if weights <= option.width * self.usable_bytes else None
+            cut = None if timed is None or option.degrees.pp == 1 else self._cut(timed)
             if cut is None or engine is None:
-                yield option
+                yield timed or option
             if cut is not None:
-                yield option.with_cut(cut)
+                other = option.with_cut(cut)
+                yield self._timed(phase, other) or other
 
-    def _cut(self, phase: Phase, option: PhaseOption) -> tuple[int, ...] | None:
+    def _timed(self, phase: Phase, option: PhaseOption) -> _Timed | None:
         timed = _Timed(self.setting, self.request, phase, option)
-        if timed.memory.fullest(np.array([1]))[0] > self.usable_bytes:
-            return None
-        share = -(-int(self.loads[-1]) // (option.degrees.pp * timed.room * timed.layout.attention_groups))
-        batch = TYPICAL_BATCH if self.request.concurrency_open else share
+        return timed if timed.memory.fullest(np.array([1]))[0] <= self.usable_bytes else None
+
+    def _cut(self, timed: _Timed) -> tuple[int, ...] | None:
+        replicas = timed.option.degrees.pp * timed.room * timed.layout.attention_groups
+        batch = TYPICAL_BATCH if self.request.concurrency_open else -(-int(self.loads[-1]) // replicas)
         return chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
 
     def fits_somehow(self) -> bool:
@@ -149,7 +153,12 @@ class SplitEvaluator:
 
     def counts(self) -> Counts:
         """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
-        whole = [Footprints.of_options(self.space, self._options[phase]) for phase in PHASES]
+        whole = [
+            Footprints.of_options(
+                self.space, [one.option if isinstance(one, _Timed) else one for one in self._options[phase]]
+            )
+            for phase in PHASES
+        ]
         total = whole[0].pairs(whole[1], self.space)
         if not self._counted[0]:
             return Counts(total, 0, 0)

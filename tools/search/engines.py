@@ -11,6 +11,7 @@ from ..catalog.architecture import Architecture
 from ..plan.document import PhaseStrategy
 from ..plan.placement import attention_width
 from ..rules.engine.indivisible_vocabulary import padded_vocabulary
+from ..rules.engine.unsupported_cache_split import refusal
 from ..rules.engines import Engine
 
 
@@ -24,7 +25,7 @@ def engine_runs(engine: Engine | None, phase: PhaseStrategy, stage: int, archite
         return phase.attention_dp in (None, 1) or phase.tp == 1
     if padded_vocabulary(architecture.vocab_size) % phase.tp:
         return False
-    if engine == "vllm" and phase.sp > 1 and not architecture.is_moe:
+    if engine == "vllm" and not _vllm_slices(phase, architecture):
         return False
     if not architecture.has_split_ffn:
         return True
@@ -42,3 +43,16 @@ def _places_experts(engine: Engine, phase: PhaseStrategy, architecture: Architec
 def ffn_degrees(engine: Engine | None, degrees: Iterable[int]) -> list[int]:
     """The FFN degrees to try: SGLang can also keep the FFN whole where its own degree does not divide the widths."""
     return sorted({*degrees, 1} if engine == "sglang" else set(degrees))
+
+
+def _vllm_slices(phase: PhaseStrategy, architecture: Architecture) -> bool:
+    """vLLM keeps experts whole or slices each over all ranks, and cuts a cache only where ranks repeat its heads."""
+    if phase.sp > 1 and not architecture.is_moe:
+        return False
+    if phase.ep > 1 and (phase.tp_expert or 1) > 1:
+        return False
+    kv_sp = phase.kv_sp or 1
+    if kv_sp == 1:
+        return True
+    specs = dict.fromkeys(layer.attention for layer in architecture.layers if layer.attention is not None)
+    return all(spec.kind in ("mla", "linear") or refusal(spec, phase.tp, kv_sp) is None for spec in specs)

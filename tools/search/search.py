@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..performance.setting import Setting, make_setting
-from ..performance.under_load import load_estimate
 from ..plan.document import Strategy, WorkloadBlock
 from ..plan.placement import place
 from ..plan.view import parse_device
@@ -21,18 +20,21 @@ from .candidate import Candidate, SearchRequest, SearchResult
 from .colocated import PairEvaluator, TooLarge
 from .columns import Columns, Whole, columns, front, joined, order
 from .disaggregated import SplitEvaluator
+from .families import family
 from .loads import STEP_SHARE
-from .ranking import complexity, limits_missed, percentile_limits, percentiles_missed, warning_bits, warning_rules
-from .single import layout_at, refined, too_large
+from .percentiles import on_time
+from .ranking import complexity, limits_missed, percentile_limits, warning_bits, warning_rules
+from .single import refined, too_large
 from .space import PairOption, pair_options
+from .weights import weights_bytes
 
+# Layouts up to which all FFN degrees and the best cuts are evaluated: beyond, FFN degrees that are neither 1, nor
+# attention's, nor the whole stage's are left out and counted, and stages are cut evenly.
+MOST_WHOLE = 600
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
 _MOST_REFINED = 16
-# Leading candidates whose percentiles are simulated before a limit on one is given up as out of reach.
-_MOST_SIMULATED = 24
-_NOT_SIMULATED = ("PE010: slower than others that miss a limit on a percentile",)
 
 
 def base_setting(request: SearchRequest) -> Setting:
@@ -108,7 +110,22 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
         return pairs[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
-    for option in pair_options(request.space):
+    options = list(pair_options(request.space))
+    least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
+    widest = max((option.width for option in options), default=0)
+    is_large = len(options) > MOST_WHOLE
+    evaluator.cuts = not is_large
+    for option in options:
+        if is_large and option.decode.tp_ffn not in (1, option.decode.tp, option.stage):
+            pairs.append(option)
+            found.pruned["unlike FFN degree, not evaluated in a space this large"] += option.room
+            continue
+        # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
+        if option.width < least <= widest:
+            pairs.append(option)
+            found.evaluated += option.room
+            found.rejected["ME001"] += option.room
+            continue
         for outcome in evaluator.evaluate(len(pairs), option):
             pairs.append(outcome.pair)
             found.evaluated += option.room
@@ -133,8 +150,8 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
         found.rows.append(rows.take(_leading(rows)))
         found.fronts.append(_front_of(rows))
     counts = evaluator.counts()
-    found.evaluated = counts.evaluated
     found.rejected["ME001"] = counts.total - counts.fitting
+    found.evaluated = counts.evaluated + found.rejected["ME001"]
     found.pruned["dominated"] = counts.fitting - counts.evaluated
     return found
 
@@ -170,6 +187,11 @@ def _columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Col
     )  # fmt: skip
 
 
+def _reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
+    """Candidates with figures, best first."""
+    return [candidates[int(place)] for place in order(_columns_of(candidates, workload))]
+
+
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front."""
 
@@ -180,32 +202,32 @@ class _Answer:
 
     def result(self) -> SearchResult:
         """The answer of the search."""
-        rows = self.rows
-        sequence = order(rows)
-        shown = [self.candidate(rows, row) for row in self._shown(sequence)]
-        ahead, late = self._on_time([one for one in shown if one.feasible])
-        ahead = self._between_steps(ahead)
-        if late:
-            self.found.rejected["PE010"] += len(late)
-        pareto = self._pareto() if ahead else ()
-        rest = [one for one in shown if not one.feasible]
-        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.strategy.gpu_count))
-        candidates = [
+        shown = [self.candidate(self.rows, row) for row in self._shown(order(self.rows))]
+        ahead, late = [one for one in shown if one.feasible], list[Candidate]()
+        if percentile_limits(self.request.workload):
+            ahead, late = on_time(self.request, self.setting, ahead)
+            ahead = _reordered(ahead, self.request.workload)
+            # What was not simulated is on no front.
+            points = ahead
+        else:
+            ahead = self._between_steps(ahead)
+            points = [*self._points(), *ahead[:_MOST_REFINED]] if ahead else []
+        self.found.rejected["PE010"] += len(late)
+        pareto = [points[int(row)] for row in front(_columns_of(points, self.request.workload))]
+        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.strategy.gpu_count))[:LISTED]
+        listed = [
             *ahead,
             *late,
-            *rest,
-            *(
-                too_large(one.strategy, one.concurrency, one.memory_bytes, one.shortfall_bytes)
-                for one in large[:LISTED]
-            ),
+            *(one for one in shown if not one.feasible),
+            *(too_large(one.strategy, one.concurrency, one.memory_bytes, one.shortfall_bytes) for one in large),
         ]
-        known = {(one.strategy, one.concurrency): place for place, one in enumerate(candidates)}
+        known = {(one.strategy, one.concurrency): place for place, one in enumerate(listed)}
         for one in pareto:
             if (one.strategy, one.concurrency) not in known:
-                known[one.strategy, one.concurrency] = len(candidates)
-                candidates.append(one)
+                known[one.strategy, one.concurrency] = len(listed)
+                listed.append(one)
         return SearchResult(
-            candidates=tuple(candidates),
+            candidates=tuple(listed),
             pareto=tuple(known[one.strategy, one.concurrency] for one in pareto),
             evaluated=self.found.evaluated,
             rejected={rule: count for rule, count in self.found.rejected.items() if count},
@@ -213,17 +235,21 @@ class _Answer:
         )
 
     def _shown(self, sequence: Whole) -> Iterator[int]:
-        """The leading rows, and the first of each option behind them."""
-        options: set[int] = set()
+        """The leading rows, and the first of each family behind them."""
+        families: set[str] = set()
+        options: set[tuple[int, int, bool]] = set()
         seen: set[Strategy] = set()
         for rank, row in enumerate(int(row) for row in sequence):
-            option = int(self.rows.prefill[row])
-            if (rank >= LISTED and option in options) or len(seen) >= 2 * LISTED:
+            several = bool(self.rows.decode_replicas[row] > 1)
+            option = int(self.rows.prefill[row]), int(self.rows.decode[row]), several
+            if rank >= LISTED and option in options:
                 continue
+            options.add(option)
             strategy = self.found.name(self.rows, row)
-            if strategy not in seen:
+            kind = family(strategy)
+            if strategy not in seen and (rank < LISTED or kind not in families):
                 seen.add(strategy)
-                options.add(option)
+                families.add(kind)
                 yield row
 
     def _between_steps(self, leading: list[Candidate]) -> list[Candidate]:
@@ -236,11 +262,12 @@ class _Answer:
         better = list(leading)
         for rank in close:
             better[rank] = refined(self.request, self.setting, leading[rank])
-        return [better[int(rank)] for rank in order(_columns_of(better, self.request.workload))]
+        return _reordered(better, self.request.workload)
 
-    def _pareto(self) -> tuple[Candidate, ...]:
+    def _points(self) -> list[Candidate]:
+        """The front of all rows."""
         points = joined(self.found.fronts)
-        return tuple(self.candidate(points, int(row)) for row in front(points))
+        return [self.candidate(points, int(row)) for row in front(points)]
 
     def candidate(self, rows: Columns, row: int) -> Candidate:
         """One row with all that is shown of it."""
@@ -264,24 +291,3 @@ class _Answer:
                 memory_per_gpu_bytes=int(rows.memory[row]),
             )
         return self.made[key]
-
-    def _on_time(self, leading: list[Candidate]) -> tuple[list[Candidate], list[Candidate]]:
-        """The candidates from the first on whose simulated run holds limits on percentiles, and those before it.
-
-        Ranking knows means; a percentile takes a simulation, which is run for the leading candidates until one holds.
-        """
-        workload = self.request.workload
-        if not percentile_limits(workload):
-            return leading, []
-        late: list[Candidate] = []
-        for rank, one in enumerate(leading[:_MOST_SIMULATED]):
-            load = load_estimate(layout_at(self.request, self.setting, one.strategy, one.concurrency))
-            missed = ("PE010: the load cannot be simulated",) if load is None else percentiles_missed(workload, load)
-            if not missed:
-                return leading[rank:], late
-            late.append(one.model_copy(update={"feasible": False, "why_not": missed}))
-        rest = leading[_MOST_SIMULATED:]
-        return [], [
-            *late,
-            *(one.model_copy(update={"feasible": False, "why_not": _NOT_SIMULATED}) for one in rest),
-        ]

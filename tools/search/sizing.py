@@ -13,11 +13,12 @@ import numpy as np
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..errors import MissingFieldError
-from ..performance.setting import Setting, make_setting
+from ..performance.setting import Setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
 from .search import Holding, base_setting, fits_somehow, holding, search
+from .weights import weights_bytes
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
@@ -55,32 +56,6 @@ def facts_of(hardware: HardwareBlock, accelerator: Accelerator) -> HardwareFacts
     )
 
 
-def weights_bytes(request: SearchRequest) -> float:
-    """Bytes of all weights, each held once: what no cluster can do without."""
-    setting = make_setting(
-        request.architecture, request.facts, request.workload, request.precision, request.policy, request.serving
-    )
-    architecture = request.architecture
-    total = sum(
-        setting.tensor_bytes(tensors).total
-        for tensors in (architecture.embedding_tensors, architecture.lm_head_tensors, architecture.final_norm_tensors)
-    )
-    for run in setting.runs(0, architecture.num_layers - 1):
-        parts: list[float] = []
-        if run.spec.attention is not None:
-            parts.append(setting.tensor_bytes(run.spec.attention.tensors).total)
-        if run.spec.ffn is not None:
-            parts.append(setting.tensor_bytes(run.spec.ffn.tensors).total)
-        if run.spec.moe is not None:
-            moe = run.spec.moe
-            parts.append(moe.experts * setting.tensor_bytes(moe.expert_tensors).total)
-            parts.append(setting.tensor_bytes(moe.router_tensors).total)
-            if moe.shared is not None:
-                parts.append(setting.tensor_bytes(moe.shared.tensors).total)
-        total += run.count * sum(parts)
-    return total
-
-
 def fewest_gpus(
     request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
 ) -> Sized | None:
@@ -114,7 +89,7 @@ def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | N
     """The smallest cluster in `reach` with a plan, from one search of the largest."""
     usable = request.facts.memory_bytes * request.policy.memory_utilization
     largest = resized(request, *_cluster(reach.at_most, reach.usual_node))
-    if largest.facts.gpus * usable < weights_bytes(request):
+    if largest.facts.gpus * usable < weights_bytes(setting):
         return None
     try:
         rows = holding(largest, replace(setting, hardware=largest.facts))

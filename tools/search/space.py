@@ -184,9 +184,14 @@ class PairOption:
     stage: int
     room: int
 
+    @property
+    def width(self) -> int:
+        """Devices of a replica."""
+        return self.decode.pp * self.stage
+
     def strategy(self, dp: int) -> Strategy:
         """`dp` such replicas."""
-        count = dp * self.decode.pp * self.stage
+        count = dp * self.width
         return Strategy(dp=dp, gpu_count=count, prefill=self.prefill, decode=self.decode)
 
     def with_cut(self, cut: tuple[int, ...]) -> PairOption:

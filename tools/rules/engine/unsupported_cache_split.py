@@ -17,7 +17,7 @@ from ..sharding import misranked_dimension, shards_of, tensor_degree
 _MAX_NAMED = 64
 
 
-def _reason(spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
+def refusal(spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
     """Why vLLM refuses the degrees, or `None`. Its own TP counts both: tp × kv_sp ranks."""
     ranks, heads = tp * kv_sp, spec.kv_heads
     if ranks <= heads:
@@ -43,7 +43,7 @@ def check(view: PlanView) -> Iterator[Finding]:
                 spec = layer.attention
                 if spec is None or spec.kind in ("mla", "linear"):
                     continue
-                reason = _reason(spec, tensor_degree(operator), kv_sp)
+                reason = refusal(spec, tensor_degree(operator), kv_sp)
                 if reason is not None:
                     found.setdefault((phase.phase or "", reason, kv_sp), {})[operator.position] = operator
     for (phase_name, reason, kv_sp), operators in found.items():

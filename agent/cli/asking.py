@@ -1,0 +1,136 @@
+"""How a deployment is asked for on the command line: words, briefs and options, alike for every command that plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .flags import (
+    COUNT,
+    DTYPE,
+    HARDWARE,
+    LIMIT,
+    OBJECTIVE,
+    RELAXATION,
+    TEXT,
+    HardwareFlag,
+    inline_config,
+    own_calibration,
+)
+from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, well_formed
+
+if TYPE_CHECKING:
+    from ..intent.intent import Intent, Said
+
+# Option -> field of `Said`, where the value is taken over as it is.
+_FIELDS = {
+    "input_tokens": "input_tokens",
+    "output_tokens": "output_tokens",
+    "concurrency": "concurrency",
+    "ttft_ms": "ttft_ms_max",
+    "tpot_ms": "tpot_ms_max",
+    "objective": "objective",
+    "precision": "weights",
+    "kv_precision": "kv_cache",
+    "activation_precision": "activations",
+    "usd_per_gpu_hour": "usd_per_gpu_hour",
+}
+_STDIN = Path("/dev/stdin")
+_OPTIONS = (
+    click.argument("request", nargs=-1, type=TEXT),
+    click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
+    click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm."),
+    click.option("--input-tokens", type=COUNT, help="Prompt length; k is 1024."),
+    click.option("--output-tokens", type=COUNT, help="Tokens to generate; k is 1024."),
+    click.option("--concurrency", type=COUNT, help="Requests in flight, over the whole deployment."),
+    click.option("--ttft-ms", type=LIMIT, help="Time to first token at most."),
+    click.option("--tpot-ms", type=LIMIT, help="Time per output token at most."),
+    click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
+    click.option("--precision", type=DTYPE, help="Number format of the weights."),
+    click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
+    click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
+    click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
+    click.option(
+        "--brief",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
+    ),
+    click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens."),
+    own_calibration,
+)
+
+
+def asks(command: Callable[..., Any]) -> Callable[..., Any]:
+    """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def asked(
+    request: tuple[str, ...], brief: tuple[Path, ...], calibration: Path | None, options: dict[str, Any], verb: str
+) -> Intent:
+    """The intent that the call states; `verb` is what the command does with it.
+
+    Raises:
+        UsageError: nothing is asked, or standard input is named twice.
+        InputError: what is asked cannot be read or completed.
+    """
+    if request == (STANDARD,) and Path(STANDARD) in brief:
+        raise click.UsageError("standard input can be the REQUEST or the brief, not both")
+    words = _request_text(request)
+    said = said_of_options(options)
+    if words is None and not brief and said.model is None and said.model_config_object is None:
+        raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
+    from ..pipeline import intent_of
+
+    briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
+    return intent_of(words, brief=briefs, flags=said, calibration=calibration)
+
+
+def _request_text(parts: tuple[str, ...]) -> str | None:
+    if not parts:
+        return None
+    if parts == (STANDARD,):
+        return read_stdin(MAX_REQUEST_BYTES)
+    return well_formed(" ".join(parts), "the request")
+
+
+def said_of_options(options: dict[str, Any]) -> Said:
+    """What the options of the call say, each field with the option that it came from.
+
+    Raises:
+        InputError: an inline model config is not a JSON object.
+    """
+    from ..intent.intent import Said
+
+    fields: dict[str, Any] = {}
+    words: dict[str, str] = {}
+    for option, field in _FIELDS.items():
+        value = options.get(option)
+        if value is not None:
+            fields[field] = value
+            words[field] = f"--{option.replace('_', '-')} {value}"
+    hardware: HardwareFlag | None = options.get("hardware")
+    if hardware is not None:
+        spoken = f"--hardware {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator}"
+        for field in ("nodes", "gpus_per_node", "accelerator"):
+            fields[field] = getattr(hardware, field)
+            words[field] = spoken
+    model: str | None = options.get("model")
+    if model is not None:
+        inline = inline_config(model, "--model")
+        if inline is not None:
+            fields["model_config_object"] = inline
+            words["model_config_object"] = "--model {…}"
+        else:
+            fields["model"] = model
+            words["model"] = f"--model {model}"
+    if options.get("relax"):
+        fields["relaxations"] = tuple(dict.fromkeys(options["relax"]))
+        words["relaxations"] = " ".join(f"--relax {name}" for name in fields["relaxations"])
+    return Said(**fields, words=words)

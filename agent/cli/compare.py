@@ -1,0 +1,56 @@
+"""`compare`: two plan documents, or one and a strategy in words, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .documents import DOCUMENT, title_of, typed_plan
+from .flags import LIMIT, TEXT, output_format, own_calibration
+from .streams import STANDARD, may_style, text_width, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import Plan
+    from ..compare import Words
+
+
+@click.command("compare", short_help="Two plans, or a plan and what runs today, side by side.")
+@DOCUMENT
+@click.argument("other", metavar="OTHER", type=TEXT)
+@click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens.")
+@own_calibration
+@output_format
+def compare_command(
+    document: Path, other: str, usd_per_gpu_hour: float | None, calibration: Path | None, output_format: str
+) -> int:
+    """Set the plan document FILE (A) beside OTHER (B): another plan document, or a strategy in words.
+
+    Words are laid out under A's model, hardware and load. Exit 1 where one of the two is not valid.
+
+    \b
+      shardwright compare today.json plan.json
+      shardwright compare plan.json "DP2 of TP4"
+    """
+    if str(document) == STANDARD and other == STANDARD:
+        raise click.UsageError("standard input can be one of the two, not both")
+    first = typed_plan(document)
+    second = _other(other)
+    from ..compare import compare
+
+    titles = (title_of(document), title_of(Path(other)) if other == STANDARD else other)
+    found = compare(first, second, titles=titles, calibration=calibration, usd_per_gpu_hour=usd_per_gpu_hour)
+    if output_format == "json":
+        write_json(found)
+    else:
+        from ..report.compare import render_comparison
+
+        write_stdout(render_comparison(found, width=text_width(), bold=may_style()))
+    return found.exit_status
+
+
+def _other(text: str) -> Plan | Words:
+    from ..compare import Words, is_words
+
+    return Words(text) if text != STANDARD and is_words(text) else typed_plan(Path(text))

@@ -1,0 +1,111 @@
+"""`search`: all legal strategies ranked for the objective, the Pareto front, and why the others lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .asking import asked, asks
+from .flags import COUNT, output_format
+from .streams import may_style, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ..intent.intent import Intent
+    from ..search_results import SearchAnswer
+
+DEFAULT_TOP = 10
+
+
+@click.command("search", short_help="Rank all legal strategies; the Pareto front; why the others lost.")
+@asks
+@click.option(
+    "--top",
+    type=COUNT,
+    help=f"How many strategies to show ({DEFAULT_TOP} where left out; JSON has all that are listed).",
+)
+@click.option(
+    "--sensitivity", is_flag=True, help="Search again for what flips the answer; takes several times as long."
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the Pareto front: FILE.svg or FILE.png. Needs matplotlib: pip install 'shardwright[plot]'.",
+)
+@click.option(
+    "--mix",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Several kinds of requests at once (YAML or JSON): name, weight, input_tokens, output_tokens, limits of each.",
+)
+@output_format
+def search_command(
+    request: tuple[str, ...],
+    brief: tuple[Path, ...],
+    calibration: Path | None,
+    output_format: str,
+    mix: Path | None,
+    plot: Path | None,
+    **options: Any,
+) -> int:
+    """Rank all legal strategies: REQUEST in words (English or Chinese), a brief, options, or all of them, as for plan.
+
+    Exit 1 where no strategy holds the limits; the report then says which binds, and what would do.
+
+    \b
+      shardwright search "DeepSeek-V3 on 16 H200, 4k/1k, best throughput, TPOT under 50 ms"
+      shardwright search --model llama-3.1-70b --hardware 1x8:h100-sxm --plot front.svg --sensitivity
+    """
+    if plot is not None:
+        from ..report.pictures import ready_to_plot
+
+        ready_to_plot(plot)
+    intent = asked(request, brief, calibration, options, "search for")
+    if mix is not None:
+        return _mixed(intent, mix, options["top"] or DEFAULT_TOP, output_format)
+    from ..search_api import search_intent
+
+    # The picture shows every strategy, whatever the table is cut to.
+    answer = search_intent(intent, sensitivity=options["sensitivity"])
+    drawn = plot is not None and _draw(answer, plot)
+    _deliver(answer, options["top"], output_format, plot if drawn else None)
+    return answer.exit_status
+
+
+def _draw(answer: SearchAnswer, plot: Path) -> bool:
+    """Whether there was anything to draw; then the picture is written."""
+    from ..report.search_plot import front_picture
+
+    picture = front_picture(answer, plot.suffix.lower())
+    if picture is None:
+        click.echo("shardwright search: no strategy fits into memory: there is nothing to draw", err=True)
+        return False
+    write_file(plot, picture)
+    return True
+
+
+def _deliver(answer: SearchAnswer, top: int | None, output_format: str, plotted: Path | None) -> None:
+    if output_format == "json":
+        from ..search_api import leading
+
+        write_json(answer if top is None else leading(answer, top))
+        return
+    from ..report.search import render_search
+
+    shown = top or DEFAULT_TOP
+    write_stdout(render_search(answer, top=shown, width=text_width(), bold=may_style(), plotted=plotted))
+
+
+def _mixed(intent: Intent, mix: Path, top: int, output_format: str) -> int:
+    from ..mix import answer_mix, read_kinds
+
+    answer = answer_mix(intent, read_kinds(mix))
+    if output_format == "json":
+        write_json(answer)
+    else:
+        from ..report.mix import render_mix
+
+        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style()))
+    return answer.exit_status

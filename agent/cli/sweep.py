@@ -1,0 +1,156 @@
+"""`sweep`: every model on every cluster under every workload of a file, as a table."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .documents import title_of
+from .flags import COUNT, TEXT, output_format, own_calibration
+from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ..sweep.document import Sweep
+    from ..sweep.run import Running, SweepResult
+
+
+@click.command("sweep", short_help="Search many models on many clusters under many workloads.")
+@click.argument("document", metavar="FILE", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="The table: FILE.csv or FILE.parquet.")
+@click.option("--jobs", type=COUNT, help="Processes on this machine.  [default: one for each core]")
+@click.option(
+    "--ray",
+    type=TEXT,
+    is_flag=False,
+    flag_value="auto",
+    metavar="[ADDRESS]",
+    help="Run on a Ray cluster: the one running here, or that at ADDRESS. Put it behind FILE.",
+)
+@click.option("--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg or FILE.png.")
+@click.option("--fresh", is_flag=True, help="Begin anew: keep nothing of an earlier run.")
+@own_calibration
+@output_format
+def sweep_command(
+    document: Path,
+    output: Path | None,
+    jobs: int | None,
+    ray: str | None,
+    plot: Path | None,
+    fresh: bool,
+    calibration: Path | None,
+    output_format: str,
+) -> int:
+    """Search the best strategy for every model, cluster and workload that FILE (YAML or JSON) lists.
+
+    \b
+      models: [llama-3.1-70b, ./my-model/config.json]
+      hardware: ["1x8:h100-sxm", "2x8:h200-sxm"]
+      workloads:
+        - {name: chat, input_tokens: 2048, output_tokens: 256, objective: latency}
+        - {name: batch, input_tokens: 8192, output_tokens: 1024, objective: throughput, tpot_ms_max: 50}
+      precision: [bf16, fp8]        # as the checkpoint where left out
+
+    Also relaxations, disaggregated, engine, memory_utilization. Finished cases are kept in OUTPUT.journal: the same
+    call goes on where an earlier one ended. Exit 1 where not one case has a plan.
+    """
+    if jobs is not None and ray is not None:
+        raise click.UsageError("--jobs is of this machine, --ray of a cluster: give one of the two")
+    sweep = _read(document, calibration)
+    _check(output, plot, ray, sweep)
+    from ..sweep.run import Running
+
+    result = _run(sweep, Running(jobs=jobs, ray=ray), output, fresh=fresh)
+    if output is not None:
+        from ..sweep.table import check_ending, table_bytes
+
+        write_file(output, table_bytes(result.rows, check_ending(output)))
+    if plot is not None:
+        from ..report.sweep_plot import sweep_picture
+
+        write_file(plot, sweep_picture(result.rows, plot.suffix.lower()))
+    if output_format == "json":
+        write_json(result)
+    else:
+        from ..report.sweep import render_sweep
+
+        saved_as = None if output is None else title_of(output)
+        write_stdout(render_sweep(result, saved_as=saved_as, width=text_width(), bold=may_style()))
+    return 0 if result.feasible else 1
+
+
+def _read(document: Path, calibration: Path | None) -> Sweep:
+    from ..sweep.document import MAX_FILE_BYTES, read_sweep, read_sweep_file
+
+    if str(document) == STANDARD:
+        sweep = read_sweep(read_stdin(MAX_FILE_BYTES), title_of(document))
+    else:
+        sweep = read_sweep_file(document)
+    if calibration is None:
+        return sweep
+    from ...tools.calibration.custom import read_calibration
+
+    return replace(sweep, calibration=read_calibration(calibration))
+
+
+def _check(output: Path | None, plot: Path | None, ray: str | None, sweep: Sweep) -> None:
+    """Refuse now what would be refused after hours of work."""
+    if output is not None:
+        from ..sweep.table import check_ending
+        from .streams import check_place
+
+        check_ending(output)
+        check_place(output)
+    if plot is not None:
+        from ..report.pictures import ready_to_plot
+        from ..report.sweep_plot import check_size
+        from .streams import check_place
+
+        ready_to_plot(plot)
+        check_place(plot)
+        sizes = [len({getattr(case, name) for case in sweep.cases}) for name in ("model", "hardware", "workload")]
+        check_size(*sizes)
+    if ray is not None:
+        from ..sweep.workers import ray_library
+
+        ray_library()
+
+
+def _run(sweep: Sweep, running: Running, output: Path | None, *, fresh: bool) -> SweepResult:
+    from ..sweep.journal import Journal
+    from ..sweep.run import journal_of, run_sweep
+
+    with ExitStack() as stack:
+        journal = None
+        if output is not None:
+            journal = stack.enter_context(Journal(journal_of(output), sweep.digest, fresh=fresh))
+            if journal.changed:
+                kept = sum(key in journal.rows for key in sweep.keys)
+                click.echo(f"the sweep is not that of {journal.path}: {kept:,} of its cases are kept", err=True)
+        try:
+            with _progress(len(sweep.cases)) as progress:
+                return run_sweep(sweep, running, journal=journal, progress=progress)
+        except KeyboardInterrupt:
+            if journal is not None:
+                click.echo(f"finished cases are kept in {journal.path}: {len(journal.rows):,}", err=True)
+            raise
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None] | None]:
+    """A bar on stderr where a person watches, nothing anywhere else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda done: bar.update(task, completed=done)

@@ -1,0 +1,110 @@
+"""Why each family of strategies lost, and which kinds of parallelism no strategy of the space has.
+
+It judges nothing by itself: figures and ranks are the search's, reasons those of `reasons`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..tools.catalog.architecture import AttentionSpec
+from ..tools.rules.engines import TITLES
+from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.describe import describe, number
+from ..tools.search.families import family
+from ..tools.search.search import base_setting
+from ..tools.search.space import SP_MIN_INPUT_TOKENS, PairOption, SpaceRequest, divisible, pair_options, stage_widths
+from ..tools.search.weights import weights_bytes
+from .reasons import Lost, why_lost
+from .search_results import Excluded, FamilyLost
+
+_DEGREES_SHOWN = 6
+
+
+def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[FamilyLost]:
+    """The best of each family but the winner's, best first, with the number and the rule that decided against it."""
+    best = result.best
+    seen = set[str]() if best is None else {family(best.strategy)}
+    # What is only on the front is listed last, and would come too late.
+    for candidate in sorted(result.candidates, key=lambda one: not one.feasible):
+        name = family(candidate.strategy)
+        if name not in seen:
+            seen.add(name)
+            lost = why_lost(candidate, best, request.workload.objective)
+            yield FamilyLost(
+                family=name,
+                strategy=candidate.strategy,
+                summary=describe(candidate.strategy),
+                reason=lost.reason,
+                rule=lost.rule,
+            )
+    if not request.disaggregated:
+        yield from _not_listed(request, result, seen)
+
+
+def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) -> Iterator[FamilyLost]:
+    """Families of one replica that no listed candidate is of, by their widest layout: most cannot hold the weights."""
+    layouts: dict[str, list[PairOption]] = {}
+    for option in pair_options(request.space):
+        layouts.setdefault(family(option.strategy(1)), []).append(option)
+    need = weights_bytes(base_setting(request))
+    usable = request.facts.memory_bytes * request.policy.memory_utilization
+    for name, options in layouts.items():
+        if name in seen or f"DP × {name}" in seen:
+            continue
+        widest = max(options, key=lambda option: option.width)
+        lost = Lost(f"none of its {len(options)} layouts is among the {len(result.candidates)} best")
+        if widest.width * usable < need:
+            held = f"{number(widest.width * usable / 1e9)} GB"
+            lost = Lost(f"ME001: the weights take {number(need / 1e9)} GB, its replicas have {held}", "ME001")
+        strategy = widest.strategy(1)
+        yield FamilyLost(family=name, strategy=strategy, summary=describe(strategy), reason=lost.reason, rule=lost.rule)
+
+
+def excluded(request: SearchRequest) -> Iterator[Excluded]:
+    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so."""
+    space = request.space
+    model = request.architecture
+    if space.input_tokens < SP_MIN_INPUT_TOKENS:
+        reason = f"prompts of {space.input_tokens:,} tokens are shorter than {SP_MIN_INPUT_TOKENS:,}"
+        yield Excluded(family="SP", rule="SP004", reason=reason)
+    if not model.is_moe:
+        yield Excluded(family="EP", rule="EP001", reason="the model has no experts")
+    yield from _relaxable(request)
+    uneven = [tp for tp in stage_widths(space) if not divisible(model).tp(tp)]
+    if uneven:
+        yield _uneven(space, uneven)
+    if request.disaggregated:
+        yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
+    else:
+        yield Excluded(family="separate prefill and decode", reason="it was not asked for")
+    if space.engine is not None:
+        title = TITLES[space.engine]
+        rules = "rules EN003, EN005 to EN009 and EN011"
+        yield Excluded(family=f"what {title} has no settings for", reason=f"{title} was named ({rules})")
+
+
+def _relaxable(request: SearchRequest) -> Iterator[Excluded]:
+    moe = request.architecture.is_moe
+    for kind, relaxation, rule, applies in (
+        ("attention DP", "attention_dp", "DP001", moe),
+        ("TP in experts", "tp_in_expert", "TP006", moe),
+        ("KV-SP", "kv_sequence_decode", "SP003", True),
+    ):
+        if applies and relaxation not in request.policy.relaxations:
+            yield Excluded(family=kind, rule=rule, reason=f"only with the relaxation {relaxation}")
+
+
+def _uneven(space: SpaceRequest, degrees: list[int]) -> Excluded:
+    shown = ", ".join(str(tp) for tp in degrees[:_DEGREES_SHOWN])
+    more = f" and {len(degrees) - _DEGREES_SHOWN} more" if len(degrees) > _DEGREES_SHOWN else ""
+    heads = "; ".join(dict.fromkeys(_heads(spec) for spec in divisible(space.architecture).attention))
+    return Excluded(family=f"TP {shown}{more}", rule="TP005", reason=f"heads do not divide: {heads}")
+
+
+def _heads(spec: AttentionSpec) -> str:
+    if spec.kind == "linear" and spec.linear_key_heads and spec.linear_value_heads:
+        return f"{spec.linear_key_heads} key and {spec.linear_value_heads} value heads (linear)"
+    if spec.kind == "mla":
+        return f"{spec.query_heads} query heads"
+    return f"{spec.query_heads} query and {spec.kv_heads} KV heads"

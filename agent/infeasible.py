@@ -1,0 +1,127 @@
+"""Why a request has no plan on its hardware: what binds, by how much, what comes closest, and what would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.describe import describe
+from ..tools.search.ranking import worth
+from ..tools.search.search import base_setting, search
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus
+from ..tools.search.weights import weights_bytes
+from .reasons import figures
+from .results import Infeasible, Needs
+
+# What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
+_HINT_GPUS = 16
+_HINT_GAIN = 0.05
+# More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
+_LIMIT_REACH = 8
+
+
+def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None:
+    """What the relaxation that large MoE deployments use would change, where it changes something worth saying.
+
+    Nothing is relaxed unasked: this only names the alternative (rules.md R13).
+    """
+    if not request.architecture.is_moe or "attention_dp" in request.policy.relaxations:
+        return None
+    if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
+        return None
+    policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
+    best = search(replace(request, policy=policy)).best
+    if best is None or not best.strategy.decode.attention_dp:
+        return None
+    found = f"{describe(best.strategy)} with {figures(best)}"
+    if chosen is None:
+        return f"with attention DP allowed (--relax attention_dp) there is a plan: {found}"
+    gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
+    if gain < _HINT_GAIN:
+        return None
+    return f"with attention DP allowed (--relax attention_dp) {found} would be {gain:.0%} better"
+
+
+@dataclass(frozen=True, slots=True)
+class _Binding:
+    """The hard rule that binds, why, by how much memory, and the plan that comes closest."""
+
+    rule: str
+    reason: str
+    shortfall_bytes: int | None
+    closest: Candidate | None
+
+
+def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
+    missed = "; ".join(best.why_not).replace("PE010: ", "")
+    return _Binding("PE010", f"no strategy on {_kind(request)} holds the limits; the best: {missed}", None, best)
+
+
+def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
+    need = weights_bytes(base_setting(request))
+    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
+    lacking = closest.shortfall_bytes if closest is not None else None
+    shortfall = lacking if lacking is not None else max(0, round(need - usable))
+    fewer = None if request.concurrency_open else _most_requests(request)
+    if fewer is None:
+        twice = " in each of the two kinds of replica" if request.disaggregated else ""
+        reason = (
+            f"the weights alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
+        )
+    else:
+        workload = request.workload
+        tokens = workload.input_tokens + workload.output_tokens
+        reason = (
+            f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
+            f"{_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
+        )
+    if lacking is not None and fewer is None:
+        reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
+    return _Binding("ME001", reason, shortfall, fewer or closest)
+
+
+def _most_requests(request: SearchRequest) -> Candidate | None:
+    """The plan with the most requests in flight that fits, or `None` where not even one does."""
+    workload = request.workload.model_copy(update={"objective": "throughput"})
+    result = search(replace(request, workload=workload, concurrency_open=True))
+    fitting = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
+    return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
+
+
+def _kind(request: SearchRequest) -> str:
+    return f"{request.facts.gpus} × {request.facts.accelerator.id}"
+
+
+def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
+    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
+    best = next(iter(result.candidates), None)
+    timed = best is not None and best.ttft_ms is not None
+    binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
+    have = request.facts.gpus
+    # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
+    at_most = MAX_GPUS if binding.rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
+    sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
+    hint = relaxed_hint(request, None)
+    return Infeasible(
+        reason=f"{binding.reason}; {hint}" if hint else binding.reason,
+        rule=binding.rule,
+        shortfall_bytes=binding.shortfall_bytes,
+        needs=_needs(request, sized, at_most),
+        closest=None if binding.closest is None else binding.closest.model_dump(mode="json"),
+    )
+
+
+def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
+    name = request.facts.accelerator.id
+    if sized is None:
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
+    hardware = sized.request.hardware
+    best = sized.result.best if sized.result is not None else None
+    return Needs(
+        gpus=hardware.nodes * hardware.gpus_per_node,
+        nodes=hardware.nodes,
+        accelerator=name,
+        note=f"fits into memory; not timed, since {sized.unknown}"
+        if best is None
+        else f"{describe(best.strategy)}: {figures(best)}",
+    )

@@ -1,0 +1,151 @@
+"""`search` for several kinds of requests at once: which one strategy serves the mixture best, and its plan.
+
+Model, hardware, number formats and the objective are asked for as everywhere; the kinds of requests come beside them,
+each with its share. The plan that is built states the kind whose requests are longest, which needs most memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from ..tools.catalog.config import read_architecture
+from ..tools.errors import InputError
+from ..tools.files import read_bounded, utf8_text
+from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.document import Limit, ModelBlock, Plan, Tokens
+from ..tools.plan.performance import Sparse
+from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
+from ..tools.validate import validate
+from .intent.brief_parse import parse_json, parse_yaml
+from .intent.intent import FrozenModel, Intent
+from .proposer import hardware_block, search_request
+from .stated_arguments import checked
+
+MAX_FILE_BYTES = 256 << 10
+MAX_KINDS = 64
+
+
+class Kind(FrozenModel):
+    """One kind of request: its share of all (any unit), its lengths, and the limits that hold for it."""
+
+    name: str = Field(min_length=1, max_length=100)
+    weight: float = Field(gt=0, le=1e9, allow_inf_nan=False)
+    input_tokens: Tokens
+    output_tokens: Tokens
+    ttft_ms_max: Limit | None = None
+    tpot_ms_max: Limit | None = None
+    prefix_cache_hit_rate: float | None = Field(default=None, ge=0, le=1)
+
+
+class Kinds(FrozenModel):
+    """The kinds of requests of a mix, in the order in which they were given."""
+
+    workloads: tuple[Kind, ...] = Field(min_length=1, max_length=MAX_KINDS)
+
+
+class MixAnswer(Sparse):
+    """What a search for a mix gives back; `plan` is built from the first candidate and passes every hard rule."""
+
+    feasible: bool
+    model: str
+    hardware: str
+    objective: str
+    workloads: tuple[Kind, ...]
+    candidates: tuple[MixCandidate, ...]
+    evaluated: int
+    rejected: dict[str, int]
+    plan: Plan | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """0 where a plan holds every limit."""
+        return 0 if self.feasible else 1
+
+
+def read_kinds(path: Path) -> Kinds:
+    """The kinds of requests in a YAML or JSON file: a list, or an object with the list under `workloads`.
+
+    Raises:
+        InputError: it cannot be read, or says something that a mix does not know.
+    """
+    name = path.name
+    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
+    if path.suffix.lower() == ".json":
+        value: Any = parse_json(name, text).value
+    else:
+        documents = parse_yaml(name, text)
+        if len(documents) != 1:
+            raise InputError(f"{name}: one YAML document is read, not {len(documents)}")
+        value = documents[0].value
+    return kinds_of(value, name)
+
+
+def kinds_of(value: Any, where: str = "mix") -> Kinds:
+    """Kinds of requests from a list of objects, or an object that holds it under `workloads`.
+
+    Raises:
+        InputError: they are none; the message says which field, and why.
+    """
+    return checked(Kinds, value if isinstance(value, Mapping) else {"workloads": value}, where)
+
+
+def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
+    """The best strategy for the mixture on the hardware of `intent`.
+
+    Raises:
+        InputError: the hardware is left open, or the config cannot be read.
+    """
+    choice = intent.hardware
+    if choice is None or choice.nodes is None:
+        raise InputError("a mix of workloads is planned on stated hardware: give --hardware NODESxGPUS:ACCELERATOR")
+    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    base = search_request(intent, architecture, hardware_block(choice, choice.nodes))
+    base = replace(base, disaggregated=None)
+    parts: list[Part] = []
+    for kind in kinds.workloads:
+        fields = kind.model_dump(exclude={"name", "weight"})
+        cleared = {"request_rate": None, "min_tokens_per_second": None, "input_tokens_range": None}
+        workload = base.workload.model_copy(update={**cleared, "output_tokens_range": None, **fields})
+        parts.append(Part(kind.name, replace(base, workload=workload), kind.weight))
+    found = search_mix(parts)
+    return MixAnswer(
+        feasible=found.best is not None,
+        model=intent.model.name,
+        hardware=f"{base.hardware.nodes}x{base.hardware.gpus_per_node}:{base.facts.accelerator.id}",
+        objective=base.workload.objective,
+        workloads=kinds.workloads,
+        candidates=found.candidates,
+        evaluated=found.evaluated,
+        rejected=found.rejected,
+        plan=_plan(intent, parts, found),
+    )
+
+
+def _plan(intent: Intent, parts: Sequence[Part], found: MixResult) -> Plan | None:
+    best = found.best
+    if best is None:
+        return None
+    request = max(
+        (part.request for part in parts), key=lambda one: one.workload.input_tokens + one.workload.output_tokens
+    )
+    plan = build_plan(
+        BuildRequest(
+            model=ModelBlock(name=intent.model.name, config=intent.model.config),
+            hardware=request.hardware,
+            workload=request.workload.model_copy(update={"concurrency": best.concurrency}),
+            precision=request.precision,
+            strategy=best.strategy,
+            policy=request.policy,
+            serving=request.serving,
+        )
+    )
+    report = validate(plan)
+    if not report.valid:
+        rules = ", ".join(dict.fromkeys(one.rule for one in report.violations))
+        raise InputError(f"the best strategy for the mix breaks {rules}: no plan is given out")
+    return plan

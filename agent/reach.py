@@ -1,0 +1,54 @@
+"""Where the limits together cannot be held: how near each one can be come to while the others are held.
+
+A limit by itself is given up and searched for again; what it is given up for is the best that can be had of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ..tools.plan.document import Objective
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.describe import describe
+from ..tools.search.search import search
+from .search_results import RankedCandidate, WithinReach
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """A limit of the workload, the figure that it is on, and the objective that brings that figure nearest."""
+
+    field: str
+    figure: str
+    objective: Objective
+    is_floor: bool = False
+
+
+_LIMITS = (
+    _Limit("ttft_ms_max", "ttft_ms", "latency"),
+    _Limit("tpot_ms_max", "tpot_ms", "latency"),
+    _Limit("min_tokens_per_second", "output_tokens_per_s", "throughput", is_floor=True),
+    _Limit("request_rate", "output_tokens_per_s", "throughput", is_floor=True),
+)
+
+
+def within_reach(request: SearchRequest) -> Iterator[WithinReach]:
+    """For each of several stated limits the best that can be had of it while all others are held."""
+    stated = [limit for limit in _LIMITS if getattr(request.workload, limit.field) is not None]
+    for limit in stated if len(stated) > 1 else ():
+        update = {limit.field: None, "objective": limit.objective}
+        freed = replace(request, workload=request.workload.model_copy(update=update))
+        holding = [one for one in search(freed).candidates if one.feasible]
+        best = min(holding, key=lambda one: _distance(one, limit), default=None)
+        yield WithinReach(limit=limit.field, best=None if best is None else ranked(best))
+
+
+def _distance(candidate: Candidate, limit: _Limit) -> float:
+    figure: float = getattr(candidate, limit.figure) or 0.0
+    return -figure if limit.is_floor else figure
+
+
+def ranked(candidate: Candidate) -> RankedCandidate:
+    """The candidate with its strategy in words."""
+    return RankedCandidate(**dict(candidate), summary=describe(candidate.strategy))

@@ -1,0 +1,124 @@
+"""The report of `compare`: the sentences first, then figures, limits and layouts side by side, then what changes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .plan import workload_text
+from .text import NONE, Bullets, Column, Section, Table, bytes_text, count_text, figure, ms_text, render, section
+from .validation import violation_blocks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ...tools.comparison.result import Change, ComparedFigure, Comparison, LimitCheck, Plain, Side
+
+_BETTER = {"a": "A", "b": "B", "same": "same"}
+
+
+def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> str:
+    """The report of `compare A B`."""
+    sections = [
+        section("", _title("A", found.a), _title("B", found.b)),
+        section("In short", Bullets(found.verdict)),
+        section("Side by side", _figures(found)),
+        _limits_section(found),
+        _binding_section(found),
+        section("What changes from A to B", _changes(found.changes) or "Nothing."),
+        section("Where they were asked different things", _changes(found.question)),
+        *(_violation_section(name, side) for name, side in (("A", found.a), ("B", found.b))),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _title(name: str, side: Side) -> str:
+    cluster = f"{count_text(side.nodes, 'node')} × {side.gpus_per_node} {side.accelerator}"
+    engine = f" with {side.engine}" if side.engine else ""
+    state = "valid" if side.valid else f"NOT valid ({count_text(side.errors, 'error')})"
+    warned = f", {count_text(side.warnings, 'warning')}" if side.warnings else ""
+    layout = f"{side.summary} of {side.model} on {cluster}, {count_text(side.gpus, 'GPU')} used{engine}"
+    return f"{name}: {side.title}: {layout}; {state}{warned}\n   {workload_text(side.workload)}"
+
+
+def _figures(found: Comparison) -> Table:
+    columns = (
+        Column(""),
+        Column("A", figures=True),
+        Column("B", figures=True),
+        Column("B / A", figures=True),
+        Column("better"),
+    )
+    rows = tuple(
+        (
+            one.title,
+            _shown(one, one.a),
+            _shown(one, one.b),
+            NONE if one.ratio is None else f"{one.ratio:.2f}",
+            _BETTER[one.better] if one.better else NONE,
+        )
+        for one in found.figures
+    )
+    return Table(columns, rows)
+
+
+def _shown(one: ComparedFigure, value: float | None) -> str:
+    if value is None:
+        return NONE
+    if one.unit == "ms":
+        return ms_text(value)
+    if one.unit == "bytes":
+        return bytes_text(value)
+    return f"{figure(value)} {one.unit}" if one.unit in ("USD", "GPU-seconds") else figure(value)
+
+
+def _limits_section(found: Comparison) -> Section:
+    columns = (Column("limit"), Column("A", wraps=True), Column("B", wraps=True))
+    names = dict.fromkeys((limit.name, limit.statistic) for side in (found.a, found.b) for limit in side.limits)
+    rows: list[tuple[str, ...]] = []
+    for name, statistic in names:
+        title = name if statistic == "mean" else f"{name} ({statistic})"
+        cells = [
+            next((_limit(limit) for limit in side.limits if (limit.name, limit.statistic) == (name, statistic)), NONE)
+            for side in (found.a, found.b)
+        ]
+        rows.append((title, *cells))
+    return section("Limits", Table(columns, tuple(rows)))
+
+
+def _limit(limit: LimitCheck) -> str:
+    bound, unit = ("at most", " ms") if limit.unit == "ms" else ("at least", "")
+    if limit.figure is None:
+        return f"not known, {bound} {figure(limit.limit)}{unit}"
+    state = "held" if limit.holds else "MISSED"
+    return f"{state}: {figure(limit.figure)}{unit} of {bound} {figure(limit.limit)}{unit}"
+
+
+def _binding_section(found: Comparison) -> Section:
+    columns = (Column("phase"), Column("A", wraps=True), Column("B", wraps=True))
+    phases = dict.fromkeys(one.phase for side in (found.a, found.b) for one in side.binds)
+    rows = tuple((phase, _binds(found.a, phase), _binds(found.b, phase)) for phase in phases)
+    return section("What binds", Table(columns, rows))
+
+
+def _binds(side: Side, phase: str) -> str:
+    for one in side.binds:
+        if one.phase == phase:
+            largest = f"; most of all {one.largest}" if one.largest else ""
+            return f"{one.resource} ({one.share_pct:.0f}% of its time){largest}"
+    return NONE
+
+
+def _changes(changes: Iterable[Change]) -> Table | None:
+    columns = (Column(""), Column("A", wraps=True), Column("B", wraps=True))
+    rows = tuple((change.what, _plain(change.a), _plain(change.b)) for change in changes)
+    return Table(columns, rows) if rows else None
+
+
+def _plain(value: Plain) -> str:
+    return NONE if value is None else str(value)
+
+
+def _violation_section(name: str, side: Side) -> Section:
+    left = side.errors + side.warnings - len(side.violations)
+    more = f"and {left:,} more (shardwright validate lists them)" if left > 0 else ""
+    return section(f"Rules that {name} breaks or is warned by", *violation_blocks(side.violations), more)

@@ -1,0 +1,71 @@
+"""The report of a search for a mix of workloads: the strategies, and what each kind of request meets in the best."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .text import NONE, Column, Section, Table, figure, ms_text, render, section
+
+if TYPE_CHECKING:
+    from ...tools.search.mix import MixCandidate
+    from ..mix import MixAnswer
+
+
+def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False) -> str:
+    """The whole report with the first `top` strategies."""
+    from ...tools.search.describe import describe
+
+    best = answer.candidates[0] if answer.candidates else None
+    head = f"{answer.model} on {answer.hardware}, {answer.objective}, {len(answer.workloads)} kinds of requests"
+    verdict = "No strategy fits into memory" if best is None else f"Nearest: {describe(best.strategy)}"
+    if best is not None and answer.feasible:
+        verdict = f"Best for the mixture: {describe(best.strategy)} with {best.concurrency:,} requests in flight"
+    counts = f"{answer.evaluated:,} strategies evaluated"
+    if answer.rejected:
+        counts += ", of them rejected: " + ", ".join(f"{rule} {count:,}" for rule, count in answer.rejected.items())
+    sections = [section("", head, verdict)]
+    if best is not None:
+        sections += [_kinds(answer, best), _ranking(answer, top)]
+    return render([*sections, section("Counts", counts)], width=width, bold=bold)
+
+
+def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:
+    columns = (
+        Column("kind", wraps=True), Column("share", figures=True), Column("in/out", figures=True),
+        Column("TTFT", figures=True), Column("TPOT", figures=True), Column("alone, tokens/s", figures=True),
+        Column("why not", wraps=True),
+    )  # fmt: skip
+    total = sum(kind.weight for kind in answer.workloads)
+    rows: list[tuple[str, ...]] = []
+    for kind in answer.workloads:
+        one = best.parts[kind.name]
+        rows.append(
+            (
+                kind.name,
+                f"{kind.weight / total:.0%}",
+                f"{kind.input_tokens}/{kind.output_tokens}",
+                NONE if one.ttft_ms is None else ms_text(one.ttft_ms),
+                NONE if one.tpot_ms is None else ms_text(one.tpot_ms),
+                NONE if one.output_tokens_per_s is None else figure(one.output_tokens_per_s),
+                "; ".join(one.why_not) or NONE,
+            )
+        )
+    return section("Each kind, served by it alone", Table(columns, tuple(rows)))
+
+
+def _ranking(answer: MixAnswer, top: int) -> Section:
+    from ...tools.search.describe import describe
+
+    columns = (
+        Column("strategy", wraps=True), Column("GPUs", figures=True), Column("in flight", figures=True),
+        Column("requests/s", figures=True), Column("tokens/s", figures=True), Column("tokens/s/GPU", figures=True),
+        Column("why not", wraps=True),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            describe(one.strategy), str(one.gpus), f"{one.concurrency:,}", figure(one.requests_per_s),
+            figure(one.output_tokens_per_s), figure(one.output_tokens_per_s_per_gpu), "; ".join(one.why_not) or NONE,
+        )
+        for one in answer.candidates[:top]
+    )  # fmt: skip
+    return section("Strategies under the mixture", Table(columns, rows))

@@ -1,0 +1,286 @@
+"""The report of `search`: the best strategy, those behind it, the Pareto front, and why each other family lost.
+
+Where nothing holds the limits it says what binds, how near one can come, and what hardware would do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .plan import assumption_section, hardware_text, infeasible_section, workload_text
+from .text import (
+    NONE,
+    Bullets,
+    Column,
+    Section,
+    Table,
+    bytes_text,
+    count_text,
+    figure,
+    ms_text,
+    render,
+    section,
+)
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import WorkloadBlock
+    from ...tools.search.candidate import Candidate
+    from ...tools.search.sensitivity import Flip, Sensitivity
+    from ..search_results import AskedFor, Excluded, FamilyLost, SearchAnswer, WithinReach
+
+FAMILIES_SHOWN = 12
+FRONT_SHOWN = 12
+_REASONS = {
+    "ME001": "do not fit into memory",
+    "PE010": "miss a limit",
+    "dominated": "a layout on the same GPUs is no slower and no larger",
+}
+
+
+def render_search(
+    answer: SearchAnswer, *, top: int, width: int, bold: bool = False, plotted: Path | None = None
+) -> str:
+    """The whole report with the first `top` strategies; `plotted` is the file that holds the picture, if any."""
+    sections = [
+        section("", *_head(answer)),
+        *([infeasible_section(answer.infeasible)] if answer.infeasible is not None else []),
+        _within_reach(answer.within_reach),
+        _ranking(answer, top),
+        _front(answer),
+        _families(answer.families),
+        section("Not among the strategies", Bullets(tuple(_excluded_text(one) for one in answer.excluded))),
+        _counts(answer),
+        *([_sensitivity(answer.sensitivity)] if answer.sensitivity is not None else []),
+        assumption_section(answer, answer.words),
+        _next(answer, plotted),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def _head(answer: SearchAnswer) -> Iterator[str]:
+    asked, best = answer.request, answer.best
+    on = f" on {hardware_text(asked.hardware)}" if asked.hardware is not None else ""
+    if best is not None:
+        yield f"Best for {asked.workload.objective}: {strategy_text(best)} for {asked.model}{on}"
+        yield figures_line(best)
+    else:
+        reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
+        yield f"Nothing will do for {asked.model}{on}: {reason}"
+    yield _load_text(asked, best)
+    precision = asked.precision
+    relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
+    yield (
+        f"Weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}; "
+        f"{asked.policy.memory_utilization:.0%} of memory may be used{relaxed}"
+    )
+    limits = ", ".join(limit_texts(asked.workload))
+    if limits:
+        yield f"Limits: {limits}"
+    if answer.stated is not None:
+        place = answer.stated.place
+        rank = f"rank {place + 1} ({answer.stated.summary})" if place is not None else answer.stated.summary
+        yield f"The degrees that were stated: {rank}"
+
+
+def strategy_text(candidate: Candidate) -> str:
+    """The strategy in shorthand."""
+    from ...tools.search.describe import describe
+
+    return describe(candidate.strategy)
+
+
+def figures_line(candidate: Candidate) -> str:
+    """The figures of a candidate with figures on one line."""
+    return (
+        f"TTFT {_ms(candidate.ttft_ms)} · TPOT {_ms(candidate.tpot_ms)} · end to end {_ms(candidate.end_to_end_ms)} · "
+        f"{_figure(candidate.output_tokens_per_s)} tokens/s ({_figure(candidate.output_tokens_per_s_per_gpu)} per GPU) "
+        f"on {count_text(candidate.gpus, 'GPU')}, {_bytes(candidate.memory_per_gpu_bytes)} on the fullest"
+    )
+
+
+def _load_text(asked: AskedFor, best: Candidate | None) -> str:
+    if not asked.concurrency_open:
+        return workload_text(asked.workload)
+    if best is not None:
+        return workload_text(asked.workload.model_copy(update={"concurrency": best.concurrency}))
+    workload = asked.workload
+    lengths = f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out"
+    return f"{lengths}, as many requests at once as hold, planned for {workload.objective}"
+
+
+def limit_texts(workload: WorkloadBlock) -> Iterator[str]:
+    """Each stated limit in words."""
+    for name, limit, statistic in (
+        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
+        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
+    ):
+        if limit is not None:
+            yield f"{name} {'' if statistic == 'mean' else statistic + ' '}≤ {ms_text(limit)}"
+    if workload.min_tokens_per_second is not None:
+        yield f"≥ {figure(workload.min_tokens_per_second)} output tokens/s"
+    if workload.request_rate is not None:
+        yield f"≥ {figure(workload.request_rate)} requests/s"
+
+
+_LIMITED = {
+    "ttft_ms_max": "TTFT",
+    "tpot_ms_max": "TPOT",
+    "min_tokens_per_second": "output tokens/s",
+    "request_rate": "request rate",
+}
+
+
+def _within_reach(found: tuple[WithinReach, ...]) -> Section:
+    lines = [
+        f"{_LIMITED[one.limit]}: " + ("the others cannot be held either" if one.best is None else _reach_text(one.best))
+        for one in found
+    ]
+    return section("The best of each limit while the others are held", Bullets(tuple(lines)))
+
+
+def _reach_text(candidate: Candidate) -> str:
+    return f"{strategy_text(candidate)}, {count_text(candidate.concurrency, 'request')}: {figures_line(candidate)}"
+
+
+_FIGURES = (
+    Column("#", figures=True),
+    Column("strategy", wraps=True),
+    Column("GPUs", figures=True),
+    Column("requests", figures=True),
+    Column("TTFT", figures=True),
+    Column("TPOT", figures=True),
+    Column("tokens/s", figures=True),
+    Column("per GPU", figures=True),
+    Column("memory/GPU", figures=True),
+)
+
+
+def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
+    return (
+        str(rank),
+        strategy_text(candidate),
+        str(candidate.gpus),
+        f"{candidate.concurrency:,}",
+        _ms(candidate.ttft_ms),
+        _ms(candidate.tpot_ms),
+        _figure(candidate.output_tokens_per_s),
+        _figure(candidate.output_tokens_per_s_per_gpu),
+        _bytes(candidate.memory_per_gpu_bytes),
+    )
+
+
+def _ranking(answer: SearchAnswer, top: int) -> Section:
+    shown = answer.candidates[:top]
+    rows = [(*_figure_cells(rank, one), _remark(one)) for rank, one in enumerate(shown, start=1)]
+    columns = _FIGURES
+    if any(row[-1] for row in rows):
+        columns = (*_FIGURES, Column("remark", wraps=True))
+    else:
+        rows = [row[:-1] for row in rows]
+    title = "Ranked strategies" if answer.feasible else "Closest strategies"
+    return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)))
+
+
+def _remark(candidate: Candidate) -> str:
+    if candidate.why_not:
+        return "; ".join(candidate.why_not)
+    return f"warned of: {', '.join(candidate.warnings)}" if candidate.warnings else ""
+
+
+def _front(answer: SearchAnswer) -> Section:
+    places = _thinned(list(answer.pareto), FRONT_SHOWN)
+    columns = (*_FIGURES[:4], Column("tokens/s for a user", figures=True), *_FIGURES[4:8])
+    rows: list[tuple[str, ...]] = []
+    for place in places:
+        one = answer.candidates[place]
+        cells = _figure_cells(place + 1, one)
+        rows.append((*cells[:4], NONE if not one.tpot_ms else figure(1e3 / one.tpot_ms), *cells[4:8]))
+    title = f"Pareto front ({len(places)} of {len(answer.pareto)} points)"
+    return section(title, Table(columns, tuple(rows)))
+
+
+def _thinned(places: list[int], most: int) -> list[int]:
+    """At most `most` of `places`, the ends among them, evenly apart."""
+    if len(places) <= most:
+        return places
+    return [places[round(step * (len(places) - 1) / (most - 1))] for step in range(most)]
+
+
+def _families(families: tuple[FamilyLost, ...]) -> Section:
+    columns = (
+        Column("family"),
+        Column("its best", wraps=True),
+        Column("lost by", wraps=True),
+        Column("rule"),
+    )
+    rows = tuple((one.family, one.summary, one.reason, one.rule or "objective") for one in families[:FAMILIES_SHOWN])
+    more = len(families) - len(rows)
+    rest = f"and {count_text(more, 'further family', 'further families')} (--format json has all)" if more else None
+    return section("Why the other families lost", Table(columns, rows), rest)
+
+
+def _excluded_text(one: Excluded) -> str:
+    return f"{one.family}: {one.reason}" + (f" ({one.rule})" if one.rule else "")
+
+
+def _counts(answer: SearchAnswer) -> Section:
+    also = "" if answer.feasible else ", the search for what would do among it"
+    lines = [f"{count_text(answer.evaluated, 'strategy', 'strategies')} evaluated in {figure(answer.seconds)} s{also}"]
+    lines += _count_lines("rejected", answer.rejected)
+    lines += _count_lines("not evaluated, by the bound", answer.pruned)
+    return section("Counts", Bullets(tuple(lines)))
+
+
+def _count_lines(what: str, counts: Mapping[str, int]) -> Iterator[str]:
+    for name, count in counts.items():
+        reason = f": {_REASONS[name]}" if name in _REASONS else ""
+        yield f"{count:,} {what} {name}{reason}"
+
+
+def _sensitivity(found: Sensitivity) -> Section:
+    flips = tuple(flip_text(flip) for flip in found.flips)
+    same = f"The answer stays with: {'; '.join(found.unchanged)}." if found.unchanged else None
+    none = "Nothing that was tried changes the answer." if not flips else None
+    not_tried = f"Not possible: {'; '.join(found.impossible)}." if found.impossible else None
+    return section("What flips the answer", Bullets(flips), none, same, not_tried)
+
+
+def flip_text(flip: Flip) -> str:
+    """`With 2x the input tokens (4,096): TP8 → PP2 × TP8, TPOT 12 → 15 ms`."""
+    before, after = flip.before, flip.after
+    if before is None or after is None:
+        there = "nothing holds the limits" if after is None else f"{strategy_text(after)} holds them"
+        return f"With {flip.change}: {there}"
+    text = f"With {flip.change}: {strategy_text(before)} → {strategy_text(after)}"
+    text += f", TTFT {_ms(before.ttft_ms)} → {_ms(after.ttft_ms)}, TPOT {_ms(before.tpot_ms)} → {_ms(after.tpot_ms)}"
+    text += f", {_figure(before.output_tokens_per_s)} → {_figure(after.output_tokens_per_s)} tokens/s"
+    if flip.kept is None:
+        return text
+    kept = "; ".join(flip.kept.why_not) or (
+        f"TTFT {_ms(flip.kept.ttft_ms)}, TPOT {_ms(flip.kept.tpot_ms)}, "
+        f"{_figure(flip.kept.output_tokens_per_s)} tokens/s"
+    )
+    return f"{text} (kept, {strategy_text(before)} has {kept})"
+
+
+def _next(answer: SearchAnswer, plotted: Path | None) -> Section:
+    lines = [f"The picture of the front is in {plotted}"] if plotted is not None else []
+    if answer.feasible:
+        lines.append("shardwright plan with the same words and options writes the best one as a plan document")
+    if answer.sensitivity is None and answer.evaluated:
+        lines.append("--sensitivity says what flips the answer")
+    return section("Next", Bullets(tuple(lines), mark="→"))
+
+
+def _ms(value: float | None) -> str:
+    return NONE if value is None else ms_text(value)
+
+
+def _figure(value: float | None) -> str:
+    return NONE if value is None else figure(value)
+
+
+def _bytes(value: int | None) -> str:
+    return NONE if value is None else bytes_text(value)

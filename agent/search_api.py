@@ -1,0 +1,175 @@
+"""`search`: all legal strategies of a model on hardware under a load, ranked, with the reasons against the others.
+
+The defaults and assumptions are those of `plan`. The search itself is in `tools/search`; here it is asked and timed.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Unpack
+
+from ..tools.errors import InputError
+from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
+from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.describe import describe
+from ..tools.search.sensitivity import sensitivity as find_flips
+from .families import excluded, families_lost
+from .intent.intent import Assumption, Intent
+from .pipeline import intent_of
+from .proposer import Examined, Refused, examine, keeps
+from .reach import ranked, within_reach
+from .search_results import AskedFor, SearchAnswer, StatedRank
+from .stated_arguments import (
+    Arguments,
+    HardwareArgument,
+    ModelArgument,
+    WorkloadArgument,
+    checked,
+    said_of_arguments,
+)
+
+
+def search(
+    request: str | None = None,
+    *,
+    model: ModelArgument | None = None,
+    hardware: HardwareArgument | None = None,
+    workload: WorkloadArgument | None = None,
+    sensitivity: bool = False,
+    **stated: Unpack[Arguments],
+) -> SearchAnswer:
+    """Rank every legal strategy; `request` in words may say what the arguments do not, which win over it.
+
+    `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
+    accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
+    be stated one by one as well (`input_tokens=4096`). Further: precision, objective, relaxations, disaggregated,
+    engine, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
+    `sensitivity` searches again for what flips the answer, which takes several times as long.
+
+    Raises:
+        InputError: no model, an unknown model or accelerator, a value that cannot be.
+        TypeError: an argument that there is not.
+    """
+    said = said_of_arguments(model, hardware, workload, stated)
+    intent = intent_of(request, brief=tuple(stated.get("brief", ())), flags=said, calibration=stated.get("calibration"))
+    serving = stated.get("serving")
+    if serving is not None:
+        intent = intent.model_copy(update={"serving": checked(ServingBlock, serving, "serving")})
+    return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
+
+
+def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool = False) -> SearchAnswer:
+    """Rank every legal strategy for a complete intent; `top` keeps the first so many candidates and the front.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    if top is not None and top < 1:
+        raise InputError(f"top is {top}; at least one candidate is kept")
+    started = time.perf_counter()
+    found = examine(intent)
+    seconds = time.perf_counter() - started
+    if found.request is None or found.result is None:
+        answer = _nothing_searched(intent, found, seconds)
+    else:
+        answer = _answer(intent, found, found.request, found.result, seconds)
+        if sensitivity:
+            answer = answer.model_copy(update={"sensitivity": find_flips(found.request, found.result)})
+    return answer if top is None else leading(answer, top)
+
+
+def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float) -> SearchAnswer:
+    return SearchAnswer(
+        feasible=False,
+        request=_asked_for(intent, None),
+        candidates=(),
+        pareto=(),
+        listed=0,
+        evaluated=0,
+        rejected={},
+        pruned={},
+        seconds=seconds,
+        families=(),
+        excluded=(),
+        infeasible=found.infeasible if isinstance(found, Refused) else None,
+        assumptions=intent.assumptions,
+        readings=intent.readings,
+        unread=intent.unread,
+        words=intent.words,
+    )
+
+
+def _answer(
+    intent: Intent, found: Examined | Refused, request: SearchRequest, result: SearchResult, seconds: float
+) -> SearchAnswer:
+    return SearchAnswer(
+        feasible=isinstance(found, Examined),
+        request=_asked_for(intent, request),
+        candidates=tuple(ranked(one) for one in result.candidates),
+        pareto=result.pareto,
+        listed=len(result.candidates),
+        evaluated=result.evaluated,
+        rejected=result.rejected,
+        pruned=result.pruned,
+        seconds=seconds,
+        families=tuple(families_lost(request, result)),
+        excluded=tuple(excluded(request)),
+        stated=_stated_rank(intent, result),
+        infeasible=found.infeasible if isinstance(found, Refused) else None,
+        within_reach=tuple(within_reach(request)) if _misses_limits(found) else (),
+        assumptions=_assumptions(intent, found),
+        readings=intent.readings,
+        unread=intent.unread,
+        words=intent.words,
+    )
+
+
+def _misses_limits(found: Examined | Refused) -> bool:
+    return isinstance(found, Refused) and found.infeasible.rule == "PE010"
+
+
+def _asked_for(intent: Intent, request: SearchRequest | None) -> AskedFor:
+    hardware: HardwareBlock | None = None if request is None else request.hardware
+    return AskedFor(
+        model=intent.model.name,
+        hardware=hardware,
+        workload=intent.workload,
+        concurrency_open=intent.concurrency_open,
+        precision=intent.precision,
+        policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
+        serving=intent.serving,
+        disaggregated=intent.disaggregated,
+    )
+
+
+def _assumptions(intent: Intent, found: Examined | Refused) -> tuple[Assumption, ...]:
+    decided = found.assumptions if isinstance(found, Examined) else ()
+    fields = {assumption.field for assumption in decided}
+    return (*(one for one in intent.assumptions if one.field not in fields), *decided)
+
+
+def _stated_rank(intent: Intent, result: SearchResult) -> StatedRank | None:
+    """Where the first candidate with the degrees that were stated comes."""
+    stated = intent.strategy
+    if stated is None:
+        return None
+    for place, candidate in enumerate(result.candidates):
+        if keeps(candidate.strategy, stated):
+            return StatedRank(place=place, summary=describe(candidate.strategy))
+    return StatedRank(summary="no legal strategy that is listed has them")
+
+
+def leading(answer: SearchAnswer, top: int) -> SearchAnswer:
+    """Only the first `top` candidates and those of the front; places are those of what is left."""
+    kept = [place for place in range(len(answer.candidates)) if place < top or place in answer.pareto]
+    places = {old: new for new, old in enumerate(kept)}
+    stated = answer.stated
+    if stated is not None and stated.place is not None:
+        stated = stated.model_copy(update={"place": places.get(stated.place)})
+    return answer.model_copy(
+        update={
+            "candidates": tuple(answer.candidates[place] for place in kept),
+            "pareto": tuple(places[place] for place in answer.pareto),
+            "stated": stated,
+        }
+    )

@@ -1,0 +1,184 @@
+"""What a program states as arguments, as `Said`: the same that words, briefs and flags are read into.
+
+Values are checked here; what is left out is completed, with stated assumptions, where everything else is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, TypedDict, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..tools.calibration.custom import CustomCalibration
+from ..tools.catalog.config_file import read_config_file
+from ..tools.catalog.hardware import find_accelerator
+from ..tools.errors import InputError
+from ..tools.plan.document import (
+    HardwareBlock,
+    Objective,
+    PolicyBlock,
+    PrecisionBlock,
+    Relaxation,
+    ServingBlock,
+    Statistic,
+    WorkloadBlock,
+)
+from ..tools.rules.engines import TITLES, engine_of
+from .intent.cluster import read_cluster
+from .intent.intent import Said
+
+ModelArgument = str | Path | Mapping[str, Any]
+HardwareArgument = str | HardwareBlock | Mapping[str, Any]
+WorkloadArgument = WorkloadBlock | Mapping[str, Any]
+
+_Model = TypeVar("_Model", bound=BaseModel)
+# Lengths that stand in while what was stated of a workload is checked.
+_LENGTHS = {"input_tokens": 1, "output_tokens": 1}
+_PRECISIONS = ("weights", "kv_cache", "activations")
+
+
+class LoadArguments(TypedDict, total=False):
+    """The fields of a workload, stated one by one."""
+
+    input_tokens: int
+    output_tokens: int
+    concurrency: int
+    ttft_ms_max: float
+    tpot_ms_max: float
+    ttft_statistic: Statistic
+    tpot_statistic: Statistic
+    request_rate: float
+    min_tokens_per_second: float
+    prefix_cache_hit_rate: float
+    input_tokens_range: tuple[int, int]
+    output_tokens_range: tuple[int, int]
+    objective: Objective
+
+
+class Arguments(LoadArguments, total=False):
+    """What may be stated beside model, hardware and workload. `precision` names the weights' format, or all three."""
+
+    precision: str | PrecisionBlock | Mapping[str, str]
+    relaxations: Iterable[Relaxation]
+    memory_utilization: float
+    disaggregated: bool
+    engine: str
+    serving: ServingBlock | Mapping[str, Any]
+    calibration: CustomCalibration | str | Path
+    brief: Iterable[str | Path]
+    top: int
+
+
+def said_of_arguments(
+    model: ModelArgument | None,
+    hardware: HardwareArgument | None,
+    workload: WorkloadArgument | None,
+    arguments: Arguments,
+) -> Said | None:
+    """All that is stated, or `None` where nothing is.
+
+    Raises:
+        TypeError: an argument that there is not.
+        InputError: a value that cannot be, or an unknown model, accelerator or engine.
+    """
+    _refuse_unknown(arguments, Arguments.__annotations__, "argument", TypeError)
+    fields = {**_model(model), **_hardware(hardware)}
+    single = {name: value for name, value in arguments.items() if name in LoadArguments.__annotations__}
+    fields |= _workload({**_stated_of(workload), **single})
+    fields |= _precision(arguments.get("precision"))
+    fields["memory_utilization"] = arguments.get("memory_utilization")
+    fields["disaggregated"] = arguments.get("disaggregated")
+    fields["relaxations"] = _relaxations(arguments.get("relaxations"))
+    fields["engine"] = _engine(arguments.get("engine"))
+    fields = {name: value for name, value in fields.items() if value not in (None, ())}
+    if "memory_utilization" in fields:
+        checked(PolicyBlock, {"memory_utilization": fields["memory_utilization"]}, "policy")
+    return checked(Said, fields, "the request") if fields else None
+
+
+def checked(kind: type[_Model], value: Any, where: str) -> _Model:
+    """`value` as a `kind`.
+
+    Raises:
+        InputError: it is none; the message says which field, and why.
+    """
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        what = f"{place}: {first['msg']}" if place else first["msg"]
+        raise InputError(
+            f"{where}: {''.join(letter if letter.isprintable() else '?' for letter in what[:300])}"
+        ) from None
+
+
+def _refuse_unknown(
+    given: Iterable[str], known: Collection[str], what: str, kind: type[TypeError] | type[InputError]
+) -> None:
+    for name in given:
+        if name not in known:
+            near = get_close_matches(str(name)[:80], known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
+            raise kind(f"no {what} {str(name)[:80]!r}{hint}")
+
+
+def _model(model: ModelArgument | None) -> dict[str, Any]:
+    if model is None:
+        return {}
+    if isinstance(model, str):
+        return {"model": model}
+    config = read_config_file(model) if isinstance(model, Path) else model
+    return {"model_config_object": dict(config)}
+
+
+def _hardware(hardware: HardwareArgument | None) -> dict[str, Any]:
+    if hardware is None:
+        return {}
+    if isinstance(hardware, str):
+        if ":" not in hardware:
+            return {"accelerator": find_accelerator(hardware).id}
+        cluster = read_cluster(hardware)
+        block = HardwareBlock(accelerator=cluster.accelerator, nodes=cluster.nodes, gpus_per_node=cluster.gpus_per_node)
+    else:
+        block = checked(HardwareBlock, hardware, "hardware")
+    fields = block.model_dump(exclude={"accelerator"}, exclude_none=True)
+    if isinstance(block.accelerator, str):
+        return {**fields, "accelerator": find_accelerator(block.accelerator).id}
+    return {**fields, "accelerator_object": block.accelerator}
+
+
+def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
+    if isinstance(workload, WorkloadBlock):
+        return {name: getattr(workload, name) for name in workload.model_fields_set}
+    return dict(workload or {})
+
+
+def _workload(stated: dict[str, Any]) -> dict[str, Any]:
+    _refuse_unknown(stated, WorkloadBlock.model_fields, "field of a workload", InputError)
+    stated = {name: value for name, value in stated.items() if value is not None}
+    block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload")
+    return {name: getattr(block, name) for name in stated}
+
+
+def _precision(precision: str | PrecisionBlock | Mapping[str, str] | None) -> dict[str, Any]:
+    if precision is None:
+        return {}
+    if isinstance(precision, str):
+        return {"weights": precision}
+    stated = precision.model_dump() if isinstance(precision, PrecisionBlock) else dict(precision)
+    _refuse_unknown(stated, _PRECISIONS, "field of a precision", InputError)
+    return stated
+
+
+def _relaxations(names: Iterable[str] | None) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((names,) if isinstance(names, str) else names or ()))
+
+
+def _engine(engine: str | None) -> str | None:
+    if engine is not None and engine_of(engine) is None and engine != "dynamo":
+        raise InputError(f"engine {engine[:80]!r} is none of {', '.join(TITLES)}, dynamo")
+    return engine

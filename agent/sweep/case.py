@@ -1,0 +1,124 @@
+"""One case of a sweep: searched like a plan, told as one row.
+
+The row of a case that has no plan says which rule binds and why; that of a case that cannot be evaluated says what is
+missing. A fault of the program in one case is a row too: it must not take the others with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...tools.calibration.custom import CustomCalibration
+from ...tools.catalog.config import read_architecture
+from ...tools.errors import InputError
+from ...tools.plan.performance import Frozen
+from ...tools.search.candidate import Candidate, SearchResult
+from ...tools.search.describe import describe
+from ...tools.search.search import search
+from ..intent.complete import complete
+from ..intent.errors import RequestError
+from ..proposer import hardware_block, search_request
+from .document import Case
+
+Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Row(Frozen):
+    """One row of the table. `feasible` is absent where `error` says why the case could not be evaluated.
+
+    `strategy` is the best for the workload's objective; `strategy_json` is the same as the block of a plan. `evaluated`
+    counts the strategies that were.
+    """
+
+    model: str
+    hardware: str
+    workload: str
+    objective: str | None = None
+    weights: str | None = None
+    kv_cache: str | None = None
+    activations: str | None = None
+    feasible: bool | None = None
+    rule: str | None = None
+    reason: str | None = None
+    strategy: str | None = None
+    strategy_json: str | None = None
+    gpus: int | None = None
+    concurrency: int | None = None
+    ttft_ms: Figure | None = None
+    tpot_ms: Figure | None = None
+    end_to_end_ms: Figure | None = None
+    output_tokens_per_s: Figure | None = None
+    output_tokens_per_s_per_gpu: Figure | None = None
+    memory_per_gpu_bytes: int | None = None
+    warnings: str | None = None
+    evaluated: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A row, and whether it is an answer: one that a broken run left is not kept for the next run."""
+
+    row: Row
+    is_answer: bool = True
+
+
+def unanswered(case: Case, why: str) -> Outcome:
+    """The outcome of a case that was not brought to an end."""
+    return Outcome(Row(model=case.model, hardware=case.hardware, workload=case.workload, error=why), is_answer=False)
+
+
+def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> Outcome:
+    """Search the whole space of strategies of one case. It never raises."""
+    labels: dict[str, Any] = {"model": case.model, "hardware": case.hardware, "workload": case.workload}
+    try:
+        intent = complete(case.said).model_copy(update={"calibration": calibration})
+        labels |= {"objective": intent.workload.objective, **intent.precision.model_dump()}
+        assert intent.hardware is not None and intent.hardware.nodes is not None  # every case names both
+        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        found = search(search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes)))
+        return Outcome(Row(**labels, **_answer(found)))
+    except RequestError as error:
+        # What was understood is what the row's own columns say.
+        return Outcome(Row(**labels, error=error.reason))
+    except InputError as error:
+        return Outcome(Row(**labels, error=str(error)))
+    except Exception as error:  # noqa: BLE001 - a fault in one case must not take the others with it
+        reason = " ".join(str(error).split())[:300]
+        return unanswered(case, f"failed with {type(error).__name__}: {reason}")
+
+
+def _answer(found: SearchResult) -> dict[str, Any]:
+    best = found.best
+    if best is None:
+        rule, reason = _why_not(found)
+        return {"feasible": False, "rule": rule, "reason": reason, "evaluated": found.evaluated}
+    return {
+        "feasible": True,
+        "strategy": describe(best.strategy),
+        "strategy_json": best.strategy.model_dump_json(),
+        "gpus": best.gpus,
+        "concurrency": best.concurrency,
+        "ttft_ms": best.ttft_ms,
+        "tpot_ms": best.tpot_ms,
+        "end_to_end_ms": best.end_to_end_ms,
+        "output_tokens_per_s": best.output_tokens_per_s,
+        "output_tokens_per_s_per_gpu": best.output_tokens_per_s_per_gpu,
+        "memory_per_gpu_bytes": best.memory_per_gpu_bytes,
+        "warnings": " ".join(best.warnings) or None,
+        "evaluated": found.evaluated,
+    }
+
+
+def _why_not(found: SearchResult) -> tuple[str | None, str]:
+    """The rule that the nearest candidate breaks, and by how much; the nearest stands first."""
+    nearest: Candidate | None = next(iter(found.candidates), None)
+    if nearest is None or not nearest.why_not:
+        rule = max(found.rejected, key=lambda name: found.rejected[name], default=None)
+        return rule, "no legal strategy for this model on this hardware"
+    rule, _, reason = nearest.why_not[0].partition(": ")
+    more = "".join(f"; {why.partition(': ')[2] or why}" for why in nearest.why_not[1:])
+    return rule, f"nearest is {describe(nearest.strategy)} on {nearest.gpus} GPUs: {reason}{more}"

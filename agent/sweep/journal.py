@@ -1,0 +1,154 @@
+"""What a sweep has finished, on disk as it finishes: a run that ends early goes on where it was.
+
+One JSON object a line: a header that names the sweep, then a row for each finished case under the hash of what was
+asked. A line that was cut short is dropped, and its case runs again. A file that is no journal is never touched, and
+two runs never write one journal.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from io import BufferedRandom
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ...tools.errors import InputError
+from .case import Row
+
+# Longer lines than this no row has: its texts are bounded.
+_MAX_LINE_BYTES = 1 << 20
+# How the first line of every journal begins.
+_OPENING = b'{"format":"shardwright/sweep-journal"'
+
+
+class _Header(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["shardwright/sweep-journal"] = "shardwright/sweep-journal"
+    version: Literal["1"] = "1"
+    package: str
+    sweep: str
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    case: str
+    row: Row
+
+
+class Journal:
+    """The journal at `path` for the sweep with this `digest`; a context manager that holds its lock.
+
+    `rows` are the finished cases by key; `changed` says that the last run was of another sweep, of which those cases
+    that are asked again are kept. Results of another version of the package are not.
+    """
+
+    def __init__(self, path: Path, digest: str, *, fresh: bool = False) -> None:
+        self.path = path
+        self.rows: dict[str, Row] = {}
+        self.changed = False
+        self._header = _Header(package=version("shardwright"), sweep=digest)
+        self._file = self._open()
+        try:
+            self._lock()
+            last = None if fresh else self._read()
+            if fresh:
+                self._check_own()
+                self._file.seek(0)
+                self._file.truncate()
+            if last != self._header:
+                self.changed = last is not None
+                self._write(self._header)
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def keep(self, key: str, row: Row) -> None:
+        """Put the row of a finished case on disk."""
+        self.rows[key] = row
+        self._write(_Entry(case=key, row=row))
+
+    def _open(self) -> BufferedRandom:
+        try:
+            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
+            return os.fdopen(handle, "r+b")
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
+    def _lock(self) -> None:
+        try:
+            import fcntl
+        except ImportError:  # Windows has no such lock
+            return
+        try:
+            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise InputError(
+                f"{self.path}: another sweep is writing here; wait for it, or name another output"
+            ) from None
+
+    def _write(self, entry: BaseModel) -> None:
+        try:
+            self._file.write(entry.model_dump_json().encode() + b"\n")
+            # What has left this process is not lost when the process is.
+            self._file.flush()
+        except OSError as error:
+            raise InputError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+
+    def _check_own(self) -> _Header | None:
+        """The header at the start of the file, or `None` where the file is empty.
+
+        Raises:
+            InputError: the file holds something else.
+        """
+        self._file.seek(0)
+        line = self._file.readline(_MAX_LINE_BYTES)
+        if not line.endswith(b"\n") and (_OPENING.startswith(line) or line.startswith(_OPENING)):
+            # Nothing yet, or a first line that was cut short.
+            self._file.seek(0)
+            return None
+        try:
+            return _Header.model_validate_json(line)
+        except ValidationError:
+            raise InputError(f"{self.path}: is no journal of a sweep; move it away, or name another output") from None
+
+    def _read(self) -> _Header | None:
+        """Read what was kept, and return the last header; what stands behind the last whole line is cut off."""
+        header = self._check_own()
+        whole = self._file.tell()
+        while line := self._file.readline(_MAX_LINE_BYTES):
+            if not line.endswith(b"\n") and len(line) < _MAX_LINE_BYTES:
+                break
+            whole = self._file.tell()
+            header = self._take(line, header)
+        self._file.seek(whole)
+        self._file.truncate()
+        return header
+
+    def _take(self, line: bytes, header: _Header | None) -> _Header | None:
+        """One line: a row, or the header of a later run; one that cannot be read is a case that runs again."""
+        try:
+            entry = _Entry.model_validate_json(line)
+        except ValidationError:
+            try:
+                return _Header.model_validate_json(line)
+            except ValidationError:
+                return header
+        if header is not None and header.package == self._header.package:
+            self.rows[entry.case] = entry.row
+        return header

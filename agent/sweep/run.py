@@ -1,0 +1,98 @@
+"""Runs a sweep to its end and gives its rows in the order of the file, whatever ran them and in whatever order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from ...tools.plan.performance import Frozen
+from .case import Row, evaluate_case
+from .document import Sweep
+from .journal import Journal
+from .workers import Finished, Task, Work, in_this_process, local_cores, on_local_cores, on_ray
+
+JOURNAL_SUFFIX = ".journal"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a sweep is run: on `jobs` local processes (all cores where it is `None`), or on the Ray cluster at `ray`."""
+
+    jobs: int | None = None
+    ray: str | None = None
+
+
+class SweepResult(Frozen):
+    """All rows in the order of the file. `infeasible` counts by the rule that binds; `kept` came from an earlier run.
+
+    `unanswered` cases were not brought to an end: their process died, or the program failed; another run tries again.
+    """
+
+    cases: int
+    feasible: int
+    infeasible: dict[str, int]
+    errors: int
+    unanswered: int
+    kept: int
+    rows: tuple[Row, ...]
+
+
+def journal_of(output: Path) -> Path:
+    """Where the finished cases of a sweep into `output` are kept."""
+    return output.with_name(output.name + JOURNAL_SUFFIX)
+
+
+def run_sweep(
+    sweep: Sweep,
+    running: Running | None = None,
+    *,
+    journal: Journal | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> SweepResult:
+    """Answer every case; those in `journal` are taken from there, and every other is put there as it is finished.
+
+    `progress` is told how many cases are finished.
+
+    Raises:
+        InputError: the journal cannot be written, or Ray is asked for and not installed.
+        ServiceError: the Ray cluster cannot be reached or cannot run a case.
+    """
+    running = running or Running()
+    kept = {} if journal is None else journal.rows
+    rows = [kept.get(key) for key in sweep.keys]
+    tasks = [Task(place, sweep.cases[place]) for place, row in enumerate(rows) if row is None]
+    reused, unanswered = len(rows) - len(tasks), 0
+    if progress is not None:
+        progress(reused)
+    with closing(_finished(sweep, tasks, running)) as finished:
+        for done, (task, outcome) in enumerate(finished, start=reused + 1):
+            rows[task.place] = outcome.row
+            if not outcome.is_answer:
+                unanswered += 1
+            elif journal is not None:
+                journal.keep(sweep.keys[task.place], outcome.row)
+            if progress is not None:
+                progress(done)
+    whole = tuple(row for row in rows if row is not None)
+    infeasible = Counter(row.rule or "none" for row in whole if row.feasible is False)
+    return SweepResult(
+        cases=len(whole),
+        feasible=sum(row.feasible is True for row in whole),
+        infeasible=dict(sorted(infeasible.items())),
+        errors=sum(row.error is not None for row in whole),
+        unanswered=unanswered,
+        kept=reused,
+        rows=whole,
+    )
+
+
+def _finished(sweep: Sweep, tasks: list[Task], running: Running) -> Finished:
+    work: Work = partial(evaluate_case, calibration=sweep.calibration)
+    if running.ray is not None:
+        return on_ray(work, tasks, running.ray)
+    jobs = min(running.jobs or local_cores(), len(tasks))
+    return in_this_process(work, tasks) if jobs <= 1 else on_local_cores(work, tasks, jobs)

@@ -1,0 +1,222 @@
+"""Whether the search finds the layouts that others have published for the same model, hardware and load.
+
+    python benchmarks/layouts.py [--only TEXT]
+
+Layouts are those of tests/cases/deployments.json, their loads those of tests/cases/search_layouts.json. Every layout is
+searched for alike, without any tuning: its hardware, number formats, load and engine settings as published, the
+relaxations that it needs allowed and no other, for each objective (latency, throughput, cost). It counts as found where
+it is among the first three for an objective, or on the Pareto front, at a concurrency that was published for it. A
+layout's rank is one more than the number of other layouts that are better by more than a tie (0.5%), or that no rule
+warns of where one warns of it. Layouts are the same where all degrees and numbers of replicas agree; left out are what
+engines decide by themselves or nobody publishes: redundant experts, the cut of stages, and how the shared expert and
+the few dense layers of a mixture are split.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.catalog.models import load_model
+from shardwright.tools.errors import InputError, MissingFieldError
+from shardwright.tools.performance.setting import Setting
+from shardwright.tools.plan.document import (
+    HardwareBlock,
+    Objective,
+    PhaseStrategy,
+    PolicyBlock,
+    PrecisionBlock,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from shardwright.tools.plan.placement import gpu_count
+from shardwright.tools.search.candidate import Candidate, SearchRequest
+from shardwright.tools.search.columns import TIE_SHARE
+from shardwright.tools.search.describe import describe
+from shardwright.tools.search.ranking import worth
+from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.sizing import facts_of
+
+CASES = Path(__file__).resolve().parent.parent / "tests" / "cases"
+OBJECTIVES: tuple[Objective, ...] = ("latency", "throughput", "cost")
+LEADING = 3
+# One way and per GPU, where a card's network is not known: 100 Gbit/s.
+UNKNOWN_NETWORK_GB_S = 12.5
+DEGREES = ("pp", "sp", "ep", "tp", "attention_dp", "tp_expert", "kv_sp")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A published layout and its load; `unknown` says why it cannot be judged."""
+
+    name: str
+    request: SearchRequest
+    strategy: Strategy
+    concurrencies: tuple[int, ...]
+    counts: bool
+    unknown: str | None
+
+    def key(self, strategy: Strategy) -> tuple[int, ...]:
+        """What tells layouts apart here."""
+        names = [*DEGREES, *(() if self.request.architecture.is_moe else ("tp_ffn",))]
+        if self.counts:
+            names.append("replicas")
+        degrees = [getattr(phase, name) or 1 for phase in (strategy.prefill, strategy.decode) for name in names]
+        return (strategy.dp if self.counts else 1, *degrees)
+
+    def is_same(self, strategy: Strategy) -> bool:
+        """Whether `strategy` is the published layout."""
+        return self.key(strategy) == self.key(self.strategy)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a search has a layout: its rank by one objective (`None`: not feasible), and whether it is on the front."""
+
+    objective: Objective
+    concurrency: int
+    rank: int | None
+    on_front: bool
+    remark: str
+
+    @property
+    def is_found(self) -> bool:
+        """Whether that counts."""
+        return self.on_front or (self.rank is not None and self.rank <= LEADING)
+
+
+def cases() -> Iterator[Case]:
+    """All layouts of the tables."""
+    layouts = {row["name"]: row for row in json.loads((CASES / "deployments.json").read_text("utf-8"))}
+    for load in json.loads((CASES / "search_layouts.json").read_text("utf-8"))["layouts"]:
+        yield _case(layouts[load["name"]], load)
+
+
+def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
+    size, _, name = load.get("hardware", layout["hardware"]).partition(":")
+    nodes, _, gpus = size.partition("x")
+    accelerator = find_accelerator(name)
+    hardware = HardwareBlock(accelerator=name, nodes=int(nodes), gpus_per_node=int(gpus))
+    if facts_of(hardware, accelerator).stated_inter_bw_bytes_s is None:
+        hardware = hardware.model_copy(update={"inter_node_bw_gb_s": UNKNOWN_NETWORK_GB_S})
+    prefill, decode = (PhaseStrategy.model_validate(layout[phase]) for phase in ("prefill", "decode"))
+    dp = layout["dp"]
+    if "replicas" in load:
+        counts: list[int] = load["replicas"]
+        prefill, decode = (
+            phase.model_copy(update={"replicas": count}) for phase, count in zip((prefill, decode), counts, strict=True)
+        )
+        dp = sum(counts)
+    strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
+    relaxations = [one for one in layout["relaxations"] if one != "redundant_experts"]
+    request = SearchRequest(
+        architecture=load_model(layout["model"]).architecture(),
+        hardware=hardware,
+        facts=facts_of(hardware, accelerator),
+        workload=WorkloadBlock.model_validate(load.get("load", layout["load"])),
+        precision=PrecisionBlock.model_validate(layout["precision"]),
+        policy=PolicyBlock.model_validate({"relaxations": relaxations}),
+        serving=None if "serving" not in load else ServingBlock.model_validate(load["serving"]),
+        disaggregated=prefill.replicas is not None or None,
+    )
+    return Case(
+        name=layout["name"],
+        request=request,
+        strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
+        concurrencies=tuple(load.get("concurrency", (layout["load"]["concurrency"],))),
+        counts=load.get("counts", True),
+        unknown=load.get("unknown"),
+    )
+
+
+def judged(case: Case) -> Iterator[Found]:
+    """The layout under each objective at each published concurrency; what was timed is shared."""
+    setting = base_setting(case.request)
+    for concurrency in case.concurrencies:
+        for objective in OBJECTIVES:
+            update = {"objective": objective, "concurrency": concurrency}
+            workload = case.request.workload.model_copy(update=update)
+            yield _found(case, replace(case.request, workload=workload), setting.with_workload(workload))
+
+
+def _found(case: Case, request: SearchRequest, setting: Setting) -> Found:
+    result, workload = search(request, setting), request.workload
+    feasible = [one for one in result.candidates if one.feasible]
+    front = (result.candidates[place].strategy for place in result.pareto)
+    same = [one for one in feasible if case.is_same(one.strategy)]
+    try:
+        own = same[0] if same else candidate_at(request, setting, case.strategy, workload.concurrency)
+    except InputError as error:
+        return Found(workload.objective, workload.concurrency, None, False, str(error))
+    on_front = any(case.is_same(strategy) for strategy in front)
+    if not own.feasible:
+        return Found(workload.objective, workload.concurrency, None, on_front, "; ".join(own.why_not))
+    ahead = {case.key(one.strategy) for one in feasible if leads(one, own, workload.objective)}
+    return Found(workload.objective, workload.concurrency, 1 + len(ahead), on_front, remark(own, result.best, workload))
+
+
+def leads(one: Candidate, other: Candidate, objective: Objective) -> bool:
+    """Whether `one` is better than `other` by more than a tie; what no rule warns of leads what one warns of."""
+    if bool(one.warnings) != bool(other.warnings):
+        return not one.warnings
+    return worth(one, objective) * (1 + TIE_SHARE) < worth(other, objective)
+
+
+def remark(own: Candidate, best: Candidate | None, workload: WorkloadBlock) -> str:
+    """How a layout does against the best one."""
+    if best is None:
+        return "nothing is feasible"
+    behind = worth(own, workload.objective) / worth(best, workload.objective) - 1.0
+    warned = f", warned of by {', '.join(own.warnings)}" if own.warnings else ""
+    return f"{behind:+.1%} by {workload.objective}{warned}; best {describe(best.strategy)} on {best.gpus}"
+
+
+def verdict(found: list[Found]) -> str:
+    """The best that can be said of a layout."""
+    ranks = [one.rank for one in found if one.rank is not None]
+    least = min(ranks, default=None)
+    if least is not None and least <= LEADING:
+        return "first" if least == 1 else f"{least}. of all"
+    if any(one.on_front for one in found):
+        return "on the front"
+    return "not feasible" if least is None else f"rank {least}"
+
+
+def main() -> None:
+    """Print the table and the share."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--only", default="", help="layouts with this in their name")
+    only = parser.parse_args().only
+    verdicts: list[bool] = []
+    for case in (one for one in cases() if only in one.name):
+        if case.unknown is not None:
+            print(f"  {'-':12} {case.name}: {case.unknown}")
+            continue
+        start = time.perf_counter()
+        try:
+            found = list(judged(case))
+        except MissingFieldError as error:
+            print(f"  {'-':12} {case.name}: {error}")
+            continue
+        good = any(one.is_found for one in found)
+        verdicts.append(good)
+        print(f"  {verdict(found):12} {case.name} ({time.perf_counter() - start:.1f} s)")
+        for one in [one for one in found if one.is_found][:1] or found:
+            place = f"rank {one.rank}" if one.rank is not None else "not feasible"
+            front = ", on the front" if one.on_front else ""
+            print(f"      {one.objective:10} at {one.concurrency:6,}: {place}{front}; {one.remark}", flush=True)
+    if verdicts:
+        share = sum(verdicts) / len(verdicts)
+        print(f"{sum(verdicts)} of {len(verdicts)} layouts: first three or on the front ({share:.0%})")
+
+
+if __name__ == "__main__":
+    main()

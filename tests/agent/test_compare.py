@@ -1,0 +1,94 @@
+"""A plan beside a strategy in words: what words mean, which are refused, and that they are laid out as said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shardwright
+from shardwright.agent.compare import plan_of_words, strategy_of_words
+from shardwright.tools.errors import InputError
+from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.search.describe import describe
+
+from ..comparison.plans import dense, moe
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "strategies_in_words.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", CASES["read"], ids=lambda case: case["words"])
+def test_words_mean_their_degrees(case: dict[str, Any]) -> None:
+    assert strategy_of_words(case["words"]).model_dump(exclude_defaults=True) == case["means"]
+
+
+@pytest.mark.parametrize("case", CASES["refused"], ids=lambda case: case["words"] or "nothing")
+def test_words_that_are_no_strategy_are_refused(case: dict[str, Any]) -> None:
+    with pytest.raises(InputError) as refusal:
+        strategy_of_words(case["words"])
+    assert case["because"] in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=600))
+def test_any_text_is_a_strategy_or_one_line(text: str) -> None:
+    try:
+        strategy_of_words(text)
+    except InputError as error:
+        assert len(str(error)) < 500
+
+
+DEGREES = st.sampled_from([1, 2, 4])
+PHASES = st.builds(lambda pp, tp: PhaseStrategy(pp=pp, tp=tp, tp_ffn=tp), st.sampled_from([1, 2]), DEGREES)
+
+
+@settings(max_examples=40, deadline=None)
+@given(PHASES, PHASES, st.sampled_from([2, 3]), st.booleans())
+def test_what_a_report_calls_a_strategy_reads_back_as_it(
+    prefill: PhaseStrategy, decode: PhaseStrategy, dp: int, apart: bool
+) -> None:
+    base = dense()
+    if apart:
+        prefill, decode = (phase.model_copy(update={"replicas": dp}) for phase in (prefill, decode))
+        dp *= 2
+    strategy = base.strategy.model_copy(update={"dp": dp, "prefill": prefill, "decode": decode})
+    wide = base.model_copy(update={"hardware": base.hardware.model_copy(update={"nodes": 16})})
+    found = plan_of_words(describe(strategy), wide).strategy
+    assert (found.dp, found.prefill, found.decode) == (dp, prefill, decode)
+
+
+def test_a_text_is_a_file_where_there_is_one_and_words_where_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = shardwright.compare(dense(), "DP2 of TP2")
+    assert words.b.strategy.dp == 2
+    Path("DP2 of TP2").write_text(dense("TP4 DP1").model_dump_json())
+    assert shardwright.compare(dense(), "DP2 of TP2").b.strategy.prefill.tp == 4
+    with pytest.raises(InputError, match="No such file"):
+        shardwright.compare(dense(), "missing.json")
+
+
+def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> None:
+    found = shardwright.compare(dense(output_tokens=96), "TP4 DP1")
+    assert found.question == ()
+    assert found.b.workload.output_tokens == 96
+    assert found.b.valid
+
+
+def test_a_strategy_larger_than_the_hardware_is_judged_not_refused() -> None:
+    found = shardwright.compare(dense(), "DP16 of TP4")
+    assert not found.b.valid
+    assert "GP004" in {violation.rule for violation in found.b.violations}
+
+
+def test_a_relaxation_named_by_its_degree_is_in_force() -> None:
+    found = shardwright.compare(moe(), "attention-DP2 × TP1 DP1")
+    assert found.b.relaxations == ("attention_dp",)
+    assert found.b.valid, found.b.violations
+    assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [one.model_dump() for one in found.question]

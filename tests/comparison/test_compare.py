@@ -1,0 +1,183 @@
+"""Two plans side by side: figures, order and sign, what changes, limits and validity."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import shardwright
+from shardwright.tools.compare import compare
+from shardwright.tools.comparison.result import Comparison
+from shardwright.tools.errors import InputError
+from shardwright.tools.plan.document import Plan
+
+from .plans import dense, moe
+
+LAYOUTS = ("TP1 DP1", "TP2 DP1", "DP2 of TP1", "PP2 x TP1 DP1", "DP2 of TP2", "PP2 x TP2 DP1", "TP4 DP1")
+OPPOSITE = {"a": "b", "b": "a", "same": "same", None: None}
+
+
+def test_a_plan_beside_itself_is_the_same_in_every_figure() -> None:
+    found = compare(dense(), dense())
+    assert found.changes == () == found.question
+    assert found.figures
+    assert all(one.ratio in (1.0, None) and one.better in ("same", None) for one in found.figures)
+    assert found.better == "same"
+    assert found.verdict[0] == "A and B are the same deployment."
+    assert "as fast per token" in found.verdict[1]
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
+def test_the_other_way_round_every_ratio_is_the_inverse(first: str, second: str) -> None:
+    there, back = compare(dense(first), dense(second)), compare(dense(second), dense(first))
+    assert [one.name for one in there.figures] == [one.name for one in back.figures]
+    for one, other in zip(there.figures, back.figures, strict=True):
+        assert (one.a, one.b) == (other.b, other.a)
+        assert one.better == OPPOSITE[other.better]
+        if one.ratio and other.ratio:
+            assert one.ratio * other.ratio == pytest.approx(1.0)
+    assert there.better == OPPOSITE[back.better]
+    assert {(one.what, one.a, one.b) for one in there.changes} == {(one.what, one.b, one.a) for one in back.changes}
+
+
+def test_the_figures_are_those_of_estimate_and_validate() -> None:
+    a, b = dense(), dense("DP2 of TP2")
+    found = compare(a, b)
+    for side, plan in ((found.a, a), (found.b, b)):
+        report = shardwright.validate(plan)
+        assert (side.valid, side.errors, side.warnings) == (report.valid, report.errors, report.warnings)
+    estimates = [shardwright.estimate(plan) for plan in (a, b)]
+    for name, values in (
+        ("ttft_ms", [one.latency.ttft_ms for one in estimates]),
+        ("tpot_ms", [one.latency.tpot_ms for one in estimates]),
+        ("end_to_end_ms", [one.latency.end_to_end_ms for one in estimates]),
+        ("output_tokens_per_s", [one.throughput.dp_scaled_tokens_per_s for one in estimates]),
+        ("output_tokens_per_s_per_gpu", [one.throughput.output_tokens_per_s_per_gpu for one in estimates]),
+        ("max_concurrency", [one.memory.max_concurrency for one in estimates]),
+        ("weights_bytes", [max(gpu.weights_bytes for gpu in one.memory.per_device) for one in estimates]),
+    ):
+        figure = found.figure(name)
+        assert figure is not None
+        assert [figure.a, figure.b] == values
+
+
+def test_order_and_sign_are_said_in_words() -> None:
+    few, many = dense("TP1 DP1"), dense("TP4 DP1")
+    said = " ".join(compare(few, many).verdict)
+    assert "faster per token" in said or "slower per token" in said
+    assert "needs 4× the GPUs (4 instead of 1)" in said
+    other = " ".join(compare(many, few).verdict)
+    assert "needs 0.25× the GPUs (1 instead of 4)" in other
+    assert ("faster per token" in said) == ("slower per token" in other)
+
+
+def test_what_changes_is_listed_by_phase() -> None:
+    found = {one.what: (one.a, one.b) for one in compare(dense("TP2 DP1"), dense("PP2 x TP2 DP1")).changes}
+    assert found["GPUs"] == (2, 4)
+    assert found["prefill: PP"] == (1, 2)
+    assert found["decode: stages"] == (1, 2)
+    layers = dense().model.config["num_hidden_layers"]
+    assert found["decode: layers of each stage"] == (layers, layers // 2)
+    assert not any("TP" in what.split() for what in found)
+
+
+def test_experts_on_a_gpu_are_those_of_the_graph() -> None:
+    experts = moe().model.config["num_experts"]
+    assert [shape.experts_per_gpu for shape in compare(moe(), moe()).a.layout] == [experts // 2, experts // 2]
+    assert [shape.experts_per_gpu for shape in compare(dense(), moe()).a.layout] == [0, 0]
+
+
+def test_different_questions_are_named() -> None:
+    found = compare(dense(), moe())
+    assert "model" in {one.what for one in found.question} or found.a.model == found.b.model
+    longer = compare(dense(), dense(output_tokens=128))
+    assert {one.what for one in longer.question} == {"workload output_tokens"}
+    assert any("workload is not the same" in said for said in longer.verdict)
+
+
+def test_plans_for_different_objectives_are_not_ranked() -> None:
+    found = compare(dense(), dense(objective="throughput"))
+    assert found.objective is None
+    assert found.better is None
+    assert any("different objectives" in said for said in found.verdict)
+
+
+def test_a_missed_limit_loses_to_one_that_is_held() -> None:
+    tpot = [one.latency.tpot_ms for one in map(shardwright.estimate, (dense("TP1 DP1"), dense("TP4 DP1")))]
+    limit = sum(tpot) / 2
+    assert tpot[0] != tpot[1]
+    found = compare(dense("TP1 DP1", tpot_ms_max=limit), dense("TP4 DP1", tpot_ms_max=limit))
+    held = [side.limits[0].holds for side in (found.a, found.b)]
+    assert sorted(held, key=str) == [False, True]
+    assert found.better == ("a" if held[0] else "b")
+    assert found.exit_status == 1
+    assert any("misses the limit on TPOT" in said for said in found.verdict)
+
+
+@pytest.mark.parametrize("field", ["min_tokens_per_second", "request_rate"])
+def test_a_floor_of_throughput_is_held_or_missed(field: str) -> None:
+    low, high = compare(dense(**{field: 1e-6}), dense()), compare(dense(**{field: 1e9}), dense())
+    assert [limit.holds for limit in low.a.limits] == [True]
+    assert [limit.holds for limit in high.a.limits] == [False]
+    assert any("misses the floor" in said for said in high.verdict)
+
+
+def test_a_limit_on_a_percentile_is_held_against_the_percentile() -> None:
+    p99 = shardwright.estimate(dense(request_rate=1.0)).under_load
+    assert p99 is not None
+    found = compare(dense(request_rate=1.0, ttft_ms_max=p99.ttft_ms.p99 * 1.01, ttft_statistic="p99"), dense())
+    limit = found.a.limits[0]
+    assert (limit.name, limit.statistic, limit.holds) == ("TTFT", "p99", True)
+    assert limit.figure == pytest.approx(p99.ttft_ms.p99)
+
+
+def without(plan: Plan, kind: str) -> Plan:
+    """The plan less its first node of a type, and that node's edges."""
+    gone = next(node.id for node in plan.nodes if node.type == kind)
+    nodes = tuple(node for node in plan.nodes if node.id != gone)
+    edges = tuple(edge for edge in plan.edges if gone not in (edge.source, edge.target))
+    return plan.model_copy(update={"nodes": nodes, "edges": edges})
+
+
+def test_a_plan_that_breaks_a_rule_is_compared_and_never_better() -> None:
+    found = compare(dense(), without(dense(), "AllReduceNode"))
+    assert (found.a.valid, found.b.valid) == (True, False)
+    assert found.b.violations
+    assert found.better == "a"
+    assert found.exit_status == 1
+    assert found.verdict[0].startswith("B is not valid: ")
+
+
+def test_a_plan_that_cannot_be_estimated_is_a_side_all_the_same() -> None:
+    unknown = dense().model_copy(update={"model": dense().model.model_copy(update={"config": {"model_type": "what"}})})
+    found = compare(dense(), unknown)
+    assert found.b.errors > 0
+    assert "what" in (found.b.not_estimated or "")
+    assert found.figure("tpot_ms") is not None
+    assert all(one.ratio is None for one in found.figures if one.b is None)
+
+
+def test_what_is_no_plan_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "other.json"
+    path.write_text('{"format": "something"}')
+    with pytest.raises(InputError, match=r"B: not a plan document"):
+        compare(dense(), path)
+    with pytest.raises(InputError, match="No such file"):
+        compare(tmp_path / "missing.json", dense())
+
+
+def test_a_document_reads_alike_as_an_object_a_text_and_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(dense("DP2 of TP2").model_dump_json())
+    by_file = compare(dense(), path)
+    assert by_file == compare(dense(), path.read_text()) == compare(dense(), json.loads(path.read_text()))
+
+
+def test_the_result_survives_its_json() -> None:
+    found = compare(dense(), dense("DP2 of TP2"))
+    assert Comparison.model_validate_json(found.model_dump_json()) == found

@@ -1,0 +1,318 @@
+"""The slow way to search: every strategy in plain loops, its DAG built, checked by all rules and estimated.
+
+It shares no code with `tools/search` but the cut of a pipeline, which has a proof of its own. What is legal the rules
+say. It leaves out only replicas whose phases have two layouts (EN010; tensor ranks may be traded for sequence ranks),
+stages and replicas that straddle nodes without need, and cuts but the even one and the one with the fastest slowest
+stage. `is_in_space` tells which of the rest the space of the search is stated to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from shardwright.tools.catalog.architecture import Architecture
+from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.layout import Layout, layout_from_view
+from shardwright.tools.plan.builder import BuildRequest, build_plan
+from shardwright.tools.plan.document import PhaseStrategy, Strategy
+from shardwright.tools.plan.placement import Placement, StagePlacement, place
+from shardwright.tools.plan.reader import read_document
+from shardwright.tools.search.cuts import chosen_cut
+from shardwright.tools.validate import validate_read
+
+Cut = tuple[int, ...] | None
+# Two plans within this share of each other are a tie.
+TIE_SHARE = 0.005
+SP_MIN_INPUT_TOKENS = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class Degrees:
+    """Degrees of one stage in one phase."""
+
+    sp: int
+    ep: int
+    tp: int
+    tp_ffn: int
+    attention_dp: int
+    tp_expert: int
+    kv_sp: int
+
+    @property
+    def attention(self) -> int:
+        """Devices of attention."""
+        return self.attention_dp * self.sp * self.kv_sp * self.tp
+
+    @property
+    def ffn(self) -> int:
+        """Devices of a dense FFN or shared expert."""
+        return self.tp_ffn * (self.attention_dp if self.tp_ffn <= self.tp else 1)
+
+    @property
+    def width(self) -> int:
+        """Devices of the stage."""
+        return max(self.attention, self.ffn, self.ep * self.tp_expert)
+
+    @property
+    def loaded(self) -> tuple[int, ...]:
+        """What an engine fixes when it loads the weights."""
+        return self.sp * self.kv_sp * self.tp, self.ep, self.tp_ffn, self.attention_dp, self.tp_expert
+
+    def phase(self, pp: int, replicas: int | None = None, cut: Cut = None) -> PhaseStrategy:
+        """As the document states them."""
+        relaxed = {name: getattr(self, name) for name in ("attention_dp", "tp_expert", "kv_sp")}
+        return PhaseStrategy(
+            pp=pp, sp=self.sp, ep=self.ep, tp=self.tp, tp_ffn=self.tp_ffn, replicas=replicas, stage_layers=cut,
+            **{name: value for name, value in relaxed.items() if value > 1},
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A plan that every rule accepts, with the figures of its DAG."""
+
+    strategy: Strategy
+    warned: tuple[str, ...]
+    gpus: int
+    ttft_ms: float
+    tpot_ms: float
+    rate: float
+
+    @property
+    def rate_per_gpu(self) -> float:
+        """Output tokens per second and GPU."""
+        return self.rate / self.gpus
+
+    @property
+    def complexity(self) -> int:
+        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout."""
+        one, other = self.strategy.prefill, self.strategy.decode
+        two_layouts = one != other or one.replicas is not None
+        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + 4 * two_layouts
+
+    def worth(self, objective: str, output_tokens: int) -> float:
+        """What the objective wants to be small."""
+        if objective == "latency":
+            return self.ttft_ms + (output_tokens - 1) * self.tpot_ms
+        return 1.0 / self.rate if objective == "throughput" else 1.0 / self.rate_per_gpu
+
+
+def _log2(degree: int | None) -> int:
+    return (degree or 1).bit_length() - 1
+
+
+def _machinery(phase: PhaseStrategy) -> int:
+    widths = (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp, phase.tp_expert)
+    lengths = (phase.pp, phase.sp, phase.kv_sp)
+    return sum(map(_log2, widths)) + 2 * sum(map(_log2, lengths)) + (phase.stage_layers is not None)
+
+
+class Enumeration:
+    """All strategies of one setting; `request.strategy` is replaced by each in turn."""
+
+    def __init__(self, request: BuildRequest, *, disaggregated: bool, all_cuts: bool = False) -> None:
+        self.request, self.disaggregated, self.all_cuts = request, disaggregated, all_cuts
+        self.node = request.hardware.gpus_per_node
+        self.gpus = request.hardware.nodes * self.node
+        # The strategies that break a rule, by all the rules that they break.
+        self.refused: dict[Strategy, frozenset[str]] = {}
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """The model, layer by layer."""
+        return read_architecture(self.request.model.config)
+
+    def points(self) -> Iterator[Point]:
+        """Every plan without an error."""
+        for strategy in self.disaggregated_strategies() if self.disaggregated else self.colocated_strategies():
+            point = self.judged(strategy)
+            if point is not None:
+                yield point
+
+    def judged(self, strategy: Strategy) -> Point | None:
+        """The strategy's DAG, checked by every rule and estimated; `None` where a rule refuses it."""
+        read = read_document(build_plan(replace(self.request, strategy=strategy)))
+        report = validate_read(read)
+        if not report.valid:
+            self.refused[strategy] = frozenset(item.rule for item in report.violations if item.severity == "error")
+            return None
+        layout = layout_from_view(read.view)
+        found = estimate_layout(layout, with_explanation=False)
+        read.view.release()
+        return Point(
+            strategy,
+            tuple(sorted({item.rule for item in report.violations})),
+            len(layout.devices),
+            found.latency.ttft_ms,
+            found.latency.tpot_ms,
+            found.throughput.dp_scaled_tokens_per_s,
+        )
+
+    def degrees(self, *, prefill: bool) -> Iterator[Degrees]:
+        """All degrees of a stage; what heads, widths and experts allow is left to the rules."""
+        relaxed, model = self.request.policy.relaxations, self.architecture
+        many, one = range(1, self.gpus + 1), (1,)
+        split = any(layer.ffn or (layer.moe and layer.moe.shared) for layer in model.layers)
+        for sp in many if prefill and self.request.workload.input_tokens >= SP_MIN_INPUT_TOKENS else one:
+            for kv_sp in many if not prefill and "kv_sequence_decode" in relaxed else one:
+                for attention_dp in many if "attention_dp" in relaxed and model.is_moe else one:
+                    for tp in range(1, self.gpus // (sp * kv_sp * attention_dp) + 1):
+                        for tp_ffn in many if split else one:
+                            for ep in many if model.is_moe else one:
+                                for tp_expert in many if model.is_moe and "tp_in_expert" in relaxed else one:
+                                    found = Degrees(sp, ep, tp, tp_ffn, attention_dp, tp_expert, kv_sp)
+                                    if self._is_stage(found):
+                                        yield found
+
+    def _is_stage(self, degrees: Degrees) -> bool:
+        width = degrees.width
+        if width > self.gpus or (width > self.node and width % self.node):
+            return False
+        return not self.architecture.is_moe or degrees.ep * degrees.tp_expert == width
+
+    def is_in_space(self, strategy: Strategy) -> bool:
+        """Whether the space of the search is stated to hold it.
+
+        Degrees divide the stage; attention groups fill it, without sequence ranks beside them; a replica wider than a
+        node starts at a node's start.
+        """
+        for phase in (strategy.prefill, strategy.decode):
+            groups, lengths = phase.attention_dp or 1, phase.sp * (phase.kv_sp or 1)
+            attention, ffn = groups * lengths * phase.tp, phase.tp_ffn * (groups if phase.tp_ffn <= phase.tp else 1)
+            width = max(attention, ffn, phase.ep * (phase.tp_expert or 1))
+            if width % attention or width % ffn:
+                return False
+            if groups > 1 and (lengths > 1 or attention < width or phase.tp < phase.tp_ffn < width):
+                return False
+        placement = self.placed(strategy)
+        parts = [_devices(replica.prefill or replica.decode or ()) for replica in placement or ()]
+        return all(len(part) <= self.node or part[0].endswith(".g0") for part in parts)
+
+    def placed(self, strategy: Strategy) -> Placement | None:
+        """Its devices, `None` where there are too few or what fits into a node does not lie in one."""
+        layers, nodes = self.architecture.num_layers, self.request.hardware.nodes
+        placement = place(strategy, layers, nodes=nodes, gpus_per_node=self.node)
+        if placement is None:
+            return None
+        for replica in placement:
+            stages = replica.prefill or replica.decode or ()
+            if not all(self._is_together(part) for part in (_devices(stages), *(stage.devices for stage in stages))):
+                return None
+        return placement
+
+    def _is_together(self, devices: Sequence[str]) -> bool:
+        return len(devices) > self.node or len({device.split(".")[0] for device in devices}) == 1
+
+    def colocated_strategies(self) -> Iterator[Strategy]:
+        """Replicas that serve both phases."""
+        decodes = list(self.degrees(prefill=False))
+        for first in self.degrees(prefill=True):
+            for second in (one for one in decodes if one.loaded == first.loaded and one.width == first.width):
+                for pp in range(1, min(self.architecture.num_layers, self.gpus // first.width) + 1):
+                    yield from self._replicated(first, second, pp)
+
+    def _replicated(self, first: Degrees, second: Degrees, pp: int) -> Iterator[Strategy]:
+        def strategy(dp: int, cut: Cut) -> Strategy:
+            count = dp * pp * first.width
+            return Strategy(
+                dp=dp, gpu_count=count, prefill=first.phase(pp, None, cut), decode=second.phase(pp, None, cut)
+            )
+
+        room = 0
+        while self.placed(strategy(room + 1, None)) is not None:
+            room += 1
+        if room == 0:
+            return
+        share = -(-self.request.workload.concurrency // room)
+        batch = -(-share // (pp * second.attention_dp))
+        for cut in self.cuts(pp, strategy(1, None), batch, ("prefill", "decode")):
+            yield from (strategy(dp, cut) for dp in range(1, room + 1))
+
+    def cuts(self, pp: int, strategy: Strategy, batch: int, phases: Sequence[str]) -> Iterator[Cut]:
+        """The even cut, and the one whose slowest stage is the fastest; or all cuts."""
+        yield None
+        if pp == 1:
+            return
+        if self.all_cuts:
+            yield from compositions(self.architecture.num_layers, pp)
+            return
+        layout = self.layout(strategy)
+        served = [layout.phase("prefill" if name == "prefill" else "decode") for name in phases]
+        found = chosen_cut(layout.setting, None, served, batch)
+        if found is not None:
+            yield found
+
+    def layout(self, strategy: Strategy) -> Layout:
+        """The layout that the strategy's DAG shows."""
+        return layout_from_view(read_document(build_plan(replace(self.request, strategy=strategy))).view)
+
+    def disaggregated_strategies(self) -> Iterator[Strategy]:
+        """Prefill-only and decode-only replicas in every number of each."""
+        prefills, decodes = (list(self._sides(prefill=prefill)) for prefill in (True, False))
+        for first in prefills:
+            for second in decodes:
+                for x in range(1, self.gpus):
+                    for y in range(1, self.gpus):
+                        strategy = split(first, x, second, y)
+                        if strategy.gpu_count <= self.gpus and self.placed(strategy) is not None:
+                            yield strategy
+
+    def _sides(self, *, prefill: bool) -> Iterator[tuple[Degrees, int, Cut]]:
+        for degrees in self.degrees(prefill=prefill):
+            for pp in range(1, min(self.architecture.num_layers, self.gpus // degrees.width) + 1):
+                yield from ((degrees, pp, cut) for cut in self._side_cuts(degrees, pp, prefill=prefill))
+
+    def _side_cuts(self, degrees: Degrees, pp: int, *, prefill: bool) -> Iterator[Cut]:
+        phase = degrees.phase(pp)
+        alone = Strategy(dp=1, gpu_count=pp * degrees.width, prefill=phase, decode=phase)
+        room = 0
+        while self.placed(alone.model_copy(update={"dp": room + 1, "gpu_count": (room + 1) * alone.gpu_count})):
+            room += 1
+        if room:
+            batch = -(-self.request.workload.concurrency // (pp * room * degrees.attention_dp))
+            yield from self.cuts(pp, alone, batch, ("prefill",) if prefill else ("decode",))
+
+
+def split(first: tuple[Degrees, int, Cut], x: int, second: tuple[Degrees, int, Cut], y: int) -> Strategy:
+    """x prefill replicas and y decode replicas."""
+    count = x * first[0].width * first[1] + y * second[0].width * second[1]
+    one, other = first[0].phase(first[1], x, first[2]), second[0].phase(second[1], y, second[2])
+    return Strategy(dp=x + y, gpu_count=count, prefill=one, decode=other)
+
+
+def _devices(stages: Sequence[StagePlacement]) -> list[str]:
+    return [device for stage in stages for device in stage.devices]
+
+
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every way to write `total` as a sum of `parts` positive numbers, in order."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total - parts + 2):
+        yield from ((first, *rest) for rest in compositions(total - first, parts - 1))
+
+
+def best_of(points: Sequence[Point], objective: str, output_tokens: int) -> list[Point]:
+    """The points that lead: unwarned before warned, within a tie the fewest GPUs, then the simplest, then the best."""
+    clean = [point for point in points if not point.warned] or list(points)
+    least = min(point.worth(objective, output_tokens) for point in clean)
+    tied = [point for point in clean if point.worth(objective, output_tokens) <= least * (1 + TIE_SHARE)]
+    key = min((point.gpus, point.complexity, point.worth(objective, output_tokens)) for point in tied)
+    return [
+        point
+        for point in tied
+        if (point.gpus, point.complexity) == key[:2] and point.worth(objective, output_tokens) <= key[2] * (1 + 1e-9)
+    ]
+
+
+def front_of(points: Sequence[Point]) -> list[tuple[float, float]]:
+    """(TPOT in ms, output tokens/s per GPU) that no other point beats in both, slowest user first."""
+    found: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda one: (one.tpot_ms, -one.rate_per_gpu)):
+        if not found or point.rate_per_gpu > found[-1][1] * (1 + 1e-12):
+            found.append((point.tpot_ms, point.rate_per_gpu))
+    return found[::-1]

@@ -1,0 +1,116 @@
+"""Search requests over the catalogue for tests and benchmarks: a model, hardware, load and policy by their names."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from shardwright.tools.catalog.accelerators import Accelerator
+from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
+from shardwright.tools.catalog.models import ModelEntry, all_models, find_model
+from shardwright.tools.plan.builder import BuildRequest
+from shardwright.tools.plan.document import (
+    HardwareBlock,
+    ModelBlock,
+    Objective,
+    PolicyBlock,
+    PrecisionBlock,
+    Relaxation,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.sizing import facts_of
+
+OBJECTIVES: tuple[Objective, ...] = ("latency", "throughput", "cost")
+RELAXATIONS: tuple[Relaxation, ...] = ("tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel")
+ENGINES = (None, None, None, "vllm", "sglang", "trtllm")
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A search, and the model that it is about."""
+
+    entry: ModelEntry
+    search: SearchRequest
+
+    @property
+    def name(self) -> str:
+        """What is asked, on one line."""
+        asked, hardware = self.search, self.search.hardware
+        kind = "apart" if asked.disaggregated else "together"
+        return f"{self.entry.short_name} on {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator} {kind}"
+
+    def plan(self, strategy: Strategy, concurrency: int) -> BuildRequest:
+        """The plan of `strategy` with so many requests in flight."""
+        asked = self.search
+        return BuildRequest(
+            model=ModelBlock(name=self.entry.name, config=dict(self.entry.config)),
+            hardware=asked.hardware,
+            workload=asked.workload.model_copy(update={"concurrency": concurrency}),
+            precision=asked.precision,
+            strategy=strategy,
+            policy=asked.policy,
+            serving=asked.serving,
+        )
+
+
+def question(
+    model: str,
+    hardware: HardwareBlock,
+    workload: WorkloadBlock,
+    *,
+    policy: PolicyBlock | None = None,
+    weights: str = "bf16",
+    **options: object,
+) -> Question:
+    """A search of a model of the catalogue; `options` are further fields of the request."""
+    entry = find_model(model)
+    accelerator = hardware.accelerator
+    if not isinstance(accelerator, Accelerator):
+        accelerator = find_accelerator(accelerator)
+    request = SearchRequest(
+        architecture=entry.architecture(),
+        hardware=hardware,
+        facts=facts_of(hardware, accelerator),
+        workload=workload,
+        precision=PrecisionBlock.model_validate({"weights": weights, "kv_cache": "bf16", "activations": "bf16"}),
+        policy=policy or PolicyBlock(),
+        **options,  # pyright: ignore[reportArgumentType] - names and values are checked by the dataclass and its users
+    )
+    return Question(entry, request)
+
+
+def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
+    """Searches without end: model, hardware (of at most so many GPUs), load, limits, relaxations, engine drawn."""
+    draw = random.Random(seed)
+    models = all_models()
+    accelerators = [one for one in all_accelerators() if one.vendor in ("NVIDIA", "AMD")]
+    while True:
+        node = draw.choice([size for size in (1, 2, 3, 4, 6, 8, 16) if size <= most_gpus])
+        nodes = draw.choice([count for count in (1, 1, 1, 2, 3, 4, 8) if count * node <= most_gpus])
+        hardware = HardwareBlock(
+            accelerator=draw.choice(accelerators).id,
+            nodes=nodes,
+            gpus_per_node=node,
+            inter_node_bw_gb_s=draw.choice((12.5, 25.0, 50.0)),
+        )
+        engine = draw.choice(ENGINES)
+        yield question(
+            draw.choice(models).name,
+            hardware,
+            WorkloadBlock(
+                input_tokens=draw.choice((128, 1000, 2048, 8192, 30000)),
+                output_tokens=draw.choice((1, 2, 64, 256, 1000)),
+                concurrency=draw.choice((1, 2, 3, 7, 16, 50, 128)),
+                tpot_ms_max=draw.choice((None, None, None, 25.0)),
+                objective=draw.choice(OBJECTIVES),
+            ),
+            policy=PolicyBlock(relaxations=tuple(name for name in RELAXATIONS if draw.random() < 0.35)),
+            weights=draw.choice(("bf16", "fp8")),
+            serving=None if engine is None else ServingBlock(engine=engine),
+            concurrency_open=draw.random() < 0.25,
+            disaggregated=draw.random() < 0.3 or None,
+        )

@@ -1,0 +1,256 @@
+"""A search in columns is one plan at a time, only quicker: figures, cuts, devices and pruning are the slow way's."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.plan.builder import build_plan
+from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, Strategy, WorkloadBlock
+from shardwright.tools.plan.document import PhaseStrategy as Phase
+from shardwright.tools.plan.placement import even_cut, gpu_count, place
+from shardwright.tools.search.candidate import Candidate, SearchRequest, SearchResult
+from shardwright.tools.search.cuts import StageCosts, best_cut
+from shardwright.tools.search.inventory import end_of_replicas, footprint
+from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.space import disaggregated, strategies
+
+from .enumeration import Point, best_of, compositions, front_of
+from .questions import Question, drawn_questions, question
+
+# Figures of a graph and of columns are sums of the same terms in another order.
+SHARE = 1e-9
+# A cut must be faster than the even one by this share to be chosen.
+WORTH_SHARE = 0.002
+FIGURES = ("ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu")
+QUESTIONS = list(islice(drawn_questions(seed=20260, most_gpus=8), 60))
+OTHERS = 6
+
+
+def sampled(result: SearchResult, draw: random.Random) -> list[Candidate]:
+    """The best, the ends of the front, some others, one that does not fit."""
+    timed = [one for one in result.candidates if one.ttft_ms is not None]
+    large = [one for one in result.candidates if one.ttft_ms is None]
+    front = [result.candidates[place] for place in (*result.pareto[:1], *result.pareto[-1:])]
+    return [*timed[:1], *front, *draw.sample(timed, min(OTHERS, len(timed))), *large[:1]]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_every_candidate_has_the_figures_of_its_own_plan(part: int) -> None:
+    seen = 0
+    for number, asked in enumerate(QUESTIONS[part::4]):
+        result = search(asked.search)
+        setting = base_setting(asked.search)
+        for place_, one in enumerate(sampled(result, random.Random(number))):
+            alone = candidate_at(asked.search, setting, one.strategy, one.concurrency)
+            assert figures_of(one) == pytest.approx(figures_of(alone), rel=SHARE), (asked.name, one)
+            for name in ("feasible", "why_not", "warnings", "gpus", "memory_per_gpu_bytes", "shortfall_bytes"):
+                assert getattr(one, name) == getattr(alone, name), (asked.name, name, one)
+            if place_ == 0 and one.ttft_ms is not None:
+                assert_figures_of_the_graph(asked, one)
+            seen += one.ttft_ms is not None
+    assert seen > 50
+
+
+def figures_of(one: Candidate) -> list[float]:
+    """The figures that it has; none where it does not fit."""
+    return [figure for name in FIGURES if (figure := getattr(one, name)) is not None]
+
+
+def assert_figures_of_the_graph(asked: Question, one: Candidate) -> None:
+    """The candidate has the figures that its document is estimated at."""
+    found = estimate(build_plan(asked.plan(one.strategy, one.concurrency)))
+    latency, rates = found.latency, found.throughput
+    figures = (one.ttft_ms, one.tpot_ms, one.end_to_end_ms, one.output_tokens_per_s)
+    graph = (latency.ttft_ms, latency.tpot_ms, latency.end_to_end_ms, rates.dp_scaled_tokens_per_s)
+    assert figures == pytest.approx(graph, rel=SHARE), (asked.name, one)
+    assert one.memory_per_gpu_bytes == max(device.total_bytes for device in found.memory.per_device)
+
+
+def apart(hardware: HardwareBlock, relaxations: tuple[str, ...], objective: str, model: str) -> Question:
+    """A disaggregated search for TensorRT-LLM, whose own cut of a pipeline is the even one."""
+    return question(
+        model,
+        hardware,
+        WorkloadBlock.model_validate(
+            {"input_tokens": 2048, "output_tokens": 256, "concurrency": 32, "objective": objective, "tpot_ms_max": 30.0}
+        ),
+        policy=PolicyBlock.model_validate({"relaxations": relaxations}),
+        serving=ServingBlock(engine="trtllm"),
+        disaggregated=True,
+    )
+
+
+APART = [
+    apart(HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=6), (), "throughput", "Llama-3.1-8B"),
+    apart(HardwareBlock(accelerator="h200-sxm", nodes=2, gpus_per_node=3), ("attention_dp",), "cost", "Qwen3-30B-A3B"),
+    apart(
+        HardwareBlock(accelerator="h100-sxm", nodes=3, gpus_per_node=2),
+        ("tp_in_expert",),
+        "latency",
+        "DeepSeek-V2-Lite",
+    ),
+]
+
+
+@pytest.mark.parametrize("asked", APART, ids=lambda asked: asked.name)
+def test_what_is_pruned_as_dominated_is_nowhere_best(asked: Question) -> None:
+    """Every strategy is judged by itself, pruned or not."""
+    result, setting, workload = search(asked.search), base_setting(asked.search), asked.search.workload
+    every = list(disaggregated(asked.search.space))
+    alone = [candidate_at(asked.search, setting, strategy, workload.concurrency) for strategy in every]
+    assert len(every) == result.evaluated + result.pruned["dominated"] + result.rejected.get("ME001", 0)
+    points = [
+        Point(one.strategy, one.warnings, one.gpus, one.ttft_ms, one.tpot_ms, one.output_tokens_per_s)
+        for one in alone
+        if one.feasible and one.ttft_ms and one.tpot_ms and one.output_tokens_per_s
+    ]
+    assert result.best is not None and result.pruned["dominated"] > 0
+    assert result.best.strategy in [
+        point.strategy for point in best_of(points, workload.objective, workload.output_tokens)
+    ]
+    front = [result.candidates[place] for place in result.pareto]
+    found = [(one.tpot_ms, one.output_tokens_per_s_per_gpu) for one in front]
+    wanted = front_of(points)
+    assert len(found) == len(wanted)
+    assert all(one == pytest.approx(other, rel=SHARE) for one, other in zip(found, wanted, strict=True))
+
+
+@pytest.mark.parametrize("asked", [one for one in QUESTIONS if not one.search.disaggregated], ids=lambda one: one.name)
+def test_every_strategy_of_the_space_is_evaluated(asked: Question) -> None:
+    """At least once, in the even cut; cuts of its own count beside."""
+    request = asked.search
+    count = sum(1 for _ in strategies(request.space))
+    alone = sum(1 for one in strategies(request.space) if one.prefill.pp == 1)
+    evaluated = search(request).evaluated
+    assert count <= evaluated <= alone + 2 * (count - alone)
+
+
+SECONDS = st.floats(min_value=1e-6, max_value=1.0)
+
+
+@st.composite
+def stage_costs(draw: st.DrawFn) -> tuple[StageCosts, int]:
+    """Costs of up to nine layers, of few kinds or all different, and how many stages to cut them into."""
+    kinds = draw(st.lists(SECONDS, min_size=1, max_size=4))
+    layers = draw(st.lists(st.sampled_from(kinds) | SECONDS, min_size=1, max_size=9))
+    ends = st.just(0.0) | SECONDS
+    return StageCosts(tuple(layers), draw(ends), draw(ends)), draw(st.integers(1, len(layers)))
+
+
+def slowest(costs: StageCosts, cut: tuple[int, ...]) -> float:
+    """Seconds of the slowest stage, layer by layer."""
+    seconds, first = [], 0
+    for stage, size in enumerate(cut):
+        own = sum(costs.layers[first : first + size])
+        own += costs.first * (stage == 0) + costs.last * (stage == len(cut) - 1)
+        seconds.append(own)
+        first += size
+    return max(seconds)
+
+
+@given(stage_costs())
+@settings(max_examples=300, deadline=None)
+def test_the_cut_is_the_best_of_all_compositions(case: tuple[StageCosts, int]) -> None:
+    costs, stages = case
+    least = min(slowest(costs, cut) for cut in compositions(len(costs.layers), stages))
+    found, even = best_cut(costs, stages), even_cut(len(costs.layers), stages)
+    if found is None:
+        assert slowest(costs, even) * (1 - WORTH_SHARE) <= least * (1 + SHARE)
+        return
+    assert sum(found) == len(costs.layers) and len(found) == stages and min(found) > 0
+    assert slowest(costs, found) == pytest.approx(least, rel=SHARE)
+    assert slowest(costs, even) > least
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Nodes, GPUs in each, and devices of a stage and stages of two kinds of replicas."""
+
+    nodes: int
+    node: int
+    one: tuple[int, int]
+    other: tuple[int, int]
+
+
+@st.composite
+def inventories(draw: st.DrawFn) -> Inventory:
+    """Hardware, and two kinds of replicas that may run on it."""
+    node, nodes = draw(st.integers(1, 9)), draw(st.integers(1, 6))
+    widths = st.integers(1, node) | st.sampled_from([node * count for count in range(1, nodes + 1)])
+    sides = st.tuples(widths, st.integers(1, 7))
+    return Inventory(nodes, node, draw(sides), draw(sides))
+
+
+def phase(side: tuple[int, int], replicas: int | None = None) -> Phase:
+    """`side`: devices of a stage, and stages."""
+    return Phase(pp=side[1], tp=side[0], tp_ffn=side[0], replicas=replicas, stage_layers=(1,) * side[1])
+
+
+def _number(device: str, node: int) -> int:
+    home, _, place_ = device[1:].partition(".g")
+    return int(home) * node + int(place_)
+
+
+def is_torn(devices: list[int], node: int) -> bool:
+    """Whether devices that would fit into a node lie in two."""
+    return len(devices) <= node and devices[0] // node != devices[-1] // node
+
+
+def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
+    """The devices of each replica as numbers, or none where they are too few or replicas are torn apart to fit."""
+    layers = max(strategy.prefill.pp, strategy.decode.pp)
+    for replica in place(strategy, layers, nodes=case.nodes, gpus_per_node=case.node) or ():
+        numbers: list[int] = []
+        for stage in replica.prefill or replica.decode or ():
+            own = [_number(device, case.node) for device in stage.devices]
+            if is_torn(own, case.node):
+                return
+            numbers.extend(own)
+        first = numbers[0] % case.node
+        if is_torn(numbers, case.node) or (len(numbers) > case.node and first > 0):
+            return
+        yield numbers
+
+
+@given(inventories(), st.integers(1, 12))
+@settings(max_examples=300, deadline=None)
+def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory, count: int) -> None:
+    prints = footprint(case.node, *case.one)
+    alone = phase(case.one)
+    strategy = Strategy(dp=count, gpu_count=count * case.one[0] * case.one[1], prefill=alone, decode=alone)
+    placed = list(devices_of(strategy, case))
+    assert (len(placed) == count) == (count <= prints.room(case.nodes, case.node))
+    if len(placed) == count:
+        assert placed[-1][-1] + 1 == end_of_replicas(case.node, 0, count, prints)
+
+
+@given(inventories(), st.integers(1, 8), st.integers(1, 8))
+@settings(max_examples=300, deadline=None)
+def test_two_kinds_of_replicas_end_where_they_are_placed(case: Inventory, count: int, rest: int) -> None:
+    strategy = Strategy(dp=count + rest, gpu_count=1, prefill=phase(case.one, count), decode=phase(case.other, rest))
+    strategy = strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
+    taken = end_of_replicas(case.node, 0, count, footprint(case.node, *case.one))
+    end = end_of_replicas(case.node, taken, rest, footprint(case.node, *case.other))
+    placed = list(devices_of(strategy, case))
+    assert (len(placed) == count + rest) == (end <= case.nodes * case.node)
+    if len(placed) == count + rest:
+        assert (placed[count - 1][-1] + 1, placed[-1][-1] + 1) == (taken, end)
+
+
+def test_the_sample_covers_what_searches_differ_in() -> None:
+    """A guard of the draw: both kinds of deployment, open and stated loads, engines, relaxations, experts, stages."""
+    asked: list[SearchRequest] = [one.search for one in QUESTIONS]
+    assert {bool(one.disaggregated) for one in asked} == {one.concurrency_open for one in asked} == {True, False}
+    assert {None if one.serving is None else one.serving.engine for one in asked} == {None, "vllm", "sglang", "trtllm"}
+    assert {name for one in asked for name in one.policy.relaxations} >= {"attention_dp", "tp_in_expert"}
+    assert {one.architecture.is_moe for one in asked} == {True, False}
+    assert {one.hardware.nodes > 1 for one in asked} == {True, False}

@@ -1,0 +1,85 @@
+"""What a search calls feasible is a plan: its document, with the whole graph, breaks no rule."""
+
+from __future__ import annotations
+
+import random
+from itertools import islice
+
+import pytest
+
+from shardwright.tools.plan.builder import build_plan
+from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, WorkloadBlock
+from shardwright.tools.search.candidate import Candidate, SearchResult
+from shardwright.tools.search.search import search
+from shardwright.tools.validate import validate
+
+from .questions import Question, drawn_questions, question
+
+PARTS = 4
+QUESTIONS = list(islice(drawn_questions(seed=71, most_gpus=8), 40))
+OF_EACH = 9
+
+
+def feasible_ones(result: SearchResult, draw: random.Random, count: int) -> list[Candidate]:
+    """The best, the ends of the front, and others at random."""
+    feasible = [one for one in result.candidates if one.feasible]
+    ends = [result.candidates[place] for place in (*result.pareto[:1], *result.pareto[-1:])]
+    leading = [*feasible[:1], *ends]
+    return [*leading, *draw.sample(feasible, min(len(feasible), max(0, count - len(leading))))]
+
+
+def broken_rules(asked: Question, one: Candidate) -> list[str]:
+    """The errors of the candidate's document."""
+    report = validate(build_plan(asked.plan(one.strategy, one.concurrency)))
+    return [f"{found.rule}: {found.message}" for found in report.violations if found.severity == "error"]
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_feasible_candidate_is_a_plan_without_errors(part: int) -> None:
+    count = 0
+    for number, asked in enumerate(QUESTIONS[part::PARTS]):
+        for one in feasible_ones(search(asked.search), random.Random(number), OF_EACH):
+            count += 1
+            assert not broken_rules(asked, one), (asked.name, one)
+    assert count >= 40
+
+
+def narrow(model: str, engine: str, relaxations: tuple[str, ...]) -> Question:
+    """A search of a model for a named engine with relaxations that the engine has no settings for in full."""
+    return question(
+        model,
+        HardwareBlock(accelerator="h200-sxm", nodes=1, gpus_per_node=8),
+        WorkloadBlock(input_tokens=1000, output_tokens=64, concurrency=16, objective="throughput"),
+        policy=PolicyBlock.model_validate({"relaxations": relaxations}),
+        weights="fp8",
+        serving=ServingBlock(engine=engine),
+    )
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize(
+    ("model", "relaxations"),
+    [
+        ("Qwen2.5-1.5B", ("kv_sequence_decode",)),
+        ("Qwen3-30B-A3B", ("tp_in_expert", "attention_dp")),
+        ("GLM-4.5-Air", ("tp_in_expert", "attention_dp", "kv_sequence_decode")),
+    ],
+)
+def test_a_named_engine_has_settings_for_all_that_is_found_for_it(
+    model: str, relaxations: tuple[str, ...], engine: str
+) -> None:
+    asked = narrow(model, engine, relaxations)
+    ones = [one for one in search(asked.search).candidates if one.feasible and one.strategy.dp == 1]
+    assert ones
+    some = random.Random(1).sample(ones, min(len(ones), 40))
+    assert {(broken, str(one.strategy)) for one in some for broken in broken_rules(asked, one)} == set()
+
+
+def test_what_does_not_fit_is_no_plan() -> None:
+    """Without this the test above could pass with a validator that finds nothing."""
+    found: list[str] = []
+    for asked in QUESTIONS[:12]:
+        large = [one for one in search(asked.search).candidates if one.shortfall_bytes is not None]
+        for one in large[:1]:
+            found.extend(message[:5] for message in broken_rules(asked, one))
+    assert found and set(found) == {"ME001"}

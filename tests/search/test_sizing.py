@@ -1,0 +1,93 @@
+"""How much hardware, and which: fewest GPUs, least memory, least money, against looking at every cluster."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.plan.document import HardwareBlock
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.kinds import Kind, cheapest, least_memory
+from shardwright.tools.search.search import search
+from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized
+
+from .requests import search_request
+
+CASES = [
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 4.5}),
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "request_rate": 60.0, "tpot_ms_max": 25.0}),
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "concurrency": 64, "ttft_ms_max": 60.0}),
+    ("Qwen3-30B-A3B", {"input_tokens": 1024, "output_tokens": 512, "request_rate": 30.0, "objective": "throughput"}),
+]
+
+
+def every_cluster(request: SearchRequest, most: int) -> int | None:
+    """The fewest GPUs of parts of a node of eight, then whole nodes, by a search of each."""
+    for gpus in [*range(1, 8), *range(8, most + 1, 8)]:
+        shape = (1, gpus) if gpus < 8 else (gpus // 8, 8)
+        if search(resized(request, *shape)).best is not None:
+            return gpus
+    return None
+
+
+@pytest.mark.parametrize(("model", "workload"), CASES)
+def test_the_fewest_gpus_are_those_of_looking_at_every_cluster(model: str, workload: dict[str, float]) -> None:
+    request = search_request(model, (1, 8, "h100-sxm"), **workload)
+    found = fewest_gpus(request, 8, at_most=32)
+    assert (None if found is None else found.request.facts.gpus) == every_cluster(request, 32)
+
+
+def test_a_limit_that_no_number_holds_finds_no_cluster() -> None:
+    request = search_request(
+        "Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=2048, output_tokens=256, tpot_ms_max=0.1
+    )
+    assert fewest_gpus(request, 8, at_most=32) is None
+
+
+def test_clusters_that_are_known_to_be_too_small_are_not_found_again() -> None:
+    request = search_request("Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=512, output_tokens=64)
+    found = fewest_gpus(request, 8, more_than=3, at_most=32)
+    assert found is not None and found.request.facts.gpus == 4
+
+
+def kinds(workload: dict[str, float], names: list[str]) -> list[Kind]:
+    found: list[Kind] = []
+    for name in names:
+        accelerator = find_accelerator(name)
+        request = search_request("Llama-3.1-8B-Instruct", (1, 8, name), **workload)
+        block = HardwareBlock(accelerator=name, nodes=1, gpus_per_node=8)
+        price = accelerator.on_demand_usd_per_hour
+        request = replace(request, hardware=block, facts=facts_of(block, accelerator))
+        found.append(Kind(request, 8, None if price is None else sum(price) / 2))
+    return found
+
+
+def test_the_kind_with_the_least_memory_in_all_is_that_of_looking_at_each() -> None:
+    workload = {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 8.0}
+    candidates = kinds(workload, ["h100-sxm", "l40s", "h200-sxm", "a100-80gb-sxm"])
+    each = [fewest_gpus(one.request, 8, at_most=16) for one in candidates]
+    memory = [one.request.facts.gpus * one.request.facts.memory_bytes for one in each if one is not None]
+    found = least_memory(candidates, 16)
+    assert found is not None
+    assert found.request.facts.gpus * found.request.facts.memory_bytes == min(memory)
+
+
+def test_the_cheapest_kind_is_that_of_looking_at_each_price() -> None:
+    workload = {
+        "input_tokens": 2048,
+        "output_tokens": 256,
+        "request_rate": 20.0,
+        "tpot_ms_max": 30.0,
+        "objective": "cost",
+    }
+    candidates = kinds(workload, ["h100-sxm", "h200-sxm", "a100-80gb-sxm", "l40s"])
+    found = cheapest(candidates, 16)
+    assert found is not None
+    usd: dict[str, float] = {}
+    for one in candidates:
+        sized = fewest_gpus(one.request, 8, at_most=16)
+        if one.usd_per_gpu_hour is not None and sized is not None:
+            usd[one.request.facts.accelerator.id] = sized.request.facts.gpus * one.usd_per_gpu_hour
+    assert found.request.facts.accelerator.id == min(usd, key=lambda name: usd[name])

@@ -1,0 +1,75 @@
+"""Which kind of accelerator, where none was named: the least memory in all, or the cheapest, that holds every limit.
+
+Of each kind the smallest cluster that does is looked for, no larger than what the best kind so far leaves to win by. A
+kind whose links are not known is left out where it would need them: what cannot be timed is not proposed unasked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from .candidate import SearchRequest
+from .search import base_setting
+from .sizing import Sized, fewest_gpus
+from .weights import weights_bytes
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of accelerator in a request for one node of it; the middle of its price where one is known."""
+
+    request: SearchRequest
+    usual_node: int
+    usd_per_gpu_hour: float | None = None
+
+    @property
+    def memory_bytes(self) -> float:
+        """Memory of one accelerator."""
+        return self.request.facts.memory_bytes
+
+    @cached_property
+    def least_gpus(self) -> int:
+        """What holds the weights, were they spread perfectly."""
+        return math.ceil(
+            weights_bytes(base_setting(self.request)) / (self.memory_bytes * self.request.policy.memory_utilization)
+        )
+
+
+def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
+    """The cluster of up to `at_most` accelerators with the least memory in all that holds every limit."""
+    best: Sized | None = None
+    most_bytes = math.inf
+    # The quickest for their memory first: what they need bounds the others.
+    for kind in sorted(kinds, key=lambda one: -one.request.facts.memory_bandwidth_bytes_s / one.memory_bytes):
+        gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
+        if gpus < kind.least_gpus:
+            continue
+        found = fewest_gpus(kind.request, kind.usual_node, at_most=gpus)
+        if found is not None and found.result is not None:
+            best, most_bytes = found, found.request.facts.gpus * kind.memory_bytes
+    return best
+
+
+def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
+    """The cluster of up to `at_most` accelerators that costs least: an hour where a rate is stated, else a token.
+
+    Only kinds with a known price are looked at.
+    """
+    best: Sized | None = None
+    least_usd = math.inf
+    for kind in kinds:
+        if kind.usd_per_gpu_hour is None or kind.least_gpus > at_most:
+            continue
+        found = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
+        if found is None or found.result is None or found.result.best is None:
+            continue
+        usd = found.request.facts.gpus * kind.usd_per_gpu_hour
+        workload = found.request.workload
+        if workload.request_rate is None and workload.min_tokens_per_second is None:
+            usd /= max(found.result.best.output_tokens_per_s or 0.0, 1e-12)
+        if usd < least_usd:
+            best, least_usd = found, usd
+    return best

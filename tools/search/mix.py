@@ -1,0 +1,188 @@
+"""One plan for several kinds of requests at once, each with its share: limits hold for each, rates are of the mixture.
+
+A deployment is taken to serve the kinds in turn, each as if alone with all requests in flight of its kind: a second of
+mixed service is shared by what each kind takes. Memory must hold the kind that needs most. Replicas serve both phases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import InputError
+from ..plan.document import Strategy
+from ..plan.performance import Sparse
+from .candidate import Candidate, SearchRequest
+from .colocated import PairEvaluator, Replica
+from .columns import Columns, Floats, joined, order
+from .ranking import percentile_limits
+from .search import base_setting
+from .single import candidate_at
+from .space import PairOption, SpaceRequest, pair_options
+
+# Mixed candidates that are shown.
+_LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One kind of request: what is asked of it, and its share of all requests (shares need not add up to 1)."""
+
+    name: str
+    request: SearchRequest
+    weight: float
+
+
+class MixCandidate(Sparse):
+    """One strategy under the mixture: rates of all kinds together, and each kind's own figures."""
+
+    strategy: Strategy
+    feasible: bool
+    why_not: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    gpus: int
+    concurrency: int
+    requests_per_s: float
+    output_tokens_per_s: float
+    output_tokens_per_s_per_gpu: float
+    parts: dict[str, Candidate]
+
+
+class MixResult(Sparse):
+    """The leading candidates, best first."""
+
+    candidates: tuple[MixCandidate, ...]
+    evaluated: int
+    rejected: dict[str, int]
+
+    @property
+    def best(self) -> MixCandidate | None:
+        """The best feasible candidate, if there is one."""
+        return self.candidates[0] if self.candidates and self.candidates[0].feasible else None
+
+
+def search_mix(parts: Sequence[Part]) -> MixResult:
+    """Evaluate every colocated strategy for all `parts`, which differ in nothing but their workloads.
+
+    The objective and whether concurrency is open are those of the first part.
+
+    Raises:
+        InputError: a part asks for what a mixture has no answer to.
+    """
+    _check(parts)
+    mixer = _Mixer(parts)
+    pairs: list[PairOption] = []
+    found: list[Columns] = []
+    evaluated = too_large = 0
+    for option in pair_options(mixer.space):
+        for first in mixer.evaluators[0].variants(option):
+            pairs.append(first.pair)
+            evaluated += option.room
+            rows = mixer.rows(len(pairs) - 1, first)
+            too_large += option.room - len(rows)
+            found.append(rows)
+    rows = joined(found)
+    leading = rows.take(order(rows)[:_LISTED])
+    numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
+    shown = [mixer.candidate(pairs[int(pair)].strategy(int(dp)), int(load)) for pair, dp, load in numbers]
+    rejected = {"ME001": too_large, "PE010": int((rows.over > 0.0).sum())}
+    return MixResult(
+        candidates=tuple(shown),
+        evaluated=evaluated,
+        rejected={rule: count for rule, count in rejected.items() if count},
+    )
+
+
+def _check(parts: Sequence[Part]) -> None:
+    if not parts or len({part.name for part in parts}) < len(parts):
+        raise InputError("a mix needs at least one workload, and a name of its own for each")
+    for part in parts:
+        if not 0.0 < part.weight < float("inf"):
+            raise InputError(f"workload {part.name!r} has the weight {part.weight:g}: it must be above 0")
+        if part.request.disaggregated:
+            raise InputError("a mix of workloads is planned for replicas that serve both phases, not disaggregated")
+        if percentile_limits(part.request.workload):
+            raise InputError(f"workload {part.name!r} limits a percentile, which a mix does not know: limit the mean")
+
+
+class _Mixer:
+    def __init__(self, parts: Sequence[Part]) -> None:
+        total = sum(part.weight for part in parts)
+        self.parts = parts
+        self.shares = [part.weight / total for part in parts]
+        self.settings = [base_setting(part.request) for part in parts]
+        self.evaluators = [
+            PairEvaluator(part.request, setting) for part, setting in zip(parts, self.settings, strict=True)
+        ]
+        self.objective = parts[0].request.workload.objective
+
+    @property
+    def space(self) -> SpaceRequest:
+        """The strategies that the longest prompt allows."""
+        longest = max(part.request.workload.input_tokens for part in self.parts)
+        return replace(self.parts[0].request.space, input_tokens=longest)
+
+    def rows(self, index: int, first: Replica) -> Columns:
+        """The rows of one replica under the mixture: where it fits for every part."""
+        held = [first]
+        held += [evaluator.held(first.pair, first.requests) for evaluator in self.evaluators[1:]]
+        fits = np.logical_and.reduce([one.fits for one in held])
+        if not fits.any():
+            return joined([])
+        each = [
+            evaluator.rows(index, replace(one, fits=fits)) for evaluator, one in zip(self.evaluators, held, strict=True)
+        ]
+        rows = self._mixed(each)
+        if not self.parts[0].request.concurrency_open:
+            return rows
+        return rows.take(self.evaluators[0].chosen(rows, int(fits.sum())))
+
+    def _mixed(self, each: Sequence[Columns]) -> Columns:
+        outputs = [part.request.workload.output_tokens for part in self.parts]
+        per_request = self._seconds([rows.rate for rows in each])
+        rate = sum(share * count for share, count in zip(self.shares, outputs, strict=True)) / per_request
+        whole = sum(
+            share * (rows.ttft + (count - 1) * rows.tpot)
+            for share, rows, count in zip(self.shares, each, outputs, strict=True)
+        )
+        gpus = each[0].gpus if self.objective == "cost" else 1.0
+        return replace(
+            each[0],
+            ttft=sum(share * rows.ttft for share, rows in zip(self.shares, each, strict=True)),
+            tpot=sum(share * rows.tpot for share, rows in zip(self.shares, each, strict=True)),
+            rate=rate,
+            warned=np.bitwise_or.reduce([rows.warned for rows in each]),
+            over=np.maximum.reduce([rows.over for rows in each]),
+            cost=whole if self.objective == "latency" else gpus / rate,
+        )
+
+    def _seconds(self, rates: Sequence[Floats | float]) -> Floats | float:
+        """Seconds that a request of the mixture takes of the deployment, from each part's output tokens per second."""
+        outputs = [part.request.workload.output_tokens for part in self.parts]
+        return sum(share * count / rate for share, count, rate in zip(self.shares, outputs, rates, strict=True))
+
+    def candidate(self, strategy: Strategy, concurrency: int) -> MixCandidate:
+        """One strategy with each part's own figures, by the path of one plan."""
+        own = {
+            part.name: candidate_at(part.request, setting, strategy, concurrency)
+            for part, setting in zip(self.parts, self.settings, strict=True)
+        }
+        rates = [one.output_tokens_per_s or 0.0 for one in own.values()]
+        requests_per_s = float(1.0 / self._seconds(rates))
+        outputs = sum(
+            share * part.request.workload.output_tokens for share, part in zip(self.shares, self.parts, strict=True)
+        )
+        return MixCandidate(
+            strategy=strategy,
+            feasible=all(one.feasible for one in own.values()),
+            why_not=tuple(f"{name}: {reason}" for name, one in own.items() for reason in one.why_not),
+            warnings=tuple(dict.fromkeys(rule for one in own.values() for rule in one.warnings)),
+            gpus=strategy.gpu_count,
+            concurrency=concurrency,
+            requests_per_s=requests_per_s,
+            output_tokens_per_s=requests_per_s * outputs,
+            output_tokens_per_s_per_gpu=requests_per_s * outputs / strategy.gpu_count,
+            parts=own,
+        )
