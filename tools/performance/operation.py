@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..calibration.forms.elementary import Number, is_plain, larger
 from ..catalog.dtypes import DType
@@ -76,8 +76,7 @@ class TokenLoad:
         return self.tokens * self.groups
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operator of a layer on one device (or one collective of its group).
 
     `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
@@ -85,6 +84,7 @@ class Operation:
     `spans_domains` uses the network.
     """
 
+    # A tuple: thousands are made and changed for one estimate, each several times as fast as a dataclass.
     name: str
     op: OpName
     owner: Owner

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..catalog.architecture import AttentionSpec, LayerSpec
+from ..catalog.architecture import AttentionSpec
 from .operation import COLLECTIVES, TokenLoad
 from .operators.attention import causal_pairs
 from .schedule import PhaseTimer
@@ -108,14 +108,14 @@ class StepTimes:
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
         """Attention cores of all layers of one sort: those with the model's window, or all others."""
         return sum(
-            _attention_seconds(stage.layer(kind.spec, kind.following, load)) * kind.count
+            stage.core_seconds(kind.spec.attention, load) * kind.count
             for stage in self.stages
             for kind in stage.kinds
-            if kind.spec.attention is not None and self._is_windowed(kind.spec) is windowed
+            if kind.spec.attention is not None and self._is_windowed(kind.spec.attention) is windowed
         )
 
-    def _is_windowed(self, spec: LayerSpec) -> bool:
-        return self.window > 0 and spec.attention is not None and spec.attention.window_tokens == self.window
+    def _is_windowed(self, spec: AttentionSpec) -> bool:
+        return self.window > 0 and spec.window_tokens == self.window
 
     def decode_columns(self, grid: Sequence[int], near: int, far: int, *, windowed: bool) -> tuple[list[float], ...]:
         """Fixed seconds and seconds per cached token of a decode step, from contexts of `near` and `far` tokens."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..calibration.forms.elementary import Number
-from ..catalog.architecture import LayerSpec
+from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..plan.blocks import fold_sequence
 from .collectives import Links, domain_of
 from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
@@ -169,10 +169,17 @@ class StageTimer:
         key = ("layer", id(spec), following, self.shape_number, load.key)
         found = self.setting.pieces.get(key)
         if found is None:
-            work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
+            work = self._core_work(spec.attention, load)
             found = exchange_core(piece, work, self.clock.time(work))
             self.setting.pieces[key] = found
         return found
+
+    def _core_work(self, spec: AttentionSpec, load: TokenLoad) -> Work:
+        return AttentionProgram(ProgramWriter(self.context(load)), spec).core_work()
+
+    def core_seconds(self, spec: AttentionSpec, load: TokenLoad) -> Number:
+        """Seconds of the attention core alone, as `layer` has it."""
+        return self.clock.time(self._core_work(spec, load)).seconds
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
@@ -199,7 +206,7 @@ class StageTimer:
         """`piece` with the operation that is free at no cost."""
         if self.free is None or all(operation.name != self.free for operation in piece.operations):
             return piece
-        operations = tuple(replace(o, seconds=0.0) if o.name == self.free else o for o in piece.operations)
+        operations = tuple(o._replace(seconds=0.0) if o.name == self.free else o for o in piece.operations)
         return replace(piece, operations=operations, path=longest_path(operations))
 
     def pass_pieces(self, load: TokenLoad, following: StageTimer | None, *, with_head: bool) -> tuple[Piece, ...]:
@@ -274,7 +281,7 @@ def _on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, la
     found: list[Operation] = []
     for place, run in enumerate(layer.halves[half].runs):
         times = overlapped.on_path.get((number, half, place), 0)
-        found.extend(replace(operation, seconds=operation.seconds * times) for operation in run.operations if times)
+        found.extend(operation._replace(seconds=operation.seconds * times) for operation in run.operations if times)
     path = Path(tuple(found), sum(o.seconds for o in found))
     return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
 
@@ -284,7 +291,9 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
 
     def exchanged(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return tuple(
-            replace(operation, flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound)
+            operation._replace(
+                flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound
+            )
             if operation.op == "Attention"
             else operation
             for operation in operations
