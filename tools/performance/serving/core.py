@@ -11,7 +11,18 @@ from __future__ import annotations
 import math
 from heapq import heapify, heappop, heappush
 
-from .costs import StepColumns, chunk_time, met_time, pass_time, position, rate_at, time_at, window_pairs
+from .costs import (
+    StepColumns,
+    chunk_time,
+    decode_time,
+    head_time,
+    met_time,
+    position,
+    rate_at,
+    time_at,
+    tokens_time,
+    window_pairs,
+)  # fmt: skip
 from .records import PREFILL_FIRST, WHOLE, Requests, Rules, Seen, Totals
 from .turns import NO_EVENT, least, next_in_line, steps_to_reach, youngest
 
@@ -19,8 +30,8 @@ from .turns import NO_EVENT, least, next_in_line, steps_to_reach, youngest
 # in the order in which they take effect: a context outgrows the window, a first answer is shown, the output is whole.
 _OUTGROWN, _SHOWN, _DONE = 0, 1, 2
 HELPERS = (
-    position, time_at, rate_at, steps_to_reach, window_pairs, pass_time, chunk_time, met_time, next_in_line, youngest,
-    least,
+    position, time_at, rate_at, steps_to_reach, window_pairs, tokens_time, decode_time, head_time, chunk_time, met_time,
+    next_in_line, youngest, least,
 )  # fmt: skip
 
 
@@ -41,7 +52,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     mode, budget, kv_tokens, reserves = rules.mode, rules.token_budget, rules.kv_tokens, rules.reserves_output
     if mode != PREFILL_FIRST:
         slots = min(slots, budget)
-    window = step.window
+    window, host_per_sequence_s = step.window, step.host_per_sequence
     # By group, waiting: those put back (the last one first), then its line in order, from `admitted` on.
     pending = [math.inf]
     for time in load.arrivals:
@@ -72,10 +83,13 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     stalled_s = [0.0] * groups
     alone_first_s = [0.0] * groups
     alone_growth_s = [0.0] * groups
-    # Cost of n decoding requests, filled in when first met: without cached tokens, and for each of these.
-    alone_s = [-1.0] * (slots + 1)
+    # Cost of n requests, filled in when first met: that of decode but for its tokens, what each cached token adds, and
+    # the head for n rows. `step_tokens_s` is the pass of n tokens, kept where a step holds nothing but decode.
+    decode_s = [-1.0] * (slots + 1)
     per_token_s = [0.0] * (slots + 1)
     per_window_token_s = [0.0] * (slots + 1)
+    rows_s = [-1.0] * (slots + 1)
+    step_tokens_s = [0.0] * (slots + 1)
     now = prefill_s = decoding_s = 0.0
     finished = preemptions = waited = 0
     gap_s: list[float] = []
@@ -131,6 +145,8 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             room = 0 if held else budget if mode == PREFILL_FIRST else budget - running[own]
             chunks = chunk_tokens = whole = 0
             chunks_s = 0.0
+            if partial[own] < 0 and admitted[own] == len(lines[own]) and len(put_back[own]) == 0:
+                room = 0
             while room > 0:
                 if partial[own] < 0:
                     candidate = next_in_line(put_back[own], lines[own], admitted[own])
@@ -173,19 +189,26 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                 continue
             in_step += count + chunk_tokens
             in_chunks += chunks
-            if alone_s[count] < 0.0:
+            if decode_s[count] < 0.0:
                 point = position(step.sequences, count)
                 if count > 0:
                     per_token_s[count] = rate_at(step.decode_per_token, point)
                     per_window_token_s[count] = rate_at(step.decode_per_window_token, point)
-                alone_s[count] = pass_time(step, count, count, count, count)
-            own_s = per_token_s[count] * context[own] + per_window_token_s[count] * windowed[own]
+                decode_s[count] = decode_time(step, count)
+                step_tokens_s[count] = tokens_time(step, count)
+            rows = count + whole
+            if rows_s[rows] < 0.0:
+                rows_s[rows] = head_time(step, rows)
+            own_s = decode_s[count] + per_token_s[count] * context[own] + rows_s[rows]
+            own_s += host_per_sequence_s * (count + chunks)
+            growth_s = per_token_s[count] * count
+            if window > 0:
+                own_s += per_window_token_s[count] * windowed[own]
+                growth_s += per_window_token_s[count] * growing[own]
             if chunks > 0:
-                own_s += pass_time(step, count, count + whole, count + chunk_tokens, count + chunks)
-                own_s += chunks_s + step.host_per_prefill
+                own_s += tokens_time(step, count + chunk_tokens) + chunks_s + step.host_per_prefill
             else:
-                own_s += alone_s[count]
-            growth_s = per_token_s[count] * count + per_window_token_s[count] * growing[own]
+                own_s += step_tokens_s[count]
             alone_first_s[own] = own_s
             alone_growth_s[own] = growth_s
             if own_s > busiest_s:
@@ -228,22 +251,31 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
         if rules.group_wait > 0:
             waited = 0 if asking == groups or idle > 0 else (waited + steps) % rules.group_wait
         now += took
-        moving = 0
+        moving = in_time = in_decode = 0
         for own in range(groups):
-            decoding_s += running[own] * took
+            in_decode += running[own]
             count = decoding[own]
             if count > 0:
                 tick[own] += steps
-                context[own] += steps * count
-                windowed[own] += steps * growing[own]
+                moved = steps * count
+                context[own] += moved
+                if window > 0:
+                    windowed[own] += steps * growing[own]
                 if not reserves:
-                    used[own] += steps * count
-                gap_s.append(stalled_s[own] + first_s)
-                gap_tokens.append(count)
+                    used[own] += moved
                 moving += count
-                stalled_s[own] = 0.0
+                if stalled_s[own] > 0.0:
+                    gap_s.append(stalled_s[own] + first_s)
+                    gap_tokens.append(count)
+                    stalled_s[own] = 0.0
+                else:
+                    in_time += count
             elif running[own] > 0:
                 stalled_s[own] += took
+        decoding_s += in_decode * took
+        if in_time > 0:
+            gap_s.append(first_s)
+            gap_tokens.append(in_time)
         if moving > 0 and steps > 1:
             gap_s.append((took - first_s) / (steps - 1))
             gap_tokens.append((steps - 1) * moving)
@@ -257,7 +289,8 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             due[request] = tick[own] + outputs[request] - token
             running[own] += 1
             context[own] += size
-            windowed[own] += min(size, window)
+            if window > 0:
+                windowed[own] += min(size, window)
             if size < window:
                 growing[own] += 1
                 if tick[own] + window - size <= due[request]:
@@ -285,8 +318,9 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     present[own] -= 1
                     context[own] -= size
                     used[own] -= size
-                    windowed[own] -= min(size, window)
-                    growing[own] -= size < window
+                    if window > 0:
+                        windowed[own] -= min(size, window)
+                        growing[own] -= size < window
                     done[request] = now
                     finished += 1
                     if launched < requests:

@@ -100,12 +100,23 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
 
     `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
     """
-    seconds = time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed + step.host_per_sequence * sequences
-    if decoding > 0:
-        seconds += time_at(step.decode_base, position(step.sequences, decoding))
-    if rows > 0:
-        seconds += time_at(step.head, position(step.sequences, rows))
-    return seconds
+    seconds = tokens_time(step, tokens) + step.host_per_sequence * sequences
+    return seconds + decode_time(step, decoding) + head_time(step, rows)
+
+
+def tokens_time(step: StepColumns, tokens: int) -> float:
+    """Seconds of a pass that only count its tokens, or nothing at all."""
+    return time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed
+
+
+def decode_time(step: StepColumns, sequences: int) -> float:
+    """Seconds of the attention of `sequences` that decode, but for what each cached token adds."""
+    return time_at(step.decode_base, position(step.sequences, sequences)) if sequences > 0 else 0.0
+
+
+def head_time(step: StepColumns, rows: int) -> float:
+    """Seconds of the head for `rows` that yield a token."""
+    return time_at(step.head, position(step.sequences, rows)) if rows > 0 else 0.0
 
 
 def met_time(step: StepColumns, tokens: int) -> float:
