@@ -53,7 +53,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     if mode != PREFILL_FIRST:
         slots = min(slots, budget)
     window, host_per_sequence_s = step.window, step.host_per_sequence
-    # By group, waiting: those put back (the last one first), then its line in order, from `admitted` on.
+    # By group, `waits` requests: those put back (the last one first), then its line in order, from `admitted` on.
     pending = [math.inf]
     for time in load.arrivals:
         heappush(pending, time)
@@ -62,6 +62,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     lines = [list(range(0)) for _ in range(groups)]
     put_back = [list(range(0)) for _ in range(groups)]
     admitted = [0] * groups
+    waits = [0] * groups
     present = [0] * groups
     # Of each request: tokens made before its present prefill, tick at which it is done, its turn of admission.
     made = [0] * requests
@@ -83,6 +84,8 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     stalled_s = [0.0] * groups
     alone_first_s = [0.0] * groups
     alone_growth_s = [0.0] * groups
+    # Groups that decode and had no event since: what their step takes grows on by itself.
+    settled = [False] * groups
     # Cost of n requests, filled in when first met: that of decode but for its tokens, what each cached token adds, and
     # the head for n rows. `step_tokens_s` is the pass of n tokens, kept where a step holds nothing but decode.
     decode_s = [-1.0] * (slots + 1)
@@ -102,6 +105,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             seen.arrived[arrived] = heappop(pending)
             place = least(present)
             lines[place].append(arrived)
+            waits[place] += 1
             present[place] += 1
             arrived += 1
 
@@ -121,6 +125,11 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
         ready: list[int] = []
         ready_in: list[int] = []
         for own in range(groups):
+            if settled[own] and waits[own] == 0 and (reserves or used[own] + running[own] <= kv_tokens):
+                in_step += decoding[own]
+                if alone_first_s[own] > busiest_s:
+                    busiest_s, busiest_growth_s = alone_first_s[own], alone_growth_s[own]
+                continue
             # A cache that counts only what is there can run out: the youngest give way, and do not fit again now.
             while not reserves and running[own] > 0 and used[own] + running[own] > kv_tokens:
                 victim = partial[own]
@@ -139,19 +148,16 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     windowed[own] -= min(size, window)
                     growing[own] -= size < window
                 put_back[own].append(victim)
+                waits[own] += 1
                 preemptions += 1
 
             # Prompt chunks of this step, in order of arrival, as far as budget, slots and cache go.
             room = 0 if held else budget if mode == PREFILL_FIRST else budget - running[own]
             chunks = chunk_tokens = whole = 0
             chunks_s = 0.0
-            if partial[own] < 0 and admitted[own] == len(lines[own]) and len(put_back[own]) == 0:
-                room = 0
-            while room > 0:
+            while room > 0 and (waits[own] > 0 or partial[own] >= 0):
                 if partial[own] < 0:
                     candidate = next_in_line(put_back[own], lines[own], admitted[own])
-                    if candidate < 0:
-                        break
                     goal[own] = inputs[candidate] + made[candidate]
                     prefix[own] = load.cached[candidate]
                     need = inputs[candidate] + outputs[candidate] if reserves else goal[own] + 1
@@ -165,6 +171,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                         put_back[own].pop()
                     else:
                         admitted[own] += 1
+                    waits[own] -= 1
                     used[own] += need
                     partial[own] = candidate
                     admissions += 1
@@ -184,6 +191,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             # What the step, or the first of a stretch of them, takes this group alone, and what each further one adds.
             count = 0 if chunks > 0 and mode == PREFILL_FIRST else running[own]
             decoding[own] = count
+            settled[own] = chunks == 0 and count > 0 and partial[own] < 0
             alone_first_s[own] = alone_growth_s[own] = 0.0
             if chunks == 0 and count == 0:
                 continue
@@ -212,8 +220,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             alone_first_s[own] = own_s
             alone_growth_s[own] = growth_s
             if own_s > busiest_s:
-                busiest_s = own_s
-                busiest_growth_s = growth_s
+                busiest_s, busiest_growth_s = own_s, growth_s
 
         if in_step == 0:
             if pending[0] == math.inf:
@@ -241,7 +248,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     behind_s = busiest_s - alone_first_s[own]
                     if gain_s > 0.0 and behind_s < gain_s * steps:
                         steps = max(1, math.ceil(behind_s / gain_s))
-                if admitted[own] == len(lines[own]) and len(put_back[own]) == 0 and running[own] < slots:
+                if waits[own] == 0 and running[own] < slots:
                     may_join = True
             if may_join and pending[0] < math.inf:
                 steps = min(steps, steps_to_reach(pending[0] - now, first_s, busiest_growth_s))
@@ -257,6 +264,8 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             count = decoding[own]
             if count > 0:
                 tick[own] += steps
+                if settled[own]:
+                    alone_first_s[own] += steps * alone_growth_s[own]
                 moved = steps * count
                 context[own] += moved
                 if window > 0:
@@ -308,6 +317,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                 event = heappop(events[own])
                 request = event % requests
                 kind = event % span // requests
+                settled[own] = settled[own] and kind == _SHOWN
                 if kind == _OUTGROWN:
                     growing[own] -= 1
                 elif kind == _SHOWN:

@@ -128,7 +128,15 @@ def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
     """Seconds of the attention of one prompt chunk that follows `prefix` cached tokens."""
     place = position(step.chunks, tokens)
     pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)
-    seconds = time_at(step.prefill_fixed, place) + rate_at(step.prefill_per_pair, place) * pairs
+    fixed, rates = step.prefill_fixed, step.prefill_per_pair
+    if place < len(fixed) - 1:
+        # `time_at` and `rate_at` written out: half of what a simulation takes would be their calls.
+        low = int(place)
+        part = place - low
+        rate = rates[low] + part * (rates[low + 1] - rates[low])
+        seconds = fixed[low] + part * (fixed[low + 1] - fixed[low]) + rate * pairs
+    else:
+        seconds = time_at(fixed, place) + rates[len(rates) - 1] * pairs
     if step.window > 0:
         seconds += rate_at(step.prefill_per_window_pair, place) * window_pairs(prefix, tokens, step.window)
     return seconds
