@@ -17,7 +17,7 @@ from .operators.attention import causal_pairs
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
 from .setting import Setting
-from .timing import Piece
+from .timing import Piece, StageTimer
 
 _TOKENS = (
     1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
@@ -66,6 +66,7 @@ class StepTimes:
         self.stages = timer.stages
         self.groups = timer.phase.attention_groups
         self.window = _window(setting)
+        self._likes = _like_stages(timer.stages)
 
     def _share(self, count: float) -> int:
         """Of `count` tokens or sequences in a cycle over all stages, those of one microbatch."""
@@ -88,11 +89,10 @@ class StepTimes:
     def _pass(self, load: TokenLoad) -> tuple[float, float]:
         """Seconds of a microbatch through the stages, cores and head left out, and those of the groups together."""
         seconds = met = 0.0
-        for index, stage in enumerate(self.stages):
-            following = self.stages[index + 1] if index + 1 < len(self.stages) else None
-            for piece in stage.pass_pieces(load, following, with_head=False):
-                seconds += piece.seconds - _attention_seconds(piece) * piece.count
-                met += _met_seconds(piece) * piece.count
+        for like in self._likes:
+            for piece in like.stage.pass_pieces(load, like.following, with_head=False):
+                seconds += (piece.seconds - _attention_seconds(piece) * piece.count) * like.count
+                met += _met_seconds(piece) * piece.count * like.count
         return seconds, met
 
     def head(self, rows: int) -> float:
@@ -108,9 +108,9 @@ class StepTimes:
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
         """Attention cores of all layers of one sort: those with the model's window, or all others."""
         return sum(
-            stage.core_seconds(kind.spec.attention, load) * kind.count
-            for stage in self.stages
-            for kind in stage.kinds
+            like.stage.core_seconds(kind.spec.attention, load) * (kind.count * like.count)
+            for like in self._likes
+            for kind in like.stage.kinds
             if kind.spec.attention is not None and self._is_windowed(kind.spec.attention) is windowed
         )
 
@@ -151,6 +151,27 @@ class StepTimes:
         if len(self.stages) == 1:
             return 0.0
         return self._pass(TokenLoad(tokens, 1, 0, self.groups))[0] * (1.0 - 1.0 / len(self.stages))
+
+
+@dataclass(frozen=True, slots=True)
+class _LikeStages:
+    """A stage with the one that it sends to, and how many stages of the pipeline take as long as it does."""
+
+    stage: StageTimer
+    following: StageTimer | None
+    count: int
+
+
+def _like_stages(stages: Sequence[StageTimer]) -> tuple[_LikeStages, ...]:
+    """The stages of a pipeline, those once that have like layers and send over like links."""
+    found: dict[object, _LikeStages] = {}
+    for stage, following in zip(stages, (*stages[1:], None), strict=True):
+        layers = tuple((id(kind.spec), kind.following, kind.count) for kind in stage.kinds)
+        way = None if following is None else stage.way_to(following)
+        key = (stage.shape_number, layers, stage.kind_sequence, bool(stage.stage.embedding_devices), way)
+        known = found.get(key)
+        found[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
+    return tuple(found.values())
 
 
 def _window(setting: Setting) -> int:

@@ -12,7 +12,7 @@ from functools import cached_property
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..plan.blocks import fold_sequence
-from .collectives import Links, domain_of
+from .collectives import Group, Links, domain_of
 from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
 from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
@@ -77,11 +77,13 @@ def last_operator(spec: LayerSpec) -> OperatorSet:
     return "stage" if spec.moe is not None else "ffn" if spec.ffn is not None else "attention"
 
 
-def write_layer(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
-    """All operations of one layer."""
-    inner: OperatorSet | None = "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
-    if spec.attention is not None:
-        AttentionProgram(writer, spec.attention).write(inner)
+def after_attention(spec: LayerSpec, following: OperatorSet | None) -> OperatorSet | None:
+    """Where the operator that follows a layer's attention runs; `following` is where that of the next layer does."""
+    return "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
+
+
+def write_behind_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
+    """The operations of one layer but for those of its attention."""
     if spec.ffn is not None:
         write_ffn(writer, spec.ffn, following)
     if spec.moe is not None:
@@ -163,7 +165,7 @@ class StageTimer:
     def _layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         bare = replace(load, context=0)
         key = ("layer", id(spec), following, self.shape_number, bare.key)
-        piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
+        piece = self._piece(key, "layer", lambda: self._layer_written(spec, following, bare))
         if load.context == 0 or spec.attention is None:
             return piece
         key = ("layer", id(spec), following, self.shape_number, load.key)
@@ -173,6 +175,28 @@ class StageTimer:
             found = exchange_core(piece, work, self.clock.time(work))
             self.setting.pieces[key] = found
         return found
+
+    def _layer_written(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
+        writer = ProgramWriter(self.context(load))
+        if spec.attention is not None:
+            writer = self._attention_written(spec.attention, after_attention(spec, following), load).copy()
+        write_behind_attention(writer, spec, following)
+        return writer
+
+    def _attention_written(self, spec: AttentionSpec, inner: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
+        """The attention of a layer: kinds of layers that differ in what follows it have it in common."""
+        inner = inner if self.shape.wider("attention", inner) is not None else None
+        key = ("attention", spec, inner, self.shape_number, load.key)
+        found: ProgramWriter | None = self.setting.pieces.get(key)
+        if found is None:
+            found = self.setting.pieces[key] = ProgramWriter(self.context(load))
+            AttentionProgram(found, spec).write(inner)
+        return found
+
+    def _written(self, write: Callable[[ProgramWriter], None], load: TokenLoad) -> ProgramWriter:
+        writer = ProgramWriter(self.context(load))
+        write(writer)
+        return writer
 
     def _core_work(self, spec: AttentionSpec, load: TokenLoad) -> Work:
         return AttentionProgram(ProgramWriter(self.context(load)), spec).core_work()
@@ -185,22 +209,31 @@ class StageTimer:
         """The embedding under `load`."""
         bare = replace(load, context=0)
         key = ("embedding", self.shape_number, bare.key)
-        return self._without(self._piece(key, "embedding", bare, write_embedding))
+        return self._without(self._piece(key, "embedding", lambda: self._written(write_embedding, bare)))
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
         bare = replace(load, context=0)
-        return self._without(self._piece(("head", self.shape_number, bare.key), "head", bare, write_head))
+        key = ("head", self.shape_number, bare.key)
+        return self._without(self._piece(key, "head", lambda: self._written(write_head, bare)))
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
-        group = following.shape.token_group
-        between = len(self.domains | following.domains) > 1
-        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
+        slices, group, between = self.way_to(following)
         bare = replace(load, context=0)
         key = ("send", bare.key, between, slices, group)
-        piece = self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
+
+        def write(writer: ProgramWriter) -> None:
+            write_send(writer, slices, group, between=between)
+
+        piece = self._piece(key, "send", lambda: self._written(write, bare))
         return self._without(piece)
+
+    def way_to(self, following: StageTimer) -> tuple[int, Group, bool]:
+        """How hidden states go there: in slices, to be gathered by a group, and whether over the network."""
+        between = len(self.domains | following.domains) > 1
+        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
+        return slices, following.shape.token_group, between
 
     def _without(self, piece: Piece) -> Piece:
         """`piece` with the operation that is free at no cost."""
@@ -263,14 +296,10 @@ class StageTimer:
         numbers = {(id(kind.spec), kind.following): number for number, kind in enumerate(self.kinds)}
         return tuple(numbers[id(spec), following] for spec, following in self.layer_sequence)
 
-    def _piece(
-        self, key: tuple[object, ...], name: str, load: TokenLoad, write: Callable[[ProgramWriter], None]
-    ) -> Piece:
+    def _piece(self, key: tuple[object, ...], name: str, written: Callable[[], ProgramWriter]) -> Piece:
         found = self.setting.pieces.get(key)
         if found is None:
-            writer = ProgramWriter(self.context(load))
-            write(writer)
-            operations = tuple(writer.operations)
+            operations = tuple(written().operations)
             found = Piece(name, operations, longest_path(operations))
             self.setting.pieces[key] = found
         return found

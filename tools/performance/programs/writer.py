@@ -51,6 +51,13 @@ class ProgramWriter:
         self._behind: dict[str, int] = {}
         self._last_of: dict[bool, str] = {}
 
+    def copy(self) -> ProgramWriter:
+        """A writer that goes on from here, while this one stays as it is."""
+        other = ProgramWriter(self.context, self.last)
+        other.operations = self.operations.copy()
+        other._own, other._behind, other._last_of = self._own.copy(), self._behind.copy(), self._last_of.copy()
+        return other
+
     def compute(self, operation: Operation, work: Work) -> str:
         """Add `operation` with the time of `work`."""
         time = self.context.clock.time(work)
