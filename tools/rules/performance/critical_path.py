@@ -83,8 +83,12 @@ def _steps(claimed: object, computed: dict[str, PathStep]) -> Iterator[_Step]:
             yield _Step(node, ms, as_str(block.get("kind")) or known)
 
 
+def _is_rounded_to_zero(step: _Step, computed: dict[str, PathStep]) -> bool:
+    return step.node in computed and near(0.0, computed[step.node].ms)
+
+
 def _of_phase(phase: str, steps: list[_Step], computed: dict[str, PathStep]) -> Iterator[LeftOut]:
-    given = [step for step in steps if step.ms > 0.0]
+    given = [step for step in steps if step.ms > 0.0 or _is_rounded_to_zero(step, computed)]
     absent = [wanted for wanted in _SETS if not any(wanted.has(step.node, step.kind) for step in given)]
     lost = {wanted: [step for step in computed.values() if wanted.has(step.node, step.kind)] for wanted in absent}
     without = {step.node for part in lost.values() for step in part}
