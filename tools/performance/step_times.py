@@ -7,13 +7,15 @@ apart into what counts tokens, what counts sequences and what counts cached toke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.architecture import AttentionSpec
-from .operation import COLLECTIVES, TokenLoad
+from .operation import COLLECTIVES, Operation, TokenLoad, seconds_on_path
 from .operators.attention import causal_pairs
+from .overlap_halves import is_two_batch
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
 from .setting import Setting
@@ -24,6 +26,8 @@ _TOKENS = (
     12288, 16384, 24576, 32768,
 )  # fmt: skip
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+# From so many loads on an array is quicker than one after the other.
+_WORTH_AN_ARRAY = 4
 _CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
@@ -45,17 +49,20 @@ def _grid(points: Sequence[int], most: int) -> list[int]:
     return (found + list(rest)) if len(found) + len(rest) >= 2 else list(points[:2])
 
 
-def _attention_seconds(piece: Piece) -> float:
-    return sum(operation.seconds for operation in piece.path.operations if operation.op == "Attention")
+def _is_core(operation: Operation) -> bool:
+    return operation.op == "Attention"
 
 
-def _met_seconds(piece: Piece) -> float:
+def _is_met(operation: Operation) -> bool:
     """What attention groups do together: the routed experts, and the way to them and back."""
-    return sum(
-        operation.seconds
-        for operation in piece.path.operations
-        if operation.owner == "moe" and (operation.op == "Expert" or operation.op in COLLECTIVES)
-    )
+    return operation.owner == "moe" and (operation.op == "Expert" or operation.op in COLLECTIVES)
+
+
+def _seconds_of(piece: Piece, is_meant: Callable[[Operation], bool]) -> Number:
+    """Seconds on the path of the operations that are meant."""
+    if is_plain(piece.path.seconds):
+        return sum(operation.seconds for operation in piece.path.operations if is_meant(operation))
+    return seconds_on_path(piece.operations, is_meant)
 
 
 class StepTimes:
@@ -66,33 +73,53 @@ class StepTimes:
         self.stages = timer.stages
         self.groups = timer.phase.attention_groups
         self.window = _window(setting)
-        self._likes = _like_stages(timer.stages)
+        likes = _like_stages(timer.stages)
+        self._likes = tuple(likes.values())
+        # What tells these times from those of another phase of the same setting.
+        self.likeness = self.groups, tuple((key, like.count) for key, like in likes.items())
 
     def _share(self, count: float) -> int:
         """Of `count` tokens or sequences in a cycle over all stages, those of one microbatch."""
         return max(1, math.ceil(count / len(self.stages)))
 
-    def linear(self, tokens: int) -> float:
+    def linear(self, tokens: Sequence[int]) -> list[float]:
         """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
-        return self._pass(TokenLoad(self._share(tokens), 1, 0, self.groups))[0]
+        return [whole for whole, _ in self._passes([self._share(count) for count in tokens], self.groups)]
 
-    def linear_alone(self, tokens: int) -> float:
+    def linear_alone(self, tokens: Sequence[int]) -> list[float]:
         """`linear` without what the groups do together."""
-        whole, met = self._pass(TokenLoad(self._share(tokens), 1, 0, self.groups))
-        return whole - met
+        return [whole - met for whole, met in self._passes([self._share(count) for count in tokens], self.groups)]
 
-    def met(self, tokens: int) -> float:
+    def met(self, tokens: Sequence[int]) -> list[float]:
         """What the groups do together for `tokens` of all of them, spread evenly over as many as have any."""
-        groups = min(self.groups, self._share(tokens))
-        return self._pass(TokenLoad(self._share(tokens / groups), 1, 0, groups))[1]
+        groups = [min(self.groups, self._share(count)) for count in tokens]
+        shares = [self._share(count / among) for count, among in zip(tokens, groups, strict=True)]
+        few = sum(among < self.groups for among in groups)
+        found = [*self._passes(shares[:few], groups[:few]), *self._passes(shares[few:], self.groups)]
+        return [met for _, met in found]
 
-    def _pass(self, load: TokenLoad) -> tuple[float, float]:
+    def _passes(self, tokens: Sequence[int], groups: Sequence[int] | int) -> list[tuple[float, float]]:
+        """`_pass` of each of `tokens`, one of each sequence, with as many groups at work: all timed at once."""
+        each = [groups] * len(tokens) if isinstance(groups, int) else groups
+        # Which half waits for which differs from load to load.
+        if len(tokens) < _WORTH_AN_ARRAY or is_two_batch(self.setting):
+            return [self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True)]
+        import numpy as np
+
+        sequences = np.array(tokens, dtype=np.float64)
+        among = groups if isinstance(groups, int) else np.array(groups, dtype=np.float64)
+        whole, met = self._pass(TokenLoad(sequences, 1, 0, among))
+        return list(zip((whole + 0.0 * sequences).tolist(), (met + 0.0 * sequences).tolist(), strict=True))
+
+    def _pass(self, load: TokenLoad) -> tuple[Number, Number]:
         """Seconds of a microbatch through the stages, cores and head left out, and those of the groups together."""
-        seconds = met = 0.0
+        seconds: Number = 0.0
+        met: Number = 0.0
         for like in self._likes:
             for piece in like.stage.pass_pieces(load, like.following, with_head=False):
-                seconds += (piece.seconds - _attention_seconds(piece) * piece.count) * like.count
-                met += _met_seconds(piece) * piece.count * like.count
+                seconds = seconds + (piece.seconds - _seconds_of(piece, _is_core) * piece.count) * like.count
+                if self.groups > 1:
+                    met = met + _seconds_of(piece, _is_met) * piece.count * like.count
         return seconds, met
 
     def head(self, rows: int) -> float:
@@ -153,6 +180,9 @@ class StepTimes:
         return self._pass(TokenLoad(tokens, 1, 0, self.groups))[0] * (1.0 - 1.0 / len(self.stages))
 
 
+_Column = Callable[[StepTimes, Sequence[int]], list[float]]
+
+
 @dataclass(frozen=True, slots=True)
 class _LikeStages:
     """A stage with the one that it sends to, and how many stages of the pipeline take as long as it does."""
@@ -162,7 +192,7 @@ class _LikeStages:
     count: int
 
 
-def _like_stages(stages: Sequence[StageTimer]) -> tuple[_LikeStages, ...]:
+def _like_stages(stages: Sequence[StageTimer]) -> dict[object, _LikeStages]:
     """The stages of a pipeline, those once that have like layers and send over like links."""
     found: dict[object, _LikeStages] = {}
     for stage, following in zip(stages, (*stages[1:], None), strict=True):
@@ -171,7 +201,7 @@ def _like_stages(stages: Sequence[StageTimer]) -> tuple[_LikeStages, ...]:
         key = (stage.shape_number, layers, stage.kind_sequence, bool(stage.stage.embedding_devices), way)
         known = found.get(key)
         found[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
-    return tuple(found.values())
+    return found
 
 
 def _window(setting: Setting) -> int:
@@ -193,20 +223,23 @@ def step_table(
     of them, each with as much to do.
     """
     steps, prompts = StepTimes(setting, decode), StepTimes(setting, prefill)
+    if prompts.likeness == steps.likeness:
+        prompts = steps
     tokens = _grid(_TOKENS, reach.tokens)
     sequences = _grid(_SEQUENCES, reach.sequences)
     chunks = _grid(_CHUNKS, reach.chunk)
-    # Steps with more tokens than sequences carry prompts and run as prefill does.
 
-    def timed(count: int, groups: int) -> StepTimes:
-        return steps if count <= reach.sequences * groups else prompts
+    def column(read: _Column, counts: Sequence[int], groups: int) -> list[float]:
+        if prompts is steps:
+            return read(steps, counts)
+        # Steps with more tokens than sequences carry prompts and run as prefill does.
+        small = sum(count <= reach.sequences * groups for count in counts)
+        return [*read(steps, counts[:small]), *read(prompts, counts[small:])]
 
     met_tokens: list[int] = []
     if groups > 1:
-        linear = [timed(count, 1).linear_alone(count) for count in tokens]
         met_tokens = [*(count for count in _TOKENS if count < groups), *(count * groups for count in tokens)]
-    else:
-        linear = [timed(count, 1).linear(count) for count in tokens]
+    linear = column(StepTimes.linear_alone if groups > 1 else StepTimes.linear, tokens, 1)
     near = max(1, reach.prompt // 2)
     far = max(near + 64, reach.request)
     base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
@@ -239,7 +272,7 @@ def step_table(
         decode_per_window_token_s=window_rates,
         prefill_per_window_pair_s=window_pairs,
         met_tokens=met_tokens,
-        met_s=_rising([timed(count, groups).met(count) for count in met_tokens]),
+        met_s=_rising(column(StepTimes.met, met_tokens, groups)),
     )
 
 
