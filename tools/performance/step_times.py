@@ -196,9 +196,7 @@ def _like_stages(stages: Sequence[StageTimer]) -> dict[object, _LikeStages]:
     """The stages of a pipeline, those once that have like layers and send over like links."""
     found: dict[object, _LikeStages] = {}
     for stage, following in zip(stages, (*stages[1:], None), strict=True):
-        layers = tuple((id(kind.spec), kind.following, kind.count) for kind in stage.kinds)
-        way = None if following is None else stage.way_to(following)
-        key = (stage.shape_number, layers, stage.kind_sequence, bool(stage.stage.embedding_devices), way)
+        key = stage.likeness(following)
         known = found.get(key)
         found[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
     return found

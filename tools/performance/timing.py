@@ -235,6 +235,16 @@ class StageTimer:
         slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
         return slices, following.shape.token_group, between
 
+    @cached_property
+    def _layer_key(self) -> tuple[tuple[int, OperatorSet | None], ...]:
+        return tuple((id(spec), following) for spec, following in self.layer_sequence)
+
+    def likeness(self, following: StageTimer | None) -> object:
+        """What tells its passes, sent on to `following`, from those of stages that take another time."""
+        way = None if following is None else self.way_to(following)
+        ends = bool(self.stage.embedding_devices), bool(self.stage.head_devices)
+        return self.shape_number, self._layer_key, ends, way
+
     def _without(self, piece: Piece) -> Piece:
         """`piece` with the operation that is free at no cost."""
         if self.free is None or all(operation.name != self.free for operation in piece.operations):
