@@ -170,10 +170,14 @@ def pass_seconds(timer: PhaseTimer, load: TokenLoad, *, with_head: bool = True) 
     found: list[Number] = []
     for index, stage in enumerate(timer.stages):
         following = timer.stages[index + 1] if index + 1 < len(timer.stages) else None
-        key = (index == 0, stage.likeness(following))
-        if key not in known:
-            known[key] = timer.stage_pass(index, load, with_head=with_head).seconds
-        found.append(known[key])
+        same = (index == 0, id(stage), id(following))
+        if same not in known:
+            # The first and the last of stages are like no other; most often they are all that there are.
+            alike = (index == 0, stage.likeness(following)) if len(timer.stages) > 3 else same
+            if alike not in known:
+                known[alike] = timer.stage_pass(index, load, with_head=with_head).seconds
+            known[same] = known[alike]
+        found.append(known[same])
     return found
 
 
