@@ -18,8 +18,7 @@ from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
 from .overlap_halves import HalvedLayer, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_program import AttentionProgram
-from .programs.ffn_program import write_ffn
-from .programs.moe_program import MoEProgram
+from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
 from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
 from .programs.writer import ProgramContext, ProgramWriter
@@ -63,31 +62,6 @@ class Piece:
         """Seconds for which all repetitions keep the links, or the compute stream, at work."""
         busy = sum(o.seconds for o in self.operations if (o.op in COLLECTIVES) is on_links)
         return busy * (self.layers or self.count)
-
-
-def first_operator(spec: LayerSpec) -> OperatorSet:
-    """Where the first operator of a layer runs."""
-    if spec.attention is not None:
-        return "attention"
-    return "ffn" if spec.ffn is not None else "stage"
-
-
-def last_operator(spec: LayerSpec) -> OperatorSet:
-    """Where the last operator of a layer runs."""
-    return "stage" if spec.moe is not None else "ffn" if spec.ffn is not None else "attention"
-
-
-def after_attention(spec: LayerSpec, following: OperatorSet | None) -> OperatorSet | None:
-    """Where the operator that follows a layer's attention runs; `following` is where that of the next layer does."""
-    return "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
-
-
-def write_behind_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
-    """The operations of one layer but for those of its attention."""
-    if spec.ffn is not None:
-        write_ffn(writer, spec.ffn, following)
-    if spec.moe is not None:
-        MoEProgram(writer, spec.moe).write()
 
 
 class StageTimer:
