@@ -13,11 +13,15 @@ from .setting import Setting
 
 @dataclass(frozen=True, slots=True)
 class PromptShare:
-    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row."""
+    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row.
+
+    `passes` are those of all groups.
+    """
 
     groups: int
     together: int
     rounds: int
+    passes: int
 
 
 def prompt_share(setting: Setting, attention_groups: int, requests: int) -> PromptShare:
@@ -25,7 +29,8 @@ def prompt_share(setting: Setting, attention_groups: int, requests: int) -> Prom
     groups = min(attention_groups, requests)
     per_group = math.ceil(requests / groups)
     together = max(1, min(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
-    return PromptShare(groups, together, math.ceil(per_group / together))
+    rounds = math.ceil(per_group / together)
+    return PromptShare(groups, together, rounds, max(rounds, math.ceil(requests / together)))
 
 
 def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
@@ -37,6 +42,13 @@ def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) ->
     share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
     seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, share.groups))
     return seconds + (share.rounds - 1) * busiest
+
+
+def apart_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
+    """The same where no two of its attention groups prefill at once."""
+    share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
+    seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, 1))
+    return seconds + (share.passes - 1) * busiest
 
 
 def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..calibration.forms.elementary import pick
 from ..performance.layout import Layout, make_layout
-from ..performance.queueing import client_seconds
+from ..performance.queueing import Prompts, client_seconds, held_back
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -166,8 +166,9 @@ class PairEvaluator:
         )  # fmt: skip
 
     def _service(self, decode: DecodeColumns, prefill: PrefillColumns, requests: Whole) -> Service:
-        prompt, prompts = prefill.seconds(requests)
-        seconds = PhaseSeconds(prompt, prompts, decode.step(requests), 0.0, client_seconds(self.setting))
+        prompts = Prompts(*prefill.seconds(requests), prefill.apart(requests))
+        held = held_back(self.setting, decode.groups, requests, self.workload.output_tokens - 1)
+        seconds = PhaseSeconds(prompts, decode.step(requests), 0.0, client_seconds(self.setting), held)
         concurrency = requests if self.request.concurrency_open else self.workload.concurrency
         return colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..performance.layout import phase_layout
-from ..performance.queueing import client_seconds
+from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, Shares, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout, ReplicaLayout
@@ -216,8 +216,7 @@ class SplitEvaluator:
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
         seconds = PhaseSeconds(
-            prompt=prefill.first,
-            prompts=prefill.second,
+            prompts=Prompts(prefill.first, prefill.second, prefill.second),
             step=decode.first,
             transfer=self._transfer(prefill, decode),
             client=client_seconds(self.setting),

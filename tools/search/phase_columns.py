@@ -20,6 +20,7 @@ from ..performance.balance import is_unbalanced, prompt_stage_seconds
 from ..performance.collectives import domain_of
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
+from ..performance.queueing import hold_up_others
 from ..performance.schedule import PhaseTimer, host_seconds, pass_seconds, prefill_loads
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout
@@ -123,6 +124,14 @@ class PrefillColumns:
         one = np.array([self._pass(1, share.groups)[0] for share in shares])
         passes = np.array([self._pass(share.together, share.groups) for share in shares]).reshape(-1, 2)
         return one, passes[:, 0] + np.array([share.rounds - 1 for share in shares]) * passes[:, 1]
+
+    def apart(self, requests: Whole) -> Floats:
+        """Of all prompts of the share where no two attention groups prefill at once, as far as these hold up others."""
+        if not hold_up_others(self.setting, self.groups):
+            return self.seconds(requests)[1]
+        shares = [prompt_share(self.setting, self.groups, int(count)) for count in requests]
+        passes = np.array([self._pass(share.together, 1) for share in shares]).reshape(-1, 2)
+        return passes[:, 0] + np.array([share.passes - 1 for share in shares]) * passes[:, 1]
 
 
 def phase_timer(setting: Setting, phase: PhaseLayout) -> PhaseTimer:
