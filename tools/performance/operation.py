@@ -50,20 +50,22 @@ Shape = tuple[tuple[str, int], ...]
 class TokenLoad:
     """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
 
-    `groups` attention-DP groups are at work. `sequences` may be an array: so many loads are timed at once.
+    `groups` attention-DP groups are at work. `sequences` may be an array, and `groups` with it: so many loads are timed
+    at once.
     """
 
     sequences: Number
     new_tokens: int
     context: int
-    groups: int = 1
+    groups: Number = 1
 
     @property
     def key(self) -> object:
         """What tells this load from others."""
         if is_plain(self.sequences):
             return self
-        return self.sequences.tobytes(), self.new_tokens, self.context, self.groups
+        groups = self.groups if is_plain(self.groups) else self.groups.tobytes()
+        return self.sequences.tobytes(), self.new_tokens, self.context, groups
 
     @property
     def tokens(self) -> Number:

@@ -79,9 +79,19 @@ def last_operator(spec: LayerSpec) -> OperatorSet:
 
 def write_layer(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
     """All operations of one layer."""
+    write_attention(writer, spec, following)
+    write_rest(writer, spec, following)
+
+
+def write_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
+    """The operations of a layer's attention."""
     inner: OperatorSet | None = "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
     if spec.attention is not None:
         AttentionProgram(writer, spec.attention).write(inner)
+
+
+def write_rest(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
+    """The operations of a layer behind its attention."""
     if spec.ffn is not None:
         write_ffn(writer, spec.ffn, following)
     if spec.moe is not None:

@@ -6,6 +6,7 @@ named and counted. The figures are those of the performance model; nothing is de
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ..plan.document import Strategy, WorkloadBlock
 from ..plan.placement import place
 from ..plan.view import parse_device
 from .candidate import Candidate, SearchRequest, SearchResult
-from .colocated import PairEvaluator, TooLarge
+from .colocated import PairEvaluator, Replica, TooLarge
 from .columns import Columns, Whole, columns, front, joined, order
 from .disaggregated import SplitEvaluator
 from .families import family
@@ -25,12 +26,9 @@ from .loads import STEP_SHARE
 from .percentiles import on_time
 from .ranking import complexity, limits_missed, percentile_limits, warning_bits, warning_rules
 from .single import refined, too_large
-from .space import PairOption, pair_options
+from .space import pair_shapes
 from .weights import weights_bytes
 
-# Layouts up to which all FFN degrees and the best cuts are evaluated: beyond, FFN degrees that are neither 1, nor
-# attention's, nor the whole stage's are left out and counted, and stages are cut evenly.
-MOST_WHOLE = 600
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
@@ -85,7 +83,7 @@ def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
     if request.disaggregated:
         return SplitEvaluator(request, setting).fits_somehow()
     evaluator = PairEvaluator(request, setting)
-    return any(evaluator.fits_somehow(pair) for pair in pair_options(request.space))
+    return any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space))
 
 
 class _Found:
@@ -97,47 +95,40 @@ class _Found:
         self.fronts: list[Columns] = []
         self.too_large: list[TooLarge] = []
         self.evaluated = 0
-        self.points = 0
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
 
 
 def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = PairEvaluator(request, setting)
-    pairs: list[PairOption] = []
+    replicas: list[Replica] = []
 
     def name(rows: Columns, row: int) -> Strategy:
-        return pairs[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
+        return replicas[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
-    options = list(pair_options(request.space))
+    shapes = list(pair_shapes(request.space))
     least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
-    widest = max((option.width for option in options), default=0)
-    is_large = len(options) > MOST_WHOLE
-    evaluator.cuts = not is_large
-    for option in options:
-        if is_large and option.decode.tp_ffn not in (1, option.decode.tp, option.stage):
-            pairs.append(option)
-            found.pruned["unlike FFN degree, not evaluated in a space this large"] += option.room
-            continue
+    widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
+    for shape in shapes:
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
-        if option.width < least <= widest:
-            pairs.append(option)
-            found.evaluated += option.room
-            found.rejected["ME001"] += option.room
+        stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
+        narrow = sum(shape.rooms[: stages - 1])
+        found.evaluated += narrow
+        found.rejected["ME001"] += narrow
+        if stages > len(shape.rooms):
             continue
-        for outcome in evaluator.evaluate(len(pairs), option):
-            pairs.append(outcome.pair)
-            found.evaluated += option.room
-            if isinstance(outcome, TooLarge):
-                found.too_large.append(outcome)
-                found.rejected["ME001"] += option.room
-                continue
-            found.points += len(outcome.points)
-            found.rejected["ME001"] += option.room - len(outcome.rows)
-            found.rejected["PE010"] += int((outcome.rows.over > 0.0).sum())
-            found.rows.append(outcome.rows)
-            found.fronts.append(_front_of(outcome.points))
+        held = evaluator.variants(shape, stages)
+        own = [Replica(shape, line) for line in held.lines.lines]
+        rows = evaluator.rows(len(replicas), held)
+        chosen, room = evaluator.chosen(rows), sum(one.room for one in own)
+        replicas.extend(own)
+        found.evaluated += room
+        found.rejected["ME001"] += room - len(chosen)
+        found.rejected["PE010"] += int((chosen.over > 0.0).sum())
+        found.too_large.extend(evaluator.too_large(held))
+        found.rows.append(chosen)
+        found.fronts.append(_front_of(rows.columns.take(rows.leads)))
     return found
 
 
@@ -145,7 +136,6 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = SplitEvaluator(request, setting)
     found = _Found(evaluator.strategy)
     for rows in evaluator.rows():
-        found.points += len(rows)
         found.rejected["PE010"] += int((rows.over > 0.0).sum())
         found.rows.append(rows.take(_leading(rows)))
         found.fronts.append(_front_of(rows))
@@ -214,12 +204,12 @@ class _Answer:
             points = [*self._points(), *ahead[:_MOST_REFINED]] if ahead else []
         self.found.rejected["PE010"] += len(late)
         pareto = [points[int(row)] for row in front(_columns_of(points, self.request.workload))]
-        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.strategy.gpu_count))[:LISTED]
+        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.gpus))[:LISTED]
         listed = [
             *ahead,
             *late,
             *(one for one in shown if not one.feasible),
-            *(too_large(one.strategy, one.concurrency, one.memory_bytes, one.shortfall_bytes) for one in large),
+            *(too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes) for one in large),
         ]
         known = {(one.strategy, one.concurrency): place for place, one in enumerate(listed)}
         for one in pareto:

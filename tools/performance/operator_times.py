@@ -1,0 +1,83 @@
+"""Seconds of whole layers, operator by operator: for searches, whose stages differ in one operator and share the others.
+
+A layer's operators run one after the other (each begins with what the one before it ends with), so that their longest
+paths add up to the layer's. Each operator is timed on a shape that shows nothing but what it depends on. It writes no
+operations: what the timeline of a plan shows is made by `timing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from ..calibration.forms.elementary import Number
+from ..catalog.architecture import LayerSpec
+from .operation import TokenLoad, longest_path
+from .programs.attention_program import AttentionProgram
+from .programs.writer import ProgramContext, ProgramWriter
+from .setting import Setting
+from .stage_shape import OperatorSet, StageShape
+from .timing import StageTimer, write_attention, write_rest
+
+_Write = Callable[[ProgramWriter, LayerSpec, OperatorSet | None], None]
+
+
+class OperatorTimes:
+    """Seconds of the layers of stages that are timed by `timer`; operators are kept on the setting."""
+
+    def __init__(self, timer: StageTimer) -> None:
+        self.timer = timer
+        setting, shape = timer.setting, timer.shape
+        self._attention, self._rest = shape.of_attention(), shape.of_ffn()
+        self._numbers = {id(one): _number(setting, one) for one in (self._attention, self._rest)}
+
+    def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
+        """Seconds of one layer under `load`."""
+        return self.attention(spec, following, load) + self._rest_of(spec, following, replace(load, context=0))
+
+    def attention(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
+        """Seconds of a layer's attention: its core, on which every path lies, exchanged in one without a cache."""
+        if spec.attention is None:
+            return 0.0
+        bare = replace(load, context=0)
+        kind = id(spec), following, self._numbers[id(self._attention)]
+        whole = self._kept(
+            ("attention of", *kind, bare.key), lambda: self._path(self._attention, bare, spec, following, write_attention)
+        )
+        if load.context == 0:
+            return whole
+        return whole + self._kept(
+            ("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare)
+        )
+
+    def _rest_of(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
+        key = ("rest of", id(spec), following, self._numbers[id(self._rest)], load.key)
+        return self._kept(key, lambda: self._path(self._rest, load, spec, following, write_rest))
+
+    def _kept(self, key: object, made: Callable[[], Number]) -> Number:
+        found = self.timer.setting.pieces.get(key)
+        if found is None:
+            found = self.timer.setting.pieces[key] = made()
+        return found
+
+    def _writer(self, shape: StageShape, load: TokenLoad) -> ProgramWriter:
+        return ProgramWriter(
+            ProgramContext(self.timer.setting, shape, load, self.timer.clock, self.timer.links)
+        )
+
+    def _path(
+        self, shape: StageShape, load: TokenLoad, spec: LayerSpec, following: OperatorSet | None, write: _Write
+    ) -> Number:
+        writer = self._writer(shape, load)
+        write(writer, spec, following)
+        return longest_path(writer.operations).seconds
+
+    def _core(self, spec: LayerSpec, load: TokenLoad) -> Number:
+        assert spec.attention is not None
+        program = AttentionProgram(self._writer(self._attention, load), spec.attention)
+        return self.timer.clock.time(program.core_work()).seconds
+
+
+def _number(setting: Setting, shape: StageShape) -> int:
+    """The number of `shape` among those of the setting: shapes are compared by value once."""
+    return setting.pieces.setdefault(("shape", shape), len(setting.pieces))
