@@ -1,4 +1,4 @@
-"""Seconds of whole layers, operator by operator: for searches, whose stages differ in one operator and share the others.
+"""Seconds of whole layers, operator by operator: for searches, whose stages share most of their operators.
 
 A layer's operators run one after the other (each begins with what the one before it ends with), so that their longest
 paths add up to the layer's. Each operator is timed on a shape that shows nothing but what it depends on. It writes no
@@ -39,18 +39,21 @@ class OperatorTimes:
         """Seconds of a layer's attention: its core, on which every path lies, exchanged in one without a cache."""
         if spec.attention is None:
             return 0.0
+        if spec.ffn is not None or spec.moe is not None:
+            following = None
         bare = replace(load, context=0)
         kind = id(spec), following, self._numbers[id(self._attention)]
         whole = self._kept(
-            ("attention of", *kind, bare.key), lambda: self._path(self._attention, bare, spec, following, write_attention)
+            ("attention of", *kind, bare.key),
+            lambda: self._path(self._attention, bare, spec, following, write_attention),
         )
         if load.context == 0:
             return whole
-        return whole + self._kept(
-            ("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare)
-        )
+        return whole + self._kept(("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare))
 
     def _rest_of(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
+        if spec.moe is not None:
+            following = None
         key = ("rest of", id(spec), following, self._numbers[id(self._rest)], load.key)
         return self._kept(key, lambda: self._path(self._rest, load, spec, following, write_rest))
 
@@ -61,9 +64,7 @@ class OperatorTimes:
         return found
 
     def _writer(self, shape: StageShape, load: TokenLoad) -> ProgramWriter:
-        return ProgramWriter(
-            ProgramContext(self.timer.setting, shape, load, self.timer.clock, self.timer.links)
-        )
+        return ProgramWriter(ProgramContext(self.timer.setting, shape, load, self.timer.clock, self.timer.links))
 
     def _path(
         self, shape: StageShape, load: TokenLoad, spec: LayerSpec, following: OperatorSet | None, write: _Write

@@ -129,7 +129,7 @@ class StageTimer:
         layers = self.setting.architecture.layers[self.stage.layers[0] : self.stage.layers[1] + 1]
         return self._in_order(layers, "stage" if self.stage.head_devices else None)
 
-    @property
+    @cached_property
     def whole_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
         """`layer_sequence` of the whole model, were it on this stage."""
         return self._in_order(self.setting.architecture.layers, "stage")
@@ -197,8 +197,11 @@ class StageTimer:
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
+        return self.send_over(load, following, between=len(self.domains | following.domains) > 1)
+
+    def send_over(self, load: TokenLoad, following: StageTimer, *, between: bool) -> Piece:
+        """The same to a stage that is laid out as `following`; `between`: over the links between domains."""
         group = following.shape.token_group
-        between = len(self.domains | following.domains) > 1
         slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
         bare = replace(load, context=0)
         key = ("send", bare.key, between, slices, group)

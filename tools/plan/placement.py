@@ -138,9 +138,7 @@ def _take_stages(inventory: _Inventory, phase: PhaseStrategy, keep: _Keep) -> li
     return devices
 
 
-def stage_on(
-    phase: PhaseStrategy, devices: Sequence[str], layers: tuple[int, int], index: int = 0
-) -> StagePlacement:
+def stage_on(phase: PhaseStrategy, devices: Sequence[str], layers: tuple[int, int], index: int = 0) -> StagePlacement:
     """The stage with `layers` on `devices`: its operators run on the first of them."""
     return StagePlacement(
         index=index,

@@ -7,8 +7,8 @@ evaluated with every number of stages together, in the even cut and in the best 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -150,7 +150,9 @@ class PairEvaluator:
         if engine is not None:
             # A named engine has one cut of its own.
             cuts = {stages: engine_cut(engine, layers, stages) for stages in numbers}
-            own = (Line.even(layers, stages) if cut is None else Line(cut, is_own_cut=True) for stages, cut in cuts.items())
+            own = (
+                Line.even(layers, stages) if cut is None else Line(cut, is_own_cut=True) for stages, cut in cuts.items()
+            )
             return self.held(shape, lines_of(tuple(own)))
         even = self.held(shape, lines_of(tuple(Line.even(layers, stages) for stages in numbers)))
         fitting = [line.stages for line, fits in zip(even.lines.lines, even.fitting(), strict=True) if fits]
@@ -159,24 +161,21 @@ class PairEvaluator:
 
     def _best_lines(self, shape: PairShape, numbers: Sequence[int]) -> list[Line]:
         """The best cut into each number of stages, where it is another than the even one."""
-        known: dict[StageCosts, BestCuts] = {}
+        known: dict[object, BestCuts] = {}
         found: list[Line] = []
         for stages in numbers:
             batch = TYPICAL_BATCH
             if not self.request.concurrency_open:
                 least = -(-self.workload.concurrency // shape.rooms[stages - 1])
                 batch = rounded_batch(-(-least // (stages * (shape.decode.attention_dp or 1))))
-            costs = self._costs(shape, stages, batch)
-            if costs not in known:
-                known[costs] = BestCuts(costs)
-            cut = known[costs].cut(stages)
+            ends = [table.ends(stages) for table in self.tables.pair(shape)]
+            key = batch, *(id(last) for _, last in ends)
+            if key not in known:
+                known[key] = BestCuts(reduce(StageCosts.plus, (phase_costs(*one, batch) for one in ends)))
+            cut = known[key].cut(stages)
             if cut is not None:
                 found.append(Line(cut, is_own_cut=True))
         return found
-
-    def _costs(self, shape: PairShape, stages: int, batch: int) -> StageCosts:
-        prefill, decode = (phase_costs(*table.ends(stages), batch) for table in self.tables.pair(shape))
-        return prefill.plus(decode)
 
     def fits_somehow(self, shape: PairShape) -> bool:
         """Whether it fits into memory at its fewest requests with any number of stages."""
@@ -253,8 +252,3 @@ class PairEvaluator:
         sequence = np.lexsort((value, group))
         first = np.concatenate(([True], group[sequence][1:] != group[sequence][:-1]))[: len(sequence)]
         return rows.columns.take(sequence[first])
-
-
-def without(held: Held, fits: Mask) -> Held:
-    """The same with only those entries that `fits` holds for."""
-    return replace(held, fits=fits)

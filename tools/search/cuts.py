@@ -87,7 +87,7 @@ def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, tim
     """The costs of `times` passes of `load`."""
     layers = first.timer.whole_sequence
     different = {(id(spec), following): (spec, following) for spec, following in layers}
-    seconds = {key: first.layer(*kind, load) for key, kind in different.items()}
+    seconds = {key: first.layer(spec, following, load) for key, (spec, following) in different.items()}
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
         times * first.timer.embedding(load).seconds,

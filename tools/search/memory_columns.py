@@ -1,4 +1,4 @@
-"""Memory of the fullest device of many pipelines under many loads at once, from the few devices that can be the fullest.
+"""Memory of the fullest device of many pipelines under many loads, from the few devices that can be the fullest.
 
 The bytes of a stage are a sum over its layers of each kind: what one layer needs is computed once for each sort of
 device, by the functions of one plan.
@@ -26,7 +26,7 @@ from ..performance.budget import (
 )
 from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
-from ..performance.shape import PhaseLayout, StageLayout
+from ..performance.shape import PhaseLayout
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
 from .phase_table import Floats, Whole
 from .stage_grid import Lines
@@ -41,20 +41,16 @@ class _Device:
 
     held: Held
     name: str
+    holdings: tuple[Holding, ...]
     layer_weights: dict[int, float]
 
     def ends(self, *, is_first: bool, is_last: bool) -> tuple[Holding, ...]:
         """What it holds in a stage that is the first one, or the last."""
-        stages = ((phase, _with_ends(stage, is_first=is_first, is_last=is_last)) for phase, stage in self.held)
-        return tuple(dict.fromkeys(stage_holding(phase, stage, self.name) for phase, stage in stages))
-
-
-def _with_ends(stage: StageLayout, *, is_first: bool, is_last: bool) -> StageLayout:
-    return replace(
-        stage,
-        embedding_devices=stage.devices if is_first else (),
-        head_devices=stage.devices if is_last else (),
-    )
+        own = (
+            replace(one, embedding=one.embedding if is_first else None, head=one.head if is_last else None)
+            for one in self.holdings
+        )
+        return tuple(dict.fromkeys(own))
 
 
 class MemoryColumns:
@@ -79,7 +75,7 @@ class MemoryColumns:
             seen.add(part)
             active = tuple(dict.fromkeys(stage_holding(phase, stage, name) for phase, stage in held))
             weights = {id(spec): layer_bytes(self.setting, spec, active) for spec in layers}
-            yield _Device(held, name, weights)
+            yield _Device(held, name, active, weights)
 
     def _telling(self) -> Iterable[str]:
         """Where phases cut operators alike one device of each sort; else what a device holds depends on its rank."""
@@ -111,13 +107,15 @@ class MemoryColumns:
         stages = tuple(
             StageTerms(
                 phase,
-                _with_ends(stage, is_first=False, is_last=columns.is_last),
+                stage,
                 np.array([self._widest(number, kind) for kind in kinds])[which],
                 columns.is_last,
             )
             for number, (phase, stage) in enumerate(device.held)
         )
-        ranks = [communication_buffer_bytes(int(count) * len(self.phases[0].stages[0].devices)) for count in lines.stages]
+        ranks = [
+            communication_buffer_bytes(int(count) * len(self.phases[0].stages[0].devices)) for count in lines.stages
+        ]
         return DeviceTerms(
             weights=np.array(self._weights(device, columns))[which],
             communication=np.array(ranks)[line],
@@ -177,7 +175,7 @@ def _columns(setting: Setting, lines: Lines) -> list[_Columns]:
 
 def _made_columns(setting: Setting, lines: Lines) -> Iterator[_Columns]:
     last: list[_Kind] = []
-    others: list[list[_Kind]] = [[] for _ in lines.lines]
+    others = [list[_Kind]() for _ in lines.lines]
     rows = zip(lines.line_of, lines.first, lines.last, lines.places, lines.ends, strict=True)
     for line, first, end, place, is_last in rows:
         kind = setting.runs(int(first), int(end)), bool(place == 0)
@@ -202,4 +200,3 @@ def _numbered(kinds: list[_Kind], *, is_last: bool = False) -> _Columns:
             different.append(kind)
         which.append(numbers[key])
     return _Columns(different, np.array(which, dtype=np.int64), is_last)
-

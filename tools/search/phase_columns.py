@@ -140,7 +140,7 @@ class PrefillColumns:
         """Of one prompt, and of all prompts of the share, with `requests` in flight on a replica of each `line`."""
         share = prompt_share(self.setting, self.groups, requests)
         alone = np.asarray(share.groups) - 1
-        several = self.groups - 1 + np.searchsorted(self._together, share.together)
+        several: Any = self.groups - 1 + np.searchsorted(self._together, share.together)
         passes = np.where(share.groups < self.groups, alone, several)
         whole, busiest = self._timed
         return whole[line, alone], whole[line, passes] + (share.rounds - 1) * busiest[line, passes]

@@ -77,6 +77,11 @@ class PhaseTable:
         """What times the first stage, and the last one of `stages`."""
         return self.times[0], self.times[int(self._classes(stages)[-1])]
 
+    def stages(self, lines: Lines) -> list[StageLayout]:
+        """For each stage of `lines` one that lies as it does."""
+        classes = self._classes(int(lines.stages.max()))[lines.places]
+        return [self._timers[number].stage for number in classes.tolist()]
+
     def warnings(self, lines: Lines) -> Whole:
         """The rules that warn of where each line runs, as bits."""
         classes = self._classes(int(lines.stages.max()))
@@ -158,12 +163,11 @@ class PhaseTable:
         if not len(sends):
             return
         crossing = np.array(self.grid.crossings(int(lines.stages.max())))[lines.places[sends]]
-        # Sends are timed between real stages: one of each kind stands for all of its kind.
         key = (classes[sends] * (int(classes.max()) + 1) + classes[sends + 1]) * 2 + crossing
-        for value in np.unique(key):
+        for value in set(key.tolist()):
             rows = sends[key == value]
-            stage = int(lines.places[rows[0]])
-            own[rows] += self._timer(stage).send(load, self._timer(stage + 1)).seconds
+            start, end = (self._timers[int(classes[row])] for row in (rows[0], rows[0] + 1))
+            own[rows] += start.send_over(load, end, between=value % 2 == 1).seconds
 
     def _one_by_one(self, lines: Lines, load: TokenLoad, classes: Whole) -> Floats:
         """Seconds of the layers of each stage, where halves of the batch overlap: stage by stage, load by load."""

@@ -209,7 +209,10 @@ class _Answer:
             *ahead,
             *late,
             *(one for one in shown if not one.feasible),
-            *(too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes) for one in large),
+            *(
+                too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes)
+                for one in large
+            ),
         ]
         known = {(one.strategy, one.concurrency): place for place, one in enumerate(listed)}
         for one in pareto:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Lines:
-    """Several pipelines, their stages one after the other: row by row the line, the place in it, first and last layer."""
+    """Several pipelines, their stages one after the other: row by row the line, place in it and layers."""
 
     lines: tuple[Line, ...]
 
@@ -123,7 +123,7 @@ class StageGrid:
     def crossings(self, stages: int) -> tuple[bool, ...]:
         """Whether what each of the first `stages` stages sends to the next one leaves the domain."""
         own = [self.domains(stage).keys() for stage in range(stages + 1)]
-        return tuple(len(one | other) > 1 for one, other in zip(own, own[1:], strict=False))
+        return tuple(len(one | other) > 1 for one, other in pairwise(own))
 
 
 def distinct(values: Sequence[object]) -> tuple[list[int], Whole]:
