@@ -28,8 +28,9 @@ class OperatorTimes:
     def __init__(self, timer: StageTimer) -> None:
         self.timer = timer
         setting, shape = timer.setting, timer.shape
-        self._attention, self._rest = shape.of_attention(), shape.of_ffn()
-        self._numbers = {id(one): _number(setting, one) for one in (self._attention, self._rest)}
+        self._attention, self._ffn, self._moe = shape.of_attention(), shape.of_ffn(), shape.of_moe()
+        self._ends = _reshaped(timer, shape.of_vocabulary())
+        self._numbers = {id(one): _number(setting, one) for one in (self._attention, self._ffn, self._moe)}
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
         """Seconds of one layer under `load`."""
@@ -52,10 +53,19 @@ class OperatorTimes:
         return whole + self._kept(("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare))
 
     def _rest_of(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
+        shape = self._ffn
         if spec.moe is not None:
-            following = None
-        key = ("rest of", id(spec), following, self._numbers[id(self._rest)], load.key)
-        return self._kept(key, lambda: self._path(self._rest, load, spec, following, write_rest))
+            shape, following = self._moe, None
+        key = ("rest of", id(spec), following, self._numbers[id(shape)], load.key)
+        return self._kept(key, lambda: self._path(shape, load, spec, following, write_rest))
+
+    def embedding(self, load: TokenLoad) -> Number:
+        """Seconds of the embedding under `load`."""
+        return self._ends.embedding(load).seconds
+
+    def head(self, load: TokenLoad) -> Number:
+        """Seconds of final norm and LM head under `load`."""
+        return self._ends.head(load).seconds
 
     def _kept(self, key: object, made: Callable[[], Number]) -> Number:
         found = self.timer.setting.pieces.get(key)
@@ -77,6 +87,11 @@ class OperatorTimes:
         assert spec.attention is not None
         program = AttentionProgram(self._writer(self._attention, load), spec.attention)
         return self.timer.clock.time(program.core_work()).seconds
+
+
+def _reshaped(timer: StageTimer, shape: StageShape) -> StageTimer:
+    """A timer of the same stage in another shape."""
+    return StageTimer(timer.setting, timer.phase, timer.stage, shape=shape)
 
 
 def _number(setting: Setting, shape: StageShape) -> int:

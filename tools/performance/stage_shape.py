@@ -56,11 +56,24 @@ class StageShape:
         )  # fmt: skip
 
     def of_ffn(self) -> StageShape:
-        """What the time of a dense FFN or a MoE operator depends on; all else as on one device."""
+        """What the time of a dense FFN depends on; all else as on one device."""
+        return replace(
+            _ALONE, attention_groups=self.attention_groups, tp_ffn=self.tp_ffn, ffn_groups=self.ffn_groups,
+            ffn_tp_group=self.ffn_tp_group, ffn_all_group=self.ffn_all_group,
+            ffn_to_attention=self.ffn_to_attention, ffn_to_stage=self.ffn_to_stage,
+        )  # fmt: skip
+
+    def of_moe(self) -> StageShape:
+        """What the time of a MoE operator depends on; all else as on one device."""
         return replace(
             self, tp=1, sp=1, kv_sp=1, ulysses=False, vocab_shards=1,
             tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE, attention_to_ffn=None, attention_to_stage=None,
         )  # fmt: skip
+
+    def of_vocabulary(self) -> StageShape:
+        """What the time of embedding and LM head depends on; all else as on one device."""
+        group = self.stage_group if self.vocab_shards > 1 else _ONE
+        return replace(_ALONE, vocab_shards=self.vocab_shards, stage_group=group)
 
     def wider(self, own: OperatorSet, following: OperatorSet | None) -> Group | None:
         """The group that an operator's closing collective must span because the next one uses more devices (DE004)."""

@@ -90,8 +90,8 @@ def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, tim
     seconds = {key: first.layer(spec, following, load) for key, (spec, following) in different.items()}
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
-        times * first.timer.embedding(load).seconds,
-        times * last.timer.head(load).seconds,
+        times * first.embedding(load),
+        times * last.head(load),
     )
 
 

@@ -166,10 +166,10 @@ class _Columns:
 
 def _columns(setting: Setting, lines: Lines) -> list[_Columns]:
     """The last stage of each line, and of the others those that differ, one of each line at a time."""
-    key = ("stages of lines", lines.lines)
-    found: list[_Columns] | None = setting.pieces.get(key)
+    key = "kinds of stages", id(setting.architecture)
+    found: list[_Columns] | None = lines.kept.get(key)
     if found is None:
-        found = setting.pieces[key] = list(_made_columns(setting, lines))
+        found = lines.kept[key] = list(_made_columns(setting, lines))
     return found
 
 

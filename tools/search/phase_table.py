@@ -52,6 +52,28 @@ class StageSeconds:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Kinds:
+    """Kinds of layers; the kind of each layer inside a stage, and as the last one of a stage but the last.
+
+    `prefix`: how many layers of each kind stand before each layer.
+    """
+
+    kinds: list[_Kind]
+    inside: Whole
+    closing: Whole
+    prefix: Floats
+
+
+def _kinds_of(sequence: Sequence[_Kind]) -> _Kinds:
+    every: list[_Kind] = [*sequence, *((spec, None) for spec, _ in sequence)]
+    firsts, numbers = distinct([(id(spec), following) for spec, following in every])
+    count = len(sequence)
+    one = np.zeros((count + 1, len(firsts)))
+    one[np.arange(1, count + 1), numbers[:count]] = 1.0
+    return _Kinds([every[place] for place in firsts], numbers[:count], numbers[count:], one.cumsum(axis=0))
+
+
 class PhaseTable:
     """Times one phase in `degrees` (their `pp` and cut do not matter) with stages that lie in `grid`."""
 
@@ -106,31 +128,24 @@ class PhaseTable:
         return np.array([self._spreads[spread] for spread in self.grid.spreads(stages)])
 
     @cached_property
-    def _sequence(self) -> tuple[_Kind, ...]:
-        return self.first.whole_sequence
-
-    @cached_property
-    def _kinds(self) -> tuple[list[_Kind], Whole, Whole]:
-        """The kinds of layers; the kind of each layer inside a stage, and as the last one of a stage but the last."""
-        inside = [(id(spec), following) for spec, following in self._sequence]
-        firsts, numbers = distinct([*inside, *((spec, None) for spec, _ in inside)])
-        every = [*self._sequence, *((spec, None) for spec, _ in self._sequence)]
-        return [every[place] for place in firsts], numbers[: len(inside)], numbers[len(inside) :]
-
-    @cached_property
-    def _prefix(self) -> Floats:
-        """How many layers of each kind stand before each layer."""
-        kinds, inside, _ = self._kinds
-        one = np.zeros((len(inside) + 1, len(kinds)))
-        one[np.arange(1, len(inside) + 1), inside] = 1.0
-        return one.cumsum(axis=0)
+    def _kinds(self) -> _Kinds:
+        """The kinds of layers."""
+        sequence = self.first.whole_sequence
+        key = "kinds of layers", tuple(following for _, following in sequence)
+        found: _Kinds | None = self.setting.pieces.get(key)
+        if found is None:
+            found = self.setting.pieces[key] = _kinds_of(sequence)
+        return found
 
     def _counts(self, lines: Lines) -> Floats:
         """How many layers of each kind each stage has."""
-        _, inside, closing = self._kinds
-        counts = self._prefix[lines.last] - self._prefix[lines.first]
-        last = np.where(lines.ends, inside[lines.last], closing[lines.last])
-        counts[np.arange(len(last)), last] += 1.0
+        kinds = self._kinds
+        counts: Floats | None = lines.kept.get(kinds)
+        if counts is None:
+            counts = kinds.prefix[lines.last] - kinds.prefix[lines.first]
+            last = np.where(lines.ends, kinds.inside[lines.last], kinds.closing[lines.last])
+            counts[np.arange(len(last)), last] += 1.0
+            lines.kept[kinds] = counts
         return counts
 
     def seconds(self, lines: Lines, load: TokenLoad, *, with_head: bool = True) -> StageSeconds:
@@ -144,17 +159,17 @@ class PhaseTable:
             for number in range(int(classes.max()) + 1):
                 rows = slice(None) if not classes.any() else classes == number
                 own[rows] = counts[rows] @ self._layers(number, load)
-        own[lines.starts] += self._timers[0].embedding(load).seconds
+        own[lines.starts] += self.times[0].embedding(load)
         if with_head:
             last = np.flatnonzero(lines.ends)
-            heads = [self._timers[number].head(load).seconds for number in range(int(classes[last].max()) + 1)]
+            heads = [self.times[number].head(load) for number in range(int(classes[last].max()) + 1)]
             own[last] += np.array([np.broadcast_to(one, width) for one in heads])[classes[last]]
         self._add_sends(own, lines, load, classes)
         return StageSeconds(lines, own, np.broadcast_to(host_seconds(self.setting, load), (width,)))
 
     def _layers(self, number: int, load: TokenLoad) -> Floats:
         """Seconds of one layer of each kind."""
-        rows = [self.times[number].layer(spec, following, load) for spec, following in self._kinds[0]]
+        rows = [self.times[number].layer(spec, following, load) for spec, following in self._kinds.kinds]
         return np.array([np.broadcast_to(row, np.shape(load.sequences)) for row in rows])
 
     def _add_sends(self, own: Floats, lines: Lines, load: TokenLoad, classes: Whole) -> None:

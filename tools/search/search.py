@@ -120,13 +120,17 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
             continue
         held = evaluator.variants(shape, stages)
         own = [Replica(shape, line) for line in held.lines.lines]
-        rows = evaluator.rows(len(replicas), held)
-        chosen, room = evaluator.chosen(rows), sum(one.room for one in own)
-        replicas.extend(own)
+        room = sum(one.room for one in own)
         found.evaluated += room
+        found.too_large.extend(evaluator.too_large(held))
+        if not held.fits.any():
+            found.rejected["ME001"] += room
+            continue
+        rows = evaluator.rows(len(replicas), held)
+        chosen = evaluator.chosen(rows)
+        replicas.extend(own)
         found.rejected["ME001"] += room - len(chosen)
         found.rejected["PE010"] += int((chosen.over > 0.0).sum())
-        found.too_large.extend(evaluator.too_large(held))
         found.rows.append(chosen)
         found.fronts.append(_front_of(rows.columns.take(rows.leads)))
     return found

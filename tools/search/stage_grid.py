@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,11 +46,15 @@ class Line:
         return self.sizes if self.is_own_cut else None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lines:
-    """Several pipelines, their stages one after the other: row by row the line, place in it and layers."""
+    """Several pipelines, their stages one after the other: row by row the line, place in it and layers.
+
+    `kept` is for what others derive from them.
+    """
 
     lines: tuple[Line, ...]
+    kept: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
 
     def __len__(self) -> int:
         return len(self.lines)
