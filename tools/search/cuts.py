@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.forms.elementary import Number
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads
@@ -86,8 +87,10 @@ def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageC
 def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, times: float) -> StageCosts:
     """The costs of `times` passes of `load`."""
     layers = first.timer.whole_sequence
-    different = {(id(spec), following): (spec, following) for spec, following in layers}
-    seconds = {key: first.layer(spec, following, load) for key, (spec, following) in different.items()}
+    seconds: dict[tuple[int, str | None], Number] = {}
+    for spec, following in layers:
+        if (id(spec), following) not in seconds:
+            seconds[id(spec), following] = first.layer(spec, following, load)
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
         times * first.embedding(load),

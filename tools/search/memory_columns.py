@@ -175,18 +175,19 @@ def _columns(setting: Setting, lines: Lines) -> list[_Columns]:
 
 def _made_columns(setting: Setting, lines: Lines) -> Iterator[_Columns]:
     last: list[_Kind] = []
-    others = [list[_Kind]() for _ in lines.lines]
-    rows = zip(lines.line_of, lines.first, lines.last, lines.places, lines.ends, strict=True)
-    for line, first, end, place, is_last in rows:
-        kind = setting.runs(int(first), int(end)), bool(place == 0)
+    others: dict[int, list[_Kind]] = {number: [] for number in range(len(lines))}
+    columns = (lines.line_of, lines.first, lines.last, lines.places, lines.ends)
+    rows: list[list[int]] = [column.tolist() for column in columns]
+    for line, first, end, place, is_last in zip(*rows, strict=True):
+        kind = setting.runs(first, end), place == 0
         if is_last:
             last.append(kind)
         elif kind not in others[line]:
             others[line].append(kind)
     yield _numbered(last, is_last=True)
-    for place in range(max(map(len, others))):
-        # A line with fewer kinds of stages repeats what is no fuller: its first one, or its only stage without a head.
-        yield _numbered([own[min(place, len(own) - 1)] if own else last[line] for line, own in enumerate(others)])
+    for place in range(max(map(len, others.values()))):
+        # A line with fewer kinds of stages repeats one; one of a single stage shows it without its head.
+        yield _numbered([own[min(place, len(own) - 1)] if own else last[line] for line, own in others.items()])
 
 
 def _numbered(kinds: list[_Kind], *, is_last: bool = False) -> _Columns:

@@ -80,9 +80,9 @@ class PhaseTable:
     def __init__(self, setting: Setting, phase: Phase, degrees: PhaseStrategy, grid: StageGrid) -> None:
         self.setting, self.degrees, self.grid = setting, degrees, grid
         self._phase: Phase = phase
-        self.first = self._timer(0)
-        self.times = [OperatorTimes(self.first)]
-        self._timers = [self.first]
+        self.first: StageTimer = self._timer(0)
+        self.times: list[OperatorTimes] = [OperatorTimes(self.first)]
+        self._timers: list[StageTimer] = [self.first]
         self._spreads: dict[tuple[int, ...], int] = {self.grid.spreads(1)[0]: 0}
 
     @property
@@ -102,7 +102,8 @@ class PhaseTable:
     def stages(self, lines: Lines) -> list[StageLayout]:
         """For each stage of `lines` one that lies as it does."""
         classes = self._classes(int(lines.stages.max()))[lines.places]
-        return [self._timers[number].stage for number in classes.tolist()]
+        numbers: list[int] = classes.tolist()
+        return [self._timers[number].stage for number in numbers]
 
     def warnings(self, lines: Lines) -> Whole:
         """The rules that warn of where each line runs, as bits."""

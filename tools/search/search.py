@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..performance.setting import Setting, make_setting
-from ..plan.document import Strategy, WorkloadBlock
+from ..plan.document import Strategy
 from ..plan.placement import place
 from ..plan.view import parse_device
 from .candidate import Candidate, SearchRequest, SearchResult
+from .candidate_columns import columns_of, reordered
 from .colocated import PairEvaluator, Replica, TooLarge
-from .columns import Columns, Whole, columns, front, joined, order
+from .columns import Columns, Whole, front, joined, order
 from .disaggregated import SplitEvaluator
 from .families import family
 from .loads import STEP_SHARE
 from .percentiles import on_time
-from .ranking import complexity, limits_missed, percentile_limits, warning_bits, warning_rules
+from .precisions import over_precisions
+from .ranking import limits_missed, percentile_limits, warning_rules
 from .single import refined, too_large
 from .space import pair_shapes
 from .weights import weights_bytes
@@ -46,8 +48,11 @@ def base_setting(request: SearchRequest) -> Setting:
 def search(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
     """Evaluate the whole space of `request` and rank it.
 
-    `setting` carries what was timed from one search to the next where only the number of nodes differs.
+    `setting` carries what was timed from one search to the next where only the number of nodes differs. Where number
+    formats were left open each of them is searched.
     """
+    if request.precisions:
+        return over_precisions(request, search)
     setting = base_setting(request) if setting is None else setting
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     return _Answer(request, setting, found).result()
@@ -164,28 +169,6 @@ def _front_of(rows: Columns) -> Columns:
     return holding.take(front(holding))
 
 
-def _columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Columns:
-    """Candidates with figures as rows again; their option is their place."""
-    numbers = np.arange(len(candidates))
-    return columns(
-        workload,
-        prefill=numbers, decode=numbers, prefill_replicas=numbers, decode_replicas=numbers,
-        concurrency=np.array([one.concurrency for one in candidates]),
-        gpus=np.array([one.gpus for one in candidates]),
-        ttft=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
-        tpot=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
-        rate=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
-        memory=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
-        complexity=np.array([complexity(one.strategy) for one in candidates]),
-        warned=np.array([warning_bits(one.warnings) for one in candidates]),
-    )  # fmt: skip
-
-
-def _reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
-    """Candidates with figures, best first."""
-    return [candidates[int(place)] for place in order(_columns_of(candidates, workload))]
-
-
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front."""
 
@@ -200,14 +183,14 @@ class _Answer:
         ahead, late = [one for one in shown if one.feasible], list[Candidate]()
         if percentile_limits(self.request.workload):
             ahead, late = on_time(self.request, self.setting, ahead)
-            ahead = _reordered(ahead, self.request.workload)
+            ahead = reordered(ahead, self.request.workload)
             # What was not simulated is on no front.
             points = ahead
         else:
             ahead = self._between_steps(ahead)
             points = [*self._points(), *ahead[:_MOST_REFINED]] if ahead else []
         self.found.rejected["PE010"] += len(late)
-        pareto = [points[int(row)] for row in front(_columns_of(points, self.request.workload))]
+        pareto = [points[int(row)] for row in front(columns_of(points, self.request.workload))]
         large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.gpus))[:LISTED]
         listed = [
             *ahead,
@@ -253,13 +236,13 @@ class _Answer:
         """Where the number of requests is open: those that a step of the ladder may hold back, at the best number."""
         if not self.request.concurrency_open or not leading:
             return leading
-        rows = _columns_of(leading, self.request.workload)
+        rows = columns_of(leading, self.request.workload)
         near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
         close = [int(rank) for rank in near.nonzero()[0][:_MOST_REFINED]]
         better = list(leading)
         for rank in close:
             better[rank] = refined(self.request, self.setting, leading[rank])
-        return _reordered(better, self.request.workload)
+        return reordered(better, self.request.workload)
 
     def _points(self) -> list[Candidate]:
         """The front of all rows."""
