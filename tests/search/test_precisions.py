@@ -27,19 +27,19 @@ def asked(**workload: object) -> SearchRequest:
 @pytest.mark.parametrize("objective", ["latency", "throughput", "cost"])
 def test_the_best_is_that_of_the_best_precision(objective: str) -> None:
     request = asked(concurrency=16, objective=objective)
-    each = {one: search(replace(request, precision=one)) for one in OPEN}
+    each = {one.weights: search(replace(request, precision=one)) for one in OPEN}
     found = search(replace(request, precisions=OPEN))
     best = min(
         (result.best for result in each.values() if result.best is not None),
         key=lambda one: (one.end_to_end_ms or 0.0) if objective == "latency" else -(one.output_tokens_per_s or 0.0),
     )
     assert found.best is not None and found.best.precision is not None
-    same = [one for one in each[found.best.precision].candidates if one.strategy == found.best.strategy]
+    same = [one for one in each[found.best.precision.weights].candidates if one.strategy == found.best.strategy]
     assert found.best.output_tokens_per_s == same[0].output_tokens_per_s
     if objective != "cost":
         assert found.best.end_to_end_ms == pytest.approx(best.end_to_end_ms, rel=0.006)
     assert found.evaluated == sum(result.evaluated for result in each.values())
-    assert {one.precision for one in found.candidates} == set(OPEN)
+    assert all(one.precision in OPEN for one in found.candidates)
 
 
 def test_no_point_of_the_joint_front_is_beaten_by_one_of_any_precision() -> None:

@@ -1,4 +1,4 @@
-"""Tables time what plans time: operators add up to layers, stages to pipelines, on every way that groups lie on links."""
+"""Tables time what plans time: operators add up to layers and stages to pipelines, wherever their groups lie."""
 
 from __future__ import annotations
 

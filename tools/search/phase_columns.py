@@ -6,6 +6,7 @@ that a pass holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -107,43 +108,60 @@ class PrefillColumns:
         self.setting, self.table, self.lines = setting, table, lines
         self.groups, self._together = table.groups, together
 
-    @cached_property
-    def _chunks(self) -> list[StageSeconds]:
-        """The passes of a prompt: one prompt on 1, 2, … groups, then several prompts on each of all groups."""
-        loads = [*few_groups(self.groups), (self._together, self.groups)]
-        found: list[StageSeconds] = []
+    def _chunks(self, loads: Sequence[tuple[Floats, Any]]) -> list[StageSeconds]:
+        """The passes of a prompt, chunk by chunk, with so many prompts on each of so many groups."""
         chunks = prefill_loads(self.setting, 1, 1)
+        found: list[StageSeconds] = []
         for chunk in chunks:
-            parts = [replace(chunk, sequences=sequences, groups=groups) for sequences, groups in loads]
             # Where several prompts share a pass, each is whole in it.
+            parts = [replace(chunk, sequences=sequences, groups=groups) for sequences, groups in loads]
             timed = [self.table.seconds(self.lines, part, with_head=chunk is chunks[-1]) for part in parts]
             found.append(joined_loads(timed))
         return found
 
     @cached_property
-    def _timed(self) -> tuple[Floats, Floats]:
-        """Seconds from first to last stage, and of the busiest stage."""
+    def _full(self) -> list[StageSeconds]:
+        return self._chunks([(self._together, self.groups)])
+
+    @cached_property
+    def _of_all(self) -> tuple[Floats, Floats]:
+        """Seconds from first to last stage, and of the busiest stage, with several prompts on each of all groups."""
+        return self._timed(self._full)
+
+    @cached_property
+    def _of_few(self) -> tuple[Floats, Floats]:
+        """The same with one prompt on 1, 2, … groups, fewer than there are."""
+        return self._timed(self._chunks(few_groups(self.groups)))
+
+    def _timed(self, chunks: Sequence[StageSeconds]) -> tuple[Floats, Floats]:
         starts = self.lines.starts
-        busy = np.maximum.reduceat(np.sum([one.whole for one in self._chunks], axis=0), starts)
-        if len(self._chunks) == 1:
-            return np.add.reduceat(self._chunks[0].whole, starts), busy
-        whole = np.stack([one.whole for one in self._chunks], axis=1)
+        busy = np.maximum.reduceat(np.sum([one.whole for one in chunks], axis=0), starts)
+        if len(chunks) == 1:
+            return np.add.reduceat(chunks[0].whole, starts), busy
+        whole = np.stack([one.whole for one in chunks], axis=1)
         return np.array([_makespan(whole[rows]) for rows in np.split(np.arange(len(whole)), starts[1:])]), busy
 
     @cached_property
     def uneven(self) -> Mask:
         """Whether the stages of each line are uneven (rule PP008) for one prompt on one group."""
-        own = np.sum([one.own[:, :1] for one in self._chunks], axis=0)
+        if int(self.lines.stages.max()) == 1:
+            return np.zeros(len(self.lines), dtype=np.bool_)
+        chunks = self._full if self.groups == 1 else self._chunks([(np.ones(1), 1)])
+        own = np.sum([one.own[:, :1] for one in chunks], axis=0)
         return _uneven(StageSeconds(self.lines, own, np.zeros(1)))[:, 0]
 
     def seconds(self, line: Whole, requests: Whole) -> tuple[Floats, Floats]:
         """Of one prompt, and of all prompts of the share, with `requests` in flight on a replica of each `line`."""
         share = prompt_share(self.setting, self.groups, requests)
-        alone = np.asarray(share.groups) - 1
-        several: Any = self.groups - 1 + np.searchsorted(self._together, share.together)
-        passes = np.where(share.groups < self.groups, alone, several)
-        whole, busiest = self._timed
-        return whole[line, alone], whole[line, passes] + (share.rounds - 1) * busiest[line, passes]
+        whole, busiest = self._of_all
+        passes: Any = np.searchsorted(self._together, np.asarray(share.together))
+        one, several, busy = whole[line, 0], whole[line, passes], busiest[line, passes]
+        few = requests < self.groups
+        if few.any():
+            rows = line[few], requests[few] - 1
+            one[few] = several[few] = self._of_few[0][rows]
+            busy[few] = self._of_few[1][rows]
+        return one, several + (share.rounds - 1) * busy
 
 
 def _makespan(seconds: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ...calibration.forms.elementary import Number, larger
 from ..clock import Clock
@@ -53,46 +54,43 @@ class ProgramWriter:
         """Add `operation` with the time of `work`."""
         time = self.context.clock.time(work)
         return self._add(
-            replace(
-                operation,
-                dtype=work.dtype,
-                flops=work.flops,
-                moved_bytes=work.moved_bytes,
-                seconds=time.seconds,
-                kind=time.bound,
-            )
+            operation,
+            dtype=work.dtype,
+            flops=work.flops,
+            moved_bytes=work.moved_bytes,
+            seconds=time.seconds,
+            kind=time.bound,
         )
 
     def transfer(self, operation: Operation, transfer: Transfer) -> str:
         """Add a collective that costs `transfer`."""
         return self._add(
-            replace(
-                operation,
-                sent_bytes=transfer.sent_bytes,
-                seconds=transfer.seconds,
-                kind="communication",
-                spans_domains=transfer.spans_domains,
-            )
+            operation,
+            sent_bytes=transfer.sent_bytes,
+            seconds=transfer.seconds,
+            kind="communication",
+            spans_domains=transfer.spans_domains,
         )
 
     def reshape(self, operation: Operation) -> str:
         """Add an operation that costs nothing of its own (a view of what is there)."""
         return self._add(operation)
 
-    def _add(self, operation: Operation) -> str:
-        if not operation.inputs and self.last is not None:
-            operation = replace(operation, inputs=(self.last,))
-        behind = frozenset(operation.inputs).union(*(self._behind.get(name, ()) for name in operation.inputs))
+    def _add(self, operation: Operation, **costs: Any) -> str:
+        inputs = operation.inputs
+        if not inputs and self.last is not None:
+            inputs = (self.last,)
+        behind = frozenset(inputs).union(*(self._behind.get(name, ()) for name in inputs))
         # Kernels of one device run one after the other, and so do transfers on its links: branches do not overlap
         # with their like.
         on_links = operation.op in COLLECTIVES
         previous = self._last_of.get(on_links)
         if previous is not None and previous not in behind:
-            operation = replace(operation, after=(previous,))
+            costs["after"] = (previous,)
             behind |= {previous} | self._behind[previous]
         self._behind[operation.name] = behind
         self._last_of[on_links] = operation.name
-        self.operations.append(operation)
+        self.operations.append(replace(operation, inputs=inputs, **costs))
         self.last = operation.name
         return operation.name
 
