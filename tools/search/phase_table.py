@@ -159,7 +159,9 @@ class PhaseTable:
             counts, own = self._counts(lines), np.zeros((len(classes), width))
             for number in range(int(classes.max()) + 1):
                 rows = slice(None) if not classes.any() else classes == number
-                own[rows] = counts[rows] @ self._layers(number, load)
+                # Not a matrix product: its rounding may differ from process to process.
+                for count, layer in zip(counts.T, self._layers(number, load), strict=True):
+                    own[rows] += count[rows, None] * layer
         own[lines.starts] += self.times[0].embedding(load)
         if with_head:
             last = np.flatnonzero(lines.ends)
