@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..calibration.forms.elementary import Number, larger, smaller
 from .layout import Layout
 from .operation import TokenLoad
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
@@ -18,19 +19,19 @@ class PromptShare:
     `passes` are those of all groups.
     """
 
-    groups: int
-    together: int
-    rounds: int
-    passes: int
+    groups: Number
+    together: Number
+    rounds: Number
+    passes: Number
 
 
-def prompt_share(setting: Setting, attention_groups: int, requests: int) -> PromptShare:
-    """The share of a replica with `requests`: as many prompts in a pass as its chunk holds."""
-    groups = min(attention_groups, requests)
-    per_group = math.ceil(requests / groups)
-    together = max(1, min(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
-    rounds = math.ceil(per_group / together)
-    return PromptShare(groups, together, rounds, max(rounds, math.ceil(requests / together)))
+def prompt_share(setting: Setting, attention_groups: int, requests: Number) -> PromptShare:
+    """The share of a replica with `requests` (or of an array): as many prompts in a pass as its chunk holds."""
+    groups = smaller(attention_groups, requests)
+    per_group = -(-requests // groups)
+    together = larger(1, smaller(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
+    rounds = -(-per_group // together)
+    return PromptShare(groups, together, rounds, larger(rounds, -(-requests // together)))
 
 
 def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:

@@ -95,7 +95,7 @@ class StageTimer:
         layers = self.setting.architecture.layers[self.stage.layers[0] : self.stage.layers[1] + 1]
         return self._in_order(layers, "stage" if self.stage.head_devices else None)
 
-    @property
+    @cached_property
     def whole_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
         """`layer_sequence` of the whole model, were it on this stage."""
         return self._in_order(self.setting.architecture.layers, "stage")
@@ -194,6 +194,14 @@ class StageTimer:
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
         slices, group, between = self.way_to(following)
+        return self._sent(load, slices, group, between=between)
+
+    def send_over(self, load: TokenLoad, following: StageTimer, *, between: bool) -> Piece:
+        """The same to a stage that is laid out as `following`; `between`: over the links between domains."""
+        slices, group, _ = self.way_to(following)
+        return self._sent(load, slices, group, between=between)
+
+    def _sent(self, load: TokenLoad, slices: int, group: Group, *, between: bool) -> Piece:
         bare = replace(load, context=0)
         key = ("send", bare.key, between, slices, group)
 
