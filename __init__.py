@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agent.compare import compare
+    from .agent.mix import plan_mix
     from .agent.pipeline import plan
     from .agent.results import PlanResult
     from .agent.search_api import search
@@ -42,6 +43,7 @@ __all__ = [
     "compare",
     "estimate",
     "plan",
+    "plan_mix",
     "search",
     "validate",
 ]
@@ -59,6 +61,7 @@ _HOMES = {
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
     "plan": ".agent.pipeline",
+    "plan_mix": ".agent.mix",
     "search": ".agent.search_api",
     "validate": ".tools.validate",
 }

@@ -61,8 +61,11 @@ def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) ->
         yield FamilyLost(family=name, strategy=strategy, summary=describe(strategy), reason=lost.reason, rule=lost.rule)
 
 
-def excluded(request: SearchRequest) -> Iterator[Excluded]:
-    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so."""
+def excluded(request: SearchRequest, *, asked_apart: bool | None) -> Iterator[Excluded]:
+    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so.
+
+    `asked_apart` is what the request says of separate prefill and decode, `None` where it says nothing.
+    """
     space = request.space
     model = request.architecture
     if space.input_tokens < SP_MIN_INPUT_TOKENS:
@@ -75,9 +78,11 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
     if uneven:
         yield _uneven(space, uneven)
     if request.disaggregated:
-        yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
+        said = "separate prefill and decode was asked for" if asked_apart else "none of them holds the limits (PE010)"
+        yield Excluded(family="replicas that serve both phases", reason=said)
     else:
-        yield Excluded(family="separate prefill and decode", reason="it was not asked for")
+        said = "it was not asked for" if asked_apart is None else "it was ruled out"
+        yield Excluded(family="separate prefill and decode", reason=said)
     if space.engine is not None:
         title = TITLES[space.engine]
         rules = "rules EN003, EN005 to EN009 and EN011"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import Field
 
@@ -23,8 +23,9 @@ from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.brief_parse import parse_json, parse_yaml
 from .intent.intent import FrozenModel, Intent
+from .pipeline import intent_of
 from .proposer import hardware_block, search_request
-from .stated_arguments import checked
+from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 
 MAX_FILE_BYTES = 256 << 10
 MAX_KINDS = 64
@@ -92,6 +93,27 @@ def kinds_of(value: Any, where: str = "mix") -> Kinds:
         InputError: they are none; the message says which field, and why.
     """
     return checked(Kinds, value if isinstance(value, Mapping) else {"workloads": value}, where)
+
+
+def plan_mix(
+    request: str | None = None,
+    *,
+    workloads: Sequence[Mapping[str, Any]],
+    model: ModelArgument | None = None,
+    hardware: HardwareArgument | None = None,
+    **stated: Unpack[Arguments],
+) -> MixAnswer:
+    """One plan for several kinds of requests: name, weight, input_tokens, output_tokens and limits of each.
+
+    What else is asked is said as to `search`: in words, as arguments, or both. Limits hold for each kind by itself.
+
+    Raises:
+        InputError: no model, hardware that is left open, a value that cannot be.
+        TypeError: an argument that there is not.
+    """
+    said = said_of_arguments(model, hardware, None, stated)
+    intent = intent_of(request, brief=tuple(stated.get("brief", ())), flags=said, calibration=stated.get("calibration"))
+    return answer_mix(intent, kinds_of(list(workloads)))
 
 
 def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:

@@ -113,7 +113,7 @@ def examine(intent: Intent) -> Examined | Refused:
         if apart is not None:
             return apart
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
-    return Examined(request, result, result.best)
+    return Examined(request.settled(result.best), result, result.best)
 
 
 def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:

@@ -64,15 +64,16 @@ def fix_command(
 
 
 def _fixed(text: str, request: str | None, *, safe_only: bool) -> FixResult:
-    from ...tools.autofix.autofix import autofix_text, read_any
+    from ...tools.autofix.autofix import autofix_read
+    from ...tools.autofix.reading import read_text_anyhow
 
-    read = read_any(text)
+    found = read_text_anyhow(text)
     defaults: PlanDefaults | None = None
     if request is not None:
         from ..fix_request import plan_defaults
 
-        defaults = plan_defaults(request, read.raw)
-    return autofix_text(text, request=defaults, safe_only=safe_only)
+        defaults = plan_defaults(request, found.read.raw)
+    return autofix_read(found.read, request=defaults, safe_only=safe_only, notes=found.notes)
 
 
 def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> None:

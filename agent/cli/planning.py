@@ -11,10 +11,14 @@ import click
 from ...tools.errors import InputError
 from .asking import asked, asks
 from .flags import output_format
+from .mixing import deliver_mix, mix_option
 from .streams import STANDARD, may_style, text_width, write_file, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..results import PlanResult
+
+# Strategies that the report of a plan for a mix lists.
+MIXES_SHOWN = 5
 
 
 @click.command("plan", short_help="Plan a deployment from words, a brief or options.")
@@ -26,12 +30,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="Who proposes the strategy.",
 )
+@mix_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan document to this file.")
 @output_format
 def plan_command(
     request: tuple[str, ...],
     brief: tuple[Path, ...],
-    proposer: str,
     calibration: Path | None,
     output: Path | None,
     output_format: str,
@@ -46,9 +50,12 @@ def plan_command(
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
     """
-    if proposer == "llm":
+    if options["proposer"] == "llm":
         raise InputError("--proposer llm is not built yet; leave it out to plan with the built-in proposer")
     intent = asked(request, brief, calibration, options, "plan")
+    mix: Path | None = options["mix"]
+    if mix is not None:
+        return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)

@@ -9,10 +9,10 @@ import click
 
 from .asking import asked, asks
 from .flags import COUNT, output_format
+from .mixing import deliver_mix, mix_option
 from .streams import may_style, text_width, write_file, write_json, write_stdout
 
 if TYPE_CHECKING:
-    from ..intent.intent import Intent
     from ..search_results import SearchAnswer
 
 DEFAULT_TOP = 10
@@ -34,12 +34,7 @@ DEFAULT_TOP = 10
     metavar="FILE",
     help="Draw the Pareto front: FILE.svg or FILE.png. Needs matplotlib: pip install 'shardwright[plot]'.",
 )
-@click.option(
-    "--mix",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Several kinds of requests at once (YAML or JSON): name, weight, input_tokens, output_tokens, limits of each.",
-)
+@mix_option
 @output_format
 def search_command(
     request: tuple[str, ...],
@@ -64,7 +59,7 @@ def search_command(
         ready_to_plot(plot)
     intent = asked(request, brief, calibration, options, "search for")
     if mix is not None:
-        return _mixed(intent, mix, options["top"] or DEFAULT_TOP, output_format)
+        return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.
@@ -96,16 +91,3 @@ def _deliver(answer: SearchAnswer, top: int | None, output_format: str, plotted:
 
     shown = top or DEFAULT_TOP
     write_stdout(render_search(answer, top=shown, width=text_width(), bold=may_style(), plotted=plotted))
-
-
-def _mixed(intent: Intent, mix: Path, top: int, output_format: str) -> int:
-    from ..mix import answer_mix, read_kinds
-
-    answer = answer_mix(intent, read_kinds(mix))
-    if output_format == "json":
-        write_json(answer)
-    else:
-        from ..report.mix import render_mix
-
-        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style()))
-    return answer.exit_status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .text import NONE, Column, Section, Table, figure, ms_text, render, section
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
     from ..mix import MixAnswer
 
 
-def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False) -> str:
-    """The whole report with the first `top` strategies."""
+def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
+    """The whole report with the first `top` strategies; `saved_as` is the file that holds the plan, if any."""
     from ...tools.search.describe import describe
 
     best = answer.candidates[0] if answer.candidates else None
@@ -26,7 +27,10 @@ def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False) -
     sections = [section("", head, verdict)]
     if best is not None:
         sections += [_kinds(answer, best), _ranking(answer, top)]
-    return render([*sections, section("Counts", counts)], width=width, bold=bold)
+    saved = (
+        f"The plan is in {saved_as}; it states the kind with the longest requests" if saved_as and answer.plan else None
+    )
+    return render([*sections, section("Counts", counts, saved)], width=width, bold=bold)
 
 
 def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:

@@ -148,13 +148,14 @@ _FIGURES = (
     Column("#", figures=True),
     Column("strategy", wraps=True),
     Column("GPUs", figures=True),
-    Column("requests", figures=True),
+    Column("load", figures=True),
     Column("TTFT", figures=True),
     Column("TPOT", figures=True),
-    Column("tokens/s", figures=True),
-    Column("per GPU", figures=True),
-    Column("memory/GPU", figures=True),
+    Column("tok/s", figures=True),
+    Column("/GPU", figures=True),
+    Column("memory", figures=True),
 )
+_LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that of the fullest GPU."
 
 
 def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
@@ -180,7 +181,7 @@ def _ranking(answer: SearchAnswer, top: int) -> Section:
     else:
         rows = [row[:-1] for row in rows]
     title = "Ranked strategies" if answer.feasible else "Closest strategies"
-    return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)))
+    return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)), _LEGEND)
 
 
 def _remark(candidate: Candidate) -> str:
@@ -191,7 +192,7 @@ def _remark(candidate: Candidate) -> str:
 
 def _front(answer: SearchAnswer) -> Section:
     places = _thinned(list(answer.pareto), FRONT_SHOWN)
-    columns = (*_FIGURES[:4], Column("tokens/s for a user", figures=True), *_FIGURES[4:8])
+    columns = (*_FIGURES[:4], Column("/user", figures=True), *_FIGURES[4:8])
     rows: list[tuple[str, ...]] = []
     for place in places:
         one = answer.candidates[place]

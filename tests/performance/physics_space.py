@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from hypothesis import assume
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.accelerators import Accelerator
@@ -29,7 +28,9 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import gpu_count, place
-from shardwright.tools.search.space import SpaceRequest, divisible, strategies
+from shardwright.tools.search.space import SpaceRequest, divisible
+
+from ..spaces import draw_strategy
 
 MODELS: list[str] = [model.name for model in all_models()]
 # Nodes and GPUs in each.
@@ -98,13 +99,6 @@ def architecture_of(model: str) -> Architecture:
     return read_architecture(find_model(model).config)
 
 
-@cache
-def space(model: str, nodes: int, gpus: int, tokens: int, relaxed: bool, apart: bool) -> tuple[Strategy, ...]:
-    """Legal strategies; `apart`: with prefill and decode on replicas of their own."""
-    relaxations = frozenset({"attention_dp"} if relaxed else ())
-    return tuple(strategies(SpaceRequest(architecture_of(model), nodes, gpus, tokens, relaxations, apart)))
-
-
 def _halves_of_experts(degrees: PhaseStrategy, architecture: Architecture) -> PhaseStrategy:
     """Half as many expert groups, each split in two (`tp_in_expert`)."""
     widths = {layer.moe.width for layer in architecture.layers if layer.moe is not None}
@@ -149,9 +143,9 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
     relaxations = draw(st.sets(st.sampled_from(["attention_dp", "vocab_parallel", "tp_in_expert", "ulysses",
                                                 "kv_sequence_decode"])))  # fmt: skip
     separate = (nodes * gpus > 1 and draw(st.booleans())) if apart is None else apart
-    found = space(model, nodes, gpus, tokens, "attention_dp" in relaxations, separate)
-    assume(found)
-    strategy = _relaxed(draw(st.sampled_from(found)), architecture, tuple(relaxations))
+    allowed = frozenset({"attention_dp"} & relaxations)
+    legal = draw_strategy(draw, SpaceRequest(architecture, nodes, gpus, tokens, allowed, separate))
+    strategy = _relaxed(legal, architecture, tuple(relaxations))
     weights, cached, activations = draw(st.sampled_from(PRECISIONS))
     return Deployment(
         model, part, nodes, gpus, strategy,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -90,7 +89,7 @@ def test_a_faster_operation_never_makes_the_halves_slower(
     kind: tuple[list[Operation], list[Operation]], repeats: int, data: st.DataObject, layout_of: Any
 ) -> None:
     place = data.draw(st.integers(0, len(kind[0]) - 1))
-    quicker = [replace(o, seconds=o.seconds / 2) if n == place else o for n, o in enumerate(kind[0])]
+    quicker = [o._replace(seconds=o.seconds / 2) if n == place else o for n, o in enumerate(kind[0])]
     sequence = (0,) * repeats
     slow = overlap_layers([plain(*kind, layout_of)], sequence, fold_sequence(sequence)).seconds
     fast = overlap_layers([plain(quicker, kind[1], layout_of)], sequence, fold_sequence(sequence)).seconds
@@ -136,7 +135,7 @@ def test_prefill_keeps_multiprocessors_for_collectives_and_decode_does_not(
 
 
 def test_an_exchange_in_decode_is_posted_and_collected_by_kernels_and_takes_no_longer(layout_of: Any) -> None:
-    exchange = replace(operation("swap", 1e-3, "work", links=True), op="AllToAll", owner="moe", sent_bytes=20e6)
+    exchange = operation("swap", 1e-3, "work", links=True)._replace(op="AllToAll", owner="moe", sent_bytes=20e6)
     half = [operation("work", 1e-3), exchange, operation("next", 1e-3, "swap")]
     made = halve_layer(half, half, contention(layout_of("Llama-3.1-8B").setting, TokenLoad(64, 1, 0))).halves[0]
     by_name = {o.name: (o.seconds, run.on_links) for run in made.runs for o in run.operations}

@@ -16,13 +16,13 @@ from shardwright.tools.plan.document import (
     Plan,
     PolicyBlock,
     PrecisionBlock,
-    Strategy,
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import place
-from shardwright.tools.search.space import SpaceRequest, strategies
+from shardwright.tools.search.space import SpaceRequest
 from shardwright.tools.validate import validate
 
+from ..spaces import draw_strategy
 from .test_builder import scrambled
 from .tiny import DENSE, MLA, MOE
 
@@ -44,28 +44,17 @@ CONFIGS = {"dense": DENSE, "moe": MOE, "mla": MLA, "interleaved": INTERLEAVED, "
 SIZES = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (3, 2)]
 
 
-def _space(kind: str, nodes: int, gpus: int, relaxed: bool, disaggregated: bool) -> list[Strategy]:
-    request = SpaceRequest(
-        architecture=read_architecture(CONFIGS[kind]),
-        nodes=nodes,
-        gpus_per_node=gpus,
-        input_tokens=16384,
-        relaxations=frozenset({"attention_dp"} if relaxed else ()),
-        disaggregated=disaggregated,
-    )
-    return list(strategies(request))
-
-
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     """A plan of a legal strategy on hardware that holds it."""
     kind = draw(st.sampled_from(sorted(CONFIGS)))
     nodes, gpus = draw(st.sampled_from(SIZES))
     relaxed = draw(st.booleans())
-    space = _space(kind, nodes, gpus, relaxed, draw(st.booleans()) and nodes * gpus > 1)
-    strategy = draw(st.sampled_from(space))
-    layers = read_architecture(CONFIGS[kind]).num_layers
-    placement = place(strategy, layers, nodes=nodes, gpus_per_node=gpus)
+    architecture = read_architecture(CONFIGS[kind])
+    apart = draw(st.booleans()) and nodes * gpus > 1
+    allowed = frozenset({"attention_dp"} if relaxed else ())
+    strategy = draw_strategy(draw, SpaceRequest(architecture, nodes, gpus, 16384, allowed, apart))
+    placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus)
     assert placement is not None
     return build_plan(
         BuildRequest(

@@ -241,7 +241,7 @@ class Enumeration:
             return
         layout = self.layout(strategy)
         served = [layout.phase("prefill" if name == "prefill" else "decode") for name in phases]
-        found = chosen_cut(layout.setting, None, served, batch)
+        found = chosen_cut(layout.setting, served, batch)
         if found is not None:
             yield found
 

@@ -37,7 +37,11 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
     if isinstance(source, Mapping):
         return Reading(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
     is_text = isinstance(source, str) and any(sign in source for sign in _SIGNS_OF_TEXT)
-    text = source if isinstance(source, str) and is_text else read_file(Path(source))
+    return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(Path(source)))
+
+
+def read_text_anyhow(text: str) -> Reading:
+    """Read a text with a proposal in it, whatever it looks like; never raises."""
     read = read_text(text)
     return Reading(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
 

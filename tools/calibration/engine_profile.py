@@ -71,7 +71,11 @@ class EngineConstants(Frozen):
 
 
 class Scheduler(Frozen):
-    """How the engine fills a step where the plan does not say."""
+    """How the engine fills a step where the plan does not say.
+
+    `group_wait_steps`: how many steps a prompt is held back at most until every attention-DP group has one, as the
+    engine's published recipes for attention DP set it; 0: not held back.
+    """
 
     mode: Mode
     token_budget: Annotated[int, Field(ge=1, le=10**7)]
@@ -79,6 +83,7 @@ class Scheduler(Frozen):
     reserve: Reserve
     memory_utilization: Annotated[float, Field(gt=0, le=1)]
     jitter_ms: NonNegative = 0.0
+    group_wait_steps: Annotated[int, Field(ge=0, le=10**6)] = 0
 
 
 class ErrorBand(Frozen):

@@ -29,8 +29,8 @@ SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale",
 # Every part of a time in the order of `Case.parts`; the share of attention that is read again is 0 where neutral.
 _VARIED = (*SCALES, "ungrouped_attention")
 _COLUMNS = (
-    "linear_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "prefill_fixed_s",
-    "prefill_per_pair_s", "prefill_per_window_pair_s",
+    "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
+    "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
 )  # fmt: skip
 Array = NDArray[np.float64]
 

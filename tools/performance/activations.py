@@ -25,11 +25,11 @@ def pass_tokens(setting: Setting, phase: PhaseLayout, requests: Number) -> Numbe
 
 def activation_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
     """Peak of one device of `stage` for each token of an attention group's pass, logits not counted, in bytes."""
-    widest = max((_widest(setting, phase, stage, run.spec) for run in setting.runs(*stage.layers)), default=0.0)
+    widest = max((widest_bytes(setting, phase, stage, run.spec) for run in setting.runs(*stage.layers)), default=0.0)
     return 2 * setting.architecture.hidden_size * setting.activation_bytes + widest
 
 
-def _widest(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec) -> float:
+def widest_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec) -> float:
     """Bytes per token that the widest operator of a layer holds beside the residual stream."""
     degrees, hidden = phase.degrees, setting.architecture.hidden_size
     candidates = [0.0]

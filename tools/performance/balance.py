@@ -50,7 +50,12 @@ def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float
 
 def is_unbalanced(stages: Sequence[Number]) -> Number:
     """Whether the slowest of `stages` is too far above the mean one (of arrays: where)."""
-    return reduce(larger, stages) * len(stages) > MOST_IMBALANCE * sum(stages)
+    return is_far_above_mean(reduce(larger, stages), sum(stages), len(stages))
+
+
+def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Number:
+    """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above the mean one."""
+    return slowest * count > MOST_IMBALANCE * total
 
 
 def unbalanced_phases(layout: Layout) -> dict[Phase, tuple[float, ...]]:

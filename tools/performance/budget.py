@@ -55,7 +55,12 @@ def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Lo
 
 def most_prompts(prefill: PhaseLayout) -> int:
     """Prompts whose cache a prefill-only replica holds at most."""
-    return prefill.attention_groups * (len(prefill.stages) + 1)
+    return most_prompts_of(prefill, len(prefill.stages))
+
+
+def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:
+    """The same, were it cut into so many stages."""
+    return prefill.attention_groups * (stages + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +69,21 @@ class StageTerms:
 
     phase: PhaseLayout
     stage: StageLayout
-    bytes_per_token: float
+    bytes_per_token: Number
     has_head: bool
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTerms:
-    """What the memory of a device depends on, less the number of requests: equal terms, equal memory."""
+    """What the memory of a device depends on, less the number of requests: equal terms, equal memory.
 
-    weights: int
-    communication: int
-    decode_request: float
-    prefill_request: float
+    Of many devices that are in stages of the same phases, arrays.
+    """
+
+    weights: Number
+    communication: Number
+    decode_request: Number
+    prefill_request: Number
     stages: tuple[StageTerms, ...]
 
     @property
@@ -114,10 +122,10 @@ class DeviceTerms:
 
 
 # The stages that a device is in, with their phases.
-_Held = Sequence[tuple[PhaseLayout, StageLayout]]
+Held = Sequence[tuple[PhaseLayout, StageLayout]]
 
 
-def _terms_of(setting: Setting, held: _Held, device: str) -> DeviceTerms:
+def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
     """The memory terms of `device`, which is in the stages `held`."""
     stages: list[StageTerms] = []
     cache = {"prefill": 0.0, "decode": 0.0}
@@ -151,7 +159,7 @@ def device_terms(
     by_part: dict[tuple[object, ...], DeviceTerms] = {}
     found: dict[str, DeviceTerms] = {}
     for device, held in places.items():
-        part = _part(held, device)
+        part = holding_part(held, device)
         if part not in by_part:
             by_part[part] = _terms_of(setting, held, device)
         found[device] = by_part[part]
@@ -169,7 +177,7 @@ def distinct_terms(
     return tuple(found.values())
 
 
-def _part(held: _Held, device: str) -> tuple[object, ...]:
+def holding_part(held: Held, device: str) -> tuple[object, ...]:
     """What the terms of a device depend on: ranks only count where its phases cut an operator differently."""
     holdings = [stage_holding(phase, stage, device) for phase, stage in held]
     expert_sets = {holding.experts for holding in holdings if holding.experts}

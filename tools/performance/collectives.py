@@ -85,6 +85,8 @@ def domain_of(device: str, hardware: HardwareFacts) -> object:
 
 def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     """The group that `devices` form."""
+    if len(devices) == 1:
+        return Group(1)
     domains = Counter(domain_of(device, hardware) for device in devices)
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 

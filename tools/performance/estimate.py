@@ -29,10 +29,10 @@ from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory
 from .notes import estimate_notes
-from .queueing import client_seconds
+from .queueing import Prompts, client_seconds, held_back, hold_up_others
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
 from .service import PhaseSeconds, Service, Shares, colocated_service, disaggregated_service
-from .throughput import batched_prefill_seconds, decode_time
+from .throughput import apart_prefill_seconds, batched_prefill_seconds, decode_time
 from .transfer import kv_transfer_seconds
 from .under_load import load_estimate
 
@@ -78,18 +78,19 @@ def _times(layout: Layout) -> _Times:
     transfer = kv_transfer_seconds(layout)
     alone_prefill = prefill if groups == 1 else prefill_timer.prefill(prefill_loads(setting, 1, 1))
     alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
+    steps = setting.workload.output_tokens - 1
     seconds = PhaseSeconds(
-        prompt=prefill.seconds,
-        prompts=batched_prefill_seconds(layout, prefill_timer, prefill_share),
+        prompts=_prompts(layout, prefill_timer, prefill_share, prefill.seconds),
         step=decode.seconds,
         transfer=transfer,
         client=client_seconds(setting),
+        held_steps=held_back(setting, decode_timer.phase.attention_groups, requests, steps),
     )
     shares = Shares(concurrency, requests)
     serve = disaggregated_service if layout.is_disaggregated else colocated_service
     service = serve(seconds, shares, setting.workload.output_tokens)
     alone = alone_prefill.seconds + transfer + seconds.client
-    alone += (setting.workload.output_tokens - 1) * alone_decode.seconds
+    alone += steps * alone_decode.seconds
     rates = ThroughputEstimate(
         single_request_tokens_per_s=setting.workload.output_tokens / alone,
         batched_tokens_per_s=service.batched_tokens_per_s,
@@ -97,6 +98,14 @@ def _times(layout: Layout) -> _Times:
         output_tokens_per_s_per_gpu=service.output_tokens_per_s / max(1, len(layout.devices)),
     )
     return _Times(prefill, decode, seconds, service, rates, (prefill_timer, decode_timer))
+
+
+def _prompts(layout: Layout, timer: PhaseTimer, requests: int, one_seconds: float) -> Prompts:
+    """The prompts of a replica's share; where prefill has replicas of its own they hold up no decode."""
+    together = batched_prefill_seconds(layout, timer, requests)
+    if layout.is_disaggregated or not hold_up_others(layout.setting, timer.phase.attention_groups):
+        return Prompts(one_seconds, together, together)
+    return Prompts(one_seconds, together, apart_prefill_seconds(layout, timer, requests))
 
 
 def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> PerformanceEstimate:

@@ -172,7 +172,7 @@ def _remedies(
     found: list[Remedy] = []
 
     def tried(what: str, changed: PhaseTimer, kind: Literal["change", "removal"] = "change") -> None:
-        saved_pct = 100.0 * (1.0 - changed.again(time).seconds / time.seconds)
+        saved_pct = 100.0 * (1.0 - changed.seconds_again(time) / time.seconds)
         if saved_pct >= _LEAST_SAVED_PCT:
             found.append(Remedy(what=what, kind=kind, saves_pct=saved_pct))
 

@@ -5,11 +5,11 @@ Folded timing and the unfolded DAG are both made from the same operations, so th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from ..calibration.forms.elementary import Number, is_plain, larger
+from ..calibration.forms.elementary import Number, is_plain, larger, pick
 from ..catalog.dtypes import DType
 
 OpName = Literal[
@@ -50,20 +50,22 @@ Shape = tuple[tuple[str, int], ...]
 class TokenLoad:
     """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
 
-    `groups` attention-DP groups are at work. `sequences` may be an array: so many loads are timed at once.
+    `groups` attention-DP groups are at work. `sequences`, and `groups` with it, may be an array: so many loads are
+    timed at once.
     """
 
     sequences: Number
     new_tokens: int
     context: int
-    groups: int = 1
+    groups: Number = 1
 
     @property
     def key(self) -> object:
         """What tells this load from others."""
         if is_plain(self.sequences):
             return self
-        return self.sequences.tobytes(), self.new_tokens, self.context, self.groups
+        groups = self.groups if is_plain(self.groups) else self.groups.tobytes()
+        return self.sequences.tobytes(), self.new_tokens, self.context, groups
 
     @property
     def tokens(self) -> Number:
@@ -76,8 +78,7 @@ class TokenLoad:
         return self.tokens * self.groups
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """One operator of a layer on one device (or one collective of its group).
 
     `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
@@ -85,6 +86,7 @@ class Operation:
     `spans_domains` uses the network.
     """
 
+    # A tuple: thousands are made and changed for one estimate, each several times as fast as a dataclass.
     name: str
     op: OpName
     owner: Owner
@@ -149,6 +151,25 @@ def longest_path(operations: Sequence[Operation]) -> Path:
         chain.append(by_name[name])
         name = before[name]
     return Path(tuple(reversed(chain)), seconds)
+
+
+def seconds_on_path(operations: Sequence[Operation], is_meant: Callable[[Operation], bool]) -> Number:
+    """Seconds of the operations that are meant and lie on the critical path; of arrays that of each element."""
+    finish: dict[str, Number] = {}
+    meant: dict[str, Number] = {}
+    last: Number = 0.0
+    found: Number = 0.0
+    for operation in operations:
+        start: Number = 0.0
+        before: Number = 0.0
+        for name in (*operation.inputs, *operation.after):
+            later = finish[name] > start
+            start, before = pick(later, finish[name], start), pick(later, meant[name], before)
+        finish[operation.name] = end = start + operation.seconds
+        meant[operation.name] = before + operation.seconds if is_meant(operation) else before
+        later = end > last
+        last, found = pick(later, end, last), pick(later, meant[operation.name], found)
+    return found
 
 
 def _longest_seconds(operations: Sequence[Operation]) -> Number:

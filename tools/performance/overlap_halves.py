@@ -62,7 +62,7 @@ class Contention:
         # The memory is kept busy by fewer multiprocessors too: only arithmetic needs all of them.
         if operation.kind != "compute" or not self.share:
             return operation
-        return replace(operation, seconds=operation.seconds / (1.0 - self.share))
+        return operation._replace(seconds=operation.seconds / (1.0 - self.share))
 
     def _unpacked(self, operations: Sequence[Operation]) -> Iterator[Operation]:
         """Each exchange with the kernels that post and collect its copies: only the way between them can be hidden.
@@ -71,7 +71,7 @@ class Contention:
         """
         renamed: dict[str, str] = {}
         for one in operations:
-            operation = replace(one, inputs=tuple(renamed.get(name, name) for name in one.inputs))
+            operation = one._replace(inputs=tuple(renamed.get(name, name) for name in one.inputs))
             if operation.op != "AllToAll" or operation.owner != "moe" or operation.seconds <= 0.0:
                 yield operation
                 continue
@@ -79,13 +79,13 @@ class Contention:
             work = self.roof.time(Work(0.0, moved_bytes, 0.0, operation.dtype)).seconds
             seconds = min(work, operation.seconds / 3.0)
             send, receive = f"{operation.name}.send", f"{operation.name}.receive"
-            kernel = replace(
-                operation, op="Routing", where="stage", seconds=seconds, moved_bytes=moved_bytes,
+            kernel = operation._replace(
+                op="Routing", where="stage", seconds=seconds, moved_bytes=moved_bytes,
                 sent_bytes=0.0,
             )  # fmt: skip
-            yield replace(kernel, name=send, output_shape=operation.input_shape)
-            yield replace(operation, inputs=(send,), seconds=operation.seconds - 2.0 * seconds)
-            yield replace(kernel, name=receive, input_shape=operation.output_shape, inputs=(operation.name,))
+            yield kernel._replace(name=send, output_shape=operation.input_shape)
+            yield operation._replace(inputs=(send,), seconds=operation.seconds - 2.0 * seconds)
+            yield kernel._replace(name=receive, input_shape=operation.output_shape, inputs=(operation.name,))
             renamed[operation.name] = receive
 
 

@@ -9,8 +9,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibration.forms.elementary import Number, larger, pick
+from ..calibration.forms.elementary import Number, larger, pick, smaller
 from .setting import Setting
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Seconds of one prompt, and of all prompts of a replica's requests.
+
+    `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
+    """
+
+    one: Number
+    together: Number
+    apart: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +36,51 @@ class Waits:
 NO_WAITS = Waits(0.0, 0.0)
 
 
-def closed_loop_waits(prefill: Number, all_prompts: Number, decode_step: Number, steps: int, requests: Number) -> Waits:
+def closed_loop_waits(prompts: Prompts, decode_step: Number, steps: int, requests: Number, held_steps: Number) -> Waits:
     """The waits of one of `requests` on a replica that serves both phases. Seconds.
 
-    `prefill` is one prompt alone, `all_prompts` the prompts of all requests once, `decode_step` one of `steps`. A
-    prompt meets a step that runs, half of it on average.
+    `decode_step` is one of `steps`. A prompt meets a step that runs, half of it on average, and is held back for
+    `held_steps` of them (`held_back`).
     """
     if steps <= 0:
         return NO_WAITS
     together = requests > 1
-    others = larger(0.0, all_prompts - prefill)
-    return Waits(pick(together, decode_step / 2.0, 0.0), pick(together, others / steps, 0.0))
+    others = larger(0.0, stalled_seconds(prompts, decode_step * steps) - prompts.one)
+    first = decode_step * (0.5 + held_steps)
+    return Waits(pick(together, first, 0.0), pick(together, others / steps, 0.0))
+
+
+def stalled_seconds(prompts: Prompts, decoding: Number) -> Number:
+    """Seconds in which a replica has prompts in its steps while each of its requests decodes for `decoding` seconds.
+
+    Attention groups meet in every MoE layer, so that a step lasts as long for all as for the one with a prompt. Of g
+    groups each has one for the share A / (S + D) of the time, so that g A / S = 1 + (g - 1) A / (S + D) of them have
+    one at once on average: S^2 + S (D - A) = g A D. Prompts that are apart cost less each than those together, B in
+    all in place of g A. S is A where nothing decodes, and goes to B where prompts are rare.
+    """
+    spare = decoding - prompts.together
+    stalled = 0.5 * ((spare * spare + 4.0 * larger(prompts.together, prompts.apart) * decoding) ** 0.5 - spare)
+    return pick(prompts.apart > prompts.together, stalled, prompts.together)
+
+
+def hold_up_others(setting: Setting, groups: int) -> bool:
+    """Whether a prompt of one of `groups` attention groups holds up the decode of the others.
+
+    It does unless the engine holds it back until they prefill as well.
+    """
+    return groups > 1 and setting.engine.entry.scheduler.group_wait_steps == 0
+
+
+def held_back(setting: Setting, groups: int, requests: Number, steps: int) -> Number:
+    """Steps that a prompt is held back until every attention group of a replica has one, on average.
+
+    Each group gets its share of `requests` prompts in `steps` steps, which is also how long the last of them takes to
+    have one; the engine waits no longer than it is set to, and not at all where a group has nothing to decode.
+    """
+    most = setting.engine.entry.scheduler.group_wait_steps
+    if groups == 1 or most == 0:
+        return 0.0
+    return pick(requests > groups, 0.5 * smaller(1.0 * most, steps * groups / requests), 0.0)
 
 
 def prefill_queue(all_prompts: Number, alone: Number) -> Waits:

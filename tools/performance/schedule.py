@@ -157,23 +157,27 @@ class PhaseTimer:
             return sum(row[0] for row in rows), max(row[0] for row in rows)
         return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows)), max(sum(row) for row in rows)
 
-    def again(self, time: PhaseTime) -> PhaseTime:
-        """What `time` measured, timed by this timer."""
+    def seconds_again(self, time: PhaseTime) -> float:
+        """Seconds of what `time` measured, timed by this timer."""
         if time.phase == "prefill":
-            return self.prefill(time.loads)
-        return self.decode(time.loads[0], time.microbatches)
+            return self.prefill_seconds(time.loads)[0]
+        return self.decode_seconds(time.loads[0], time.microbatches)
 
 
 def pass_seconds(timer: PhaseTimer, load: TokenLoad, *, with_head: bool = True) -> list[Number]:
-    """Seconds of a pass of `load` in each stage; stages that share a timer are timed once."""
+    """Seconds of a pass of `load` in each stage; like ones are timed once."""
     known: dict[object, Number] = {}
     found: list[Number] = []
     for index, stage in enumerate(timer.stages):
         following = timer.stages[index + 1] if index + 1 < len(timer.stages) else None
-        key = (index == 0, id(stage), id(following))
-        if key not in known:
-            known[key] = timer.stage_pass(index, load, with_head=with_head).seconds
-        found.append(known[key])
+        same = (index == 0, id(stage), id(following))
+        if same not in known:
+            # The first and the last of stages are like no other; most often they are all that there are.
+            alike = (index == 0, stage.likeness(following)) if len(timer.stages) > 3 else same
+            if alike not in known:
+                known[alike] = timer.stage_pass(index, load, with_head=with_head).seconds
+            known[same] = known[alike]
+        found.append(known[same])
     return found
 
 

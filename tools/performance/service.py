@@ -9,22 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number, larger
-from .queueing import Waits, closed_loop_waits, prefill_queue
+from .queueing import Prompts, Waits, closed_loop_waits, prefill_queue
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseSeconds:
     """Seconds of a deployment at its load.
 
-    `prompt` is one prompt as it meets the deployment, `prompts` those of a prefill replica's whole share, `step` one
+    `prompts` are one prompt as it meets the deployment and those of a prefill replica's whole share, `step` is one
     decode step of a replica with its share, `transfer` the way of a prompt's cache, `client` what the client adds.
+    A prompt is held back for `held_steps` steps until other attention groups have one.
     """
 
-    prompt: Number
-    prompts: Number
+    prompts: Prompts
     step: Number
     transfer: Number
     client: Number
+    held_steps: Number = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ class Service:
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
     """Replicas that serve both phases: requests in flight over the rate is the time of one in the system (Little)."""
     steps = output_tokens - 1
-    waits = closed_loop_waits(seconds.prompt, seconds.prompts, seconds.step, steps, shares.decode_requests)
-    ttft = seconds.prompt + seconds.transfer + waits.first_token + seconds.client
+    waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.decode_requests, seconds.held_steps)
+    ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
     tpot = seconds.step + waits.per_token
-    cycle = seconds.prompt + waits.first_token + seconds.client + steps * tpot
+    cycle = seconds.prompts.one + waits.first_token + seconds.client + steps * tpot
     return Service(
         ttft, tpot, waits,
         output_tokens_per_s=shares.concurrency * output_tokens / cycle,
@@ -67,11 +68,11 @@ def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: 
     share.
     """
     steps = output_tokens - 1
-    alone = seconds.prompt + seconds.transfer + steps * seconds.step
-    waits = prefill_queue(seconds.prompts, alone)
-    slower = larger(seconds.prompts, steps * seconds.step)
+    alone = seconds.prompts.one + seconds.transfer + steps * seconds.step
+    waits = prefill_queue(seconds.prompts.together, alone)
+    slower = larger(seconds.prompts.together, steps * seconds.step)
     return Service(
-        seconds.prompt + seconds.transfer + waits.first_token + seconds.client,
+        seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client,
         seconds.step,
         waits,
         output_tokens_per_s=shares.concurrency * output_tokens / slower,

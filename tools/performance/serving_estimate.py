@@ -1,7 +1,7 @@
 """Latency and throughput of a layout under a load: the serving simulation run on the layout's own step times.
 
-Replicas that serve both phases are alike and share the requests evenly, so one attention group of one of them is
-simulated. Requests wait where the engine's scheduler or the KV cache makes them wait.
+Replicas that serve both phases are alike and share the requests evenly, so one of them is simulated, with all its
+attention groups, whose steps are common. Requests wait where the engine's scheduler or the KV cache makes them wait.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from .serving.step_table import StepTable
 from .step_times import Range, StepTimes, step_table
 from .transfer import kv_transfer_seconds
 
+# Of more attention groups than this some stand for others: so many and their requests are simulated in some 20 ms.
+_MOST_GROUPS = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One attention group of one replica, ready to be simulated; `copies` like it serve the load together."""
+    """One replica, ready to be simulated; `copies` like it serve the load together."""
 
     table: StepTable
     policy: Policy
@@ -34,15 +37,20 @@ class Server:
 
 
 def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False) -> Server:
-    """What one attention group of `layout` is to the simulator under this load."""
+    """What one replica of `layout` is to the simulator under this load."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
-    copies = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups
-    policy, reach = _policy(layout, arrivals, lengths, copies)
+    copies, groups = max(1, len(layout.decode_replicas)), decode.phase.attention_groups
+    policy, reach = _policy(layout, arrivals, lengths, copies * groups)
     fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
-    return Server(step_table(setting, prefill, decode, reach), policy, copies, fill, steps)
+    table = step_table(setting, prefill, decode, reach, groups=groups)
+    # Each of those simulated stands for as many that do the same at the same time.
+    alike = groups // _MOST_GROUPS if groups % _MOST_GROUPS == 0 else 1
+    alike = max(1, alike)
+    table = replace(table, met_tokens=[count / alike for count in table.met_tokens])
+    return Server(table, replace(policy, groups=groups // alike), copies * alike, fill, steps)
 
 
 def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
@@ -80,6 +88,7 @@ def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -
         client_s=constants.client_ms * 1e-3,
         client_s_per_token=constants.client_token_us * 1e-6,
         jitter_s=scheduler.jitter_ms * 1e-3,
+        group_wait_steps=scheduler.group_wait_steps,
     )
     return policy, reach
 

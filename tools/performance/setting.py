@@ -103,12 +103,12 @@ class Setting:
         """The same setting under another load; what was already computed is shared (none of it depends on the load)."""
         return replace(self, workload=workload)
 
-    @property
+    @cached_property
     def kv_element_bytes(self) -> float:
         """Bytes of one cached element."""
         return element_bytes(self.precision.kv_cache)
 
-    @property
+    @cached_property
     def activation_bytes(self) -> float:
         """Bytes of one activation element between operators: two at least, since the residual stream stays 16-bit."""
         return max(2.0, element_bytes(self.precision.activations))

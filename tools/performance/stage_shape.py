@@ -6,7 +6,7 @@ Two stages of equal shape take equal time for equal layers, wherever they are; s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..plan.placement import ffn_groups
@@ -47,6 +47,34 @@ class StageShape:
     ffn_to_attention: Group | None
     ffn_to_stage: Group | None
 
+    def of_attention(self) -> StageShape:
+        """What attention's time depends on; all else as on one device, so that like operators are found to be alike."""
+        return replace(
+            _ALONE, tp=self.tp, sp=self.sp, kv_sp=self.kv_sp, ulysses=self.ulysses,
+            tp_group=self.tp_group, sp_group=self.sp_group, kv_sp_group=self.kv_sp_group,
+            attention_to_ffn=self.attention_to_ffn, attention_to_stage=self.attention_to_stage,
+        )  # fmt: skip
+
+    def of_ffn(self) -> StageShape:
+        """What the time of a dense FFN depends on; all else as on one device."""
+        return replace(
+            _ALONE, attention_groups=self.attention_groups, tp_ffn=self.tp_ffn, ffn_groups=self.ffn_groups,
+            ffn_tp_group=self.ffn_tp_group, ffn_all_group=self.ffn_all_group,
+            ffn_to_attention=self.ffn_to_attention, ffn_to_stage=self.ffn_to_stage,
+        )  # fmt: skip
+
+    def of_moe(self) -> StageShape:
+        """What the time of a MoE operator depends on; all else as on one device."""
+        return replace(
+            self, tp=1, sp=1, kv_sp=1, ulysses=False, vocab_shards=1,
+            tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE, attention_to_ffn=None, attention_to_stage=None,
+        )  # fmt: skip
+
+    def of_vocabulary(self) -> StageShape:
+        """What the time of embedding and LM head depends on; all else as on one device."""
+        group = self.stage_group if self.vocab_shards > 1 else _ONE
+        return replace(_ALONE, vocab_shards=self.vocab_shards, stage_group=group)
+
     def wider(self, own: OperatorSet, following: OperatorSet | None) -> Group | None:
         """The group that an operator's closing collective must span because the next one uses more devices (DE004)."""
         if own == "attention":
@@ -54,6 +82,15 @@ class StageShape:
         if own == "ffn":
             return {"attention": self.ffn_to_attention, "stage": self.ffn_to_stage}.get(following or "")
         return None
+
+
+_ONE = Group(1)
+_ALONE = StageShape(
+    tp=1, sp=1, kv_sp=1, ulysses=False, attention_groups=1, tp_ffn=1, ffn_groups=1, width=1, ep=1, tp_expert=1,
+    hosted_experts=0, expert_share=0.0, vocab_shards=1, tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE,
+    ffn_tp_group=_ONE, ffn_all_group=_ONE, stage_group=_ONE, token_group=_ONE, expert_tp_group=_ONE,
+    attention_to_ffn=None, attention_to_stage=None, ffn_to_attention=None, ffn_to_stage=None,
+)  # fmt: skip
 
 
 def _chunks(devices: Sequence[str], size: int) -> list[tuple[str, ...]]:

@@ -1,4 +1,4 @@
-"""The columns of a serving simulation, read off the timed programs of a layout: one replica, one attention group of it.
+"""The columns of a serving simulation, read off the timed programs of a layout: one replica, its groups by themselves.
 
 A step of the simulator costs what the passes of `schedule.py` cost: the same operations, timed by the same clock, taken
 apart into what counts tokens, what counts sequences and what counts cached tokens.
@@ -7,23 +7,27 @@ apart into what counts tokens, what counts sequences and what counts cached toke
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..catalog.architecture import AttentionSpec, LayerSpec
-from .operation import TokenLoad
+from ..calibration.forms.elementary import Number, is_plain
+from ..catalog.architecture import AttentionSpec
+from .operation import COLLECTIVES, Operation, TokenLoad, seconds_on_path
 from .operators.attention import causal_pairs
+from .overlap_halves import is_two_batch
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
 from .setting import Setting
-from .timing import Piece
+from .timing import Piece, StageTimer
 
 _TOKENS = (
     1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,
     12288, 16384, 24576, 32768,
 )  # fmt: skip
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+# From so many loads on an array is quicker than one after the other.
+_WORTH_AN_ARRAY = 4
 _CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
@@ -45,8 +49,20 @@ def _grid(points: Sequence[int], most: int) -> list[int]:
     return (found + list(rest)) if len(found) + len(rest) >= 2 else list(points[:2])
 
 
-def _attention_seconds(piece: Piece) -> float:
-    return sum(operation.seconds for operation in piece.path.operations if operation.op == "Attention")
+def _is_core(operation: Operation) -> bool:
+    return operation.op == "Attention"
+
+
+def _is_met(operation: Operation) -> bool:
+    """What attention groups do together: the routed experts, and the way to them and back."""
+    return operation.owner == "moe" and (operation.op == "Expert" or operation.op in COLLECTIVES)
+
+
+def _seconds_of(piece: Piece, is_meant: Callable[[Operation], bool]) -> Number:
+    """Seconds on the path of the operations that are meant."""
+    if is_plain(piece.path.seconds):
+        return sum(operation.seconds for operation in piece.path.operations if is_meant(operation))
+    return seconds_on_path(piece.operations, is_meant)
 
 
 class StepTimes:
@@ -57,24 +73,54 @@ class StepTimes:
         self.stages = timer.stages
         self.groups = timer.phase.attention_groups
         self.window = _window(setting)
+        likes = _like_stages(timer.stages)
+        self._likes = tuple(likes.values())
+        # What tells these times from those of another phase of the same setting.
+        self.likeness = self.groups, tuple((key, like.count) for key, like in likes.items())
 
     def _share(self, count: float) -> int:
         """Of `count` tokens or sequences in a cycle over all stages, those of one microbatch."""
         return max(1, math.ceil(count / len(self.stages)))
 
-    def linear(self, tokens: int) -> float:
+    def linear(self, tokens: Sequence[int]) -> list[float]:
         """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
-        return self._pass(self._share(tokens))
+        return [whole for whole, _ in self._passes([self._share(count) for count in tokens], self.groups)]
 
-    def _pass(self, tokens: int) -> float:
-        """The same for `tokens` that go through the stages as one microbatch."""
-        load = TokenLoad(tokens, 1, 0, self.groups)
-        seconds = 0.0
-        for index, stage in enumerate(self.stages):
-            following = self.stages[index + 1] if index + 1 < len(self.stages) else None
-            for piece in stage.pass_pieces(load, following, with_head=False):
-                seconds += piece.seconds - _attention_seconds(piece) * piece.count
-        return seconds
+    def linear_alone(self, tokens: Sequence[int]) -> list[float]:
+        """`linear` without what the groups do together."""
+        return [whole - met for whole, met in self._passes([self._share(count) for count in tokens], self.groups)]
+
+    def met(self, tokens: Sequence[int]) -> list[float]:
+        """What the groups do together for `tokens` of all of them, spread evenly over as many as have any."""
+        groups = [min(self.groups, self._share(count)) for count in tokens]
+        shares = [self._share(count / among) for count, among in zip(tokens, groups, strict=True)]
+        few = sum(among < self.groups for among in groups)
+        found = [*self._passes(shares[:few], groups[:few]), *self._passes(shares[few:], self.groups)]
+        return [met for _, met in found]
+
+    def _passes(self, tokens: Sequence[int], groups: Sequence[int] | int) -> list[tuple[float, float]]:
+        """`_pass` of each of `tokens`, one of each sequence, with as many groups at work: all timed at once."""
+        each = [groups] * len(tokens) if isinstance(groups, int) else groups
+        # Which half waits for which differs from load to load.
+        if len(tokens) < _WORTH_AN_ARRAY or is_two_batch(self.setting):
+            return [self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True)]
+        import numpy as np
+
+        sequences = np.array(tokens, dtype=np.float64)
+        among = groups if isinstance(groups, int) else np.array(groups, dtype=np.float64)
+        whole, met = self._pass(TokenLoad(sequences, 1, 0, among))
+        return list(zip((whole + 0.0 * sequences).tolist(), (met + 0.0 * sequences).tolist(), strict=True))
+
+    def _pass(self, load: TokenLoad) -> tuple[Number, Number]:
+        """Seconds of a microbatch through the stages, cores and head left out, and those of the groups together."""
+        seconds: Number = 0.0
+        met: Number = 0.0
+        for like in self._likes:
+            for piece in like.stage.pass_pieces(load, like.following, with_head=False):
+                seconds = seconds + (piece.seconds - _seconds_of(piece, _is_core) * piece.count) * like.count
+                if self.groups > 1:
+                    met = met + _seconds_of(piece, _is_met) * piece.count * like.count
+        return seconds, met
 
     def head(self, rows: int) -> float:
         """Final norm, logits and their gathering for `rows` in a cycle."""
@@ -89,14 +135,14 @@ class StepTimes:
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
         """Attention cores of all layers of one sort: those with the model's window, or all others."""
         return sum(
-            _attention_seconds(stage.layer(kind.spec, kind.following, load)) * kind.count
-            for stage in self.stages
-            for kind in stage.kinds
-            if kind.spec.attention is not None and self._is_windowed(kind.spec) is windowed
+            like.stage.core_seconds(kind.spec.attention, load) * (kind.count * like.count)
+            for like in self._likes
+            for kind in like.stage.kinds
+            if kind.spec.attention is not None and self._is_windowed(kind.spec.attention) is windowed
         )
 
-    def _is_windowed(self, spec: LayerSpec) -> bool:
-        return self.window > 0 and spec.attention is not None and spec.attention.window_tokens == self.window
+    def _is_windowed(self, spec: AttentionSpec) -> bool:
+        return self.window > 0 and spec.window_tokens == self.window
 
     def decode_columns(self, grid: Sequence[int], near: int, far: int, *, windowed: bool) -> tuple[list[float], ...]:
         """Fixed seconds and seconds per cached token of a decode step, from contexts of `near` and `far` tokens."""
@@ -131,7 +177,29 @@ class StepTimes:
         """What a prompt waits for the stages that its first token has yet to pass, beside its share of a cycle."""
         if len(self.stages) == 1:
             return 0.0
-        return self._pass(tokens) * (1.0 - 1.0 / len(self.stages))
+        return self._pass(TokenLoad(tokens, 1, 0, self.groups))[0] * (1.0 - 1.0 / len(self.stages))
+
+
+_Column = Callable[[StepTimes, Sequence[int]], list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _LikeStages:
+    """A stage with the one that it sends to, and how many stages of the pipeline take as long as it does."""
+
+    stage: StageTimer
+    following: StageTimer | None
+    count: int
+
+
+def _like_stages(stages: Sequence[StageTimer]) -> dict[object, _LikeStages]:
+    """The stages of a pipeline, those once that have like layers and send over like links."""
+    found: dict[object, _LikeStages] = {}
+    for stage, following in zip(stages, (*stages[1:], None), strict=True):
+        key = stage.likeness(following)
+        known = found.get(key)
+        found[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
+    return found
 
 
 def _window(setting: Setting) -> int:
@@ -144,14 +212,32 @@ def _window(setting: Setting) -> int:
     return max(counts, key=lambda window: (counts[window], window)) if counts else 0
 
 
-def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach: Range) -> StepTable:
-    """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees)."""
+def step_table(
+    setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach: Range, *, groups: int = 1
+) -> StepTable:
+    """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees).
+
+    Where `groups` of it are simulated in step, what they do together has a column of its own; one group stands for all
+    of them, each with as much to do.
+    """
     steps, prompts = StepTimes(setting, decode), StepTimes(setting, prefill)
+    if prompts.likeness == steps.likeness:
+        prompts = steps
     tokens = _grid(_TOKENS, reach.tokens)
     sequences = _grid(_SEQUENCES, reach.sequences)
     chunks = _grid(_CHUNKS, reach.chunk)
-    # Steps with more tokens than sequences carry prompts and run as prefill does.
-    linear = [(steps if count <= reach.sequences else prompts).linear(count) for count in tokens]
+
+    def column(read: _Column, counts: Sequence[int], groups: int) -> list[float]:
+        if prompts is steps:
+            return read(steps, counts)
+        # Steps with more tokens than sequences carry prompts and run as prefill does.
+        small = sum(count <= reach.sequences * groups for count in counts)
+        return [*read(steps, counts[:small]), *read(prompts, counts[small:])]
+
+    met_tokens: list[int] = []
+    if groups > 1:
+        met_tokens = [*(count for count in _TOKENS if count < groups), *(count * groups for count in tokens)]
+    linear = column(StepTimes.linear_alone if groups > 1 else StepTimes.linear, tokens, 1)
     near = max(1, reach.prompt // 2)
     far = max(near + 64, reach.request)
     base, per_token = steps.decode_columns(sequences, near, far, windowed=False)
@@ -183,6 +269,8 @@ def step_table(setting: Setting, prefill: PhaseTimer, decode: PhaseTimer, reach:
         window_tokens=window,
         decode_per_window_token_s=window_rates,
         prefill_per_window_pair_s=window_pairs,
+        met_tokens=met_tokens,
+        met_s=_rising(column(StepTimes.met, met_tokens, groups)),
     )
 
 

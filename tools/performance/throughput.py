@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from ..calibration.forms.elementary import Number, larger, smaller
 from .layout import Layout
 from .operation import TokenLoad
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
@@ -13,19 +14,24 @@ from .setting import Setting
 
 @dataclass(frozen=True, slots=True)
 class PromptShare:
-    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row."""
+    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row.
 
-    groups: int
-    together: int
-    rounds: int
+    `passes` are those of all groups.
+    """
+
+    groups: Number
+    together: Number
+    rounds: Number
+    passes: Number
 
 
-def prompt_share(setting: Setting, attention_groups: int, requests: int) -> PromptShare:
-    """The share of a replica with `requests`: as many prompts in a pass as its chunk holds."""
-    groups = min(attention_groups, requests)
-    per_group = math.ceil(requests / groups)
-    together = max(1, min(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
-    return PromptShare(groups, together, math.ceil(per_group / together))
+def prompt_share(setting: Setting, attention_groups: int, requests: Number) -> PromptShare:
+    """The share of a replica with `requests` (or of an array): as many prompts in a pass as its chunk holds."""
+    groups = smaller(attention_groups, requests)
+    per_group = -(-requests // groups)
+    together = larger(1, smaller(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
+    rounds = -(-per_group // together)
+    return PromptShare(groups, together, rounds, larger(rounds, -(-requests // together)))
 
 
 def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
@@ -37,6 +43,13 @@ def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) ->
     share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
     seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, share.groups))
     return seconds + (share.rounds - 1) * busiest
+
+
+def apart_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
+    """The same where no two of its attention groups prefill at once."""
+    share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
+    seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, 1))
+    return seconds + (share.passes - 1) * busiest
 
 
 def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:

@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..calibration.forms.elementary import Number
-from ..catalog.architecture import LayerSpec
+from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..plan.blocks import fold_sequence
-from .collectives import Links, domain_of
+from .collectives import Group, Links, domain_of
 from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
 from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
 from .overlap_halves import HalvedLayer, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_program import AttentionProgram
-from .programs.ffn_program import write_ffn
-from .programs.moe_program import MoEProgram
+from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
 from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
 from .programs.writer import ProgramContext, ProgramWriter
@@ -65,29 +64,6 @@ class Piece:
         return busy * (self.layers or self.count)
 
 
-def first_operator(spec: LayerSpec) -> OperatorSet:
-    """Where the first operator of a layer runs."""
-    if spec.attention is not None:
-        return "attention"
-    return "ffn" if spec.ffn is not None else "stage"
-
-
-def last_operator(spec: LayerSpec) -> OperatorSet:
-    """Where the last operator of a layer runs."""
-    return "stage" if spec.moe is not None else "ffn" if spec.ffn is not None else "attention"
-
-
-def write_layer(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
-    """All operations of one layer."""
-    inner: OperatorSet | None = "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
-    if spec.attention is not None:
-        AttentionProgram(writer, spec.attention).write(inner)
-    if spec.ffn is not None:
-        write_ffn(writer, spec.ffn, following)
-    if spec.moe is not None:
-        MoEProgram(writer, spec.moe).write()
-
-
 class StageTimer:
     """Times the passes of one stage; `free` names an operation that is taken to cost nothing."""
 
@@ -119,7 +95,7 @@ class StageTimer:
         layers = self.setting.architecture.layers[self.stage.layers[0] : self.stage.layers[1] + 1]
         return self._in_order(layers, "stage" if self.stage.head_devices else None)
 
-    @property
+    @cached_property
     def whole_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
         """`layer_sequence` of the whole model, were it on this stage."""
         return self._in_order(self.setting.architecture.layers, "stage")
@@ -163,43 +139,99 @@ class StageTimer:
     def _layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         bare = replace(load, context=0)
         key = ("layer", id(spec), following, self.shape_number, bare.key)
-        piece = self._piece(key, "layer", bare, lambda writer: write_layer(writer, spec, following))
+        piece = self._piece(key, "layer", lambda: self._layer_written(spec, following, bare))
         if load.context == 0 or spec.attention is None:
             return piece
         key = ("layer", id(spec), following, self.shape_number, load.key)
         found = self.setting.pieces.get(key)
         if found is None:
-            work = AttentionProgram(ProgramWriter(self.context(load)), spec.attention).core_work()
+            work = self._core_work(spec.attention, load)
             found = exchange_core(piece, work, self.clock.time(work))
             self.setting.pieces[key] = found
         return found
+
+    def _layer_written(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
+        writer = ProgramWriter(self.context(load))
+        if spec.attention is not None:
+            writer = self._attention_written(spec.attention, after_attention(spec, following), load).copy()
+        write_behind_attention(writer, spec, following)
+        return writer
+
+    def _attention_written(self, spec: AttentionSpec, inner: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
+        """The attention of a layer: kinds of layers that differ in what follows it have it in common."""
+        inner = inner if self.shape.wider("attention", inner) is not None else None
+        key = ("attention", spec, inner, self.shape_number, load.key)
+        found: ProgramWriter | None = self.setting.pieces.get(key)
+        if found is None:
+            found = self.setting.pieces[key] = ProgramWriter(self.context(load))
+            AttentionProgram(found, spec).write(inner)
+        return found
+
+    def _written(self, write: Callable[[ProgramWriter], None], load: TokenLoad) -> ProgramWriter:
+        writer = ProgramWriter(self.context(load))
+        write(writer)
+        return writer
+
+    def _core_work(self, spec: AttentionSpec, load: TokenLoad) -> Work:
+        return AttentionProgram(ProgramWriter(self.context(load)), spec).core_work()
+
+    def core_seconds(self, spec: AttentionSpec, load: TokenLoad) -> Number:
+        """Seconds of the attention core alone, as `layer` has it."""
+        return self.clock.time(self._core_work(spec, load)).seconds
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""
         bare = replace(load, context=0)
         key = ("embedding", self.shape_number, bare.key)
-        return self._without(self._piece(key, "embedding", bare, write_embedding))
+        return self._without(self._piece(key, "embedding", lambda: self._written(write_embedding, bare)))
 
     def head(self, load: TokenLoad) -> Piece:
         """Final norm and LM head under `load`."""
         bare = replace(load, context=0)
-        return self._without(self._piece(("head", self.shape_number, bare.key), "head", bare, write_head))
+        key = ("head", self.shape_number, bare.key)
+        return self._without(self._piece(key, "head", lambda: self._written(write_head, bare)))
 
     def send(self, load: TokenLoad, following: StageTimer) -> Piece:
         """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive."""
-        group = following.shape.token_group
-        between = len(self.domains | following.domains) > 1
-        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
+        slices, group, between = self.way_to(following)
+        return self._sent(load, slices, group, between=between)
+
+    def send_over(self, load: TokenLoad, following: StageTimer, *, between: bool) -> Piece:
+        """The same to a stage that is laid out as `following`; `between`: over the links between domains."""
+        slices, group, _ = self.way_to(following)
+        return self._sent(load, slices, group, between=between)
+
+    def _sent(self, load: TokenLoad, slices: int, group: Group, *, between: bool) -> Piece:
         bare = replace(load, context=0)
         key = ("send", bare.key, between, slices, group)
-        piece = self._piece(key, "send", bare, lambda writer: write_send(writer, slices, group, between=between))
+
+        def write(writer: ProgramWriter) -> None:
+            write_send(writer, slices, group, between=between)
+
+        piece = self._piece(key, "send", lambda: self._written(write, bare))
         return self._without(piece)
+
+    def way_to(self, following: StageTimer) -> tuple[int, Group, bool]:
+        """How hidden states go there: in slices, to be gathered by a group, and whether over the network."""
+        between = len(self.domains | following.domains) > 1
+        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
+        return slices, following.shape.token_group, between
+
+    @cached_property
+    def _layer_key(self) -> tuple[tuple[int, OperatorSet | None], ...]:
+        return tuple((id(spec), following) for spec, following in self.layer_sequence)
+
+    def likeness(self, following: StageTimer | None) -> object:
+        """What tells its passes, sent on to `following`, from those of stages that take another time."""
+        way = None if following is None else self.way_to(following)
+        ends = bool(self.stage.embedding_devices), bool(self.stage.head_devices)
+        return self.shape_number, self._layer_key, ends, way
 
     def _without(self, piece: Piece) -> Piece:
         """`piece` with the operation that is free at no cost."""
         if self.free is None or all(operation.name != self.free for operation in piece.operations):
             return piece
-        operations = tuple(replace(o, seconds=0.0) if o.name == self.free else o for o in piece.operations)
+        operations = tuple(o._replace(seconds=0.0) if o.name == self.free else o for o in piece.operations)
         return replace(piece, operations=operations, path=longest_path(operations))
 
     def pass_pieces(self, load: TokenLoad, following: StageTimer | None, *, with_head: bool) -> tuple[Piece, ...]:
@@ -256,14 +288,10 @@ class StageTimer:
         numbers = {(id(kind.spec), kind.following): number for number, kind in enumerate(self.kinds)}
         return tuple(numbers[id(spec), following] for spec, following in self.layer_sequence)
 
-    def _piece(
-        self, key: tuple[object, ...], name: str, load: TokenLoad, write: Callable[[ProgramWriter], None]
-    ) -> Piece:
+    def _piece(self, key: tuple[object, ...], name: str, written: Callable[[], ProgramWriter]) -> Piece:
         found = self.setting.pieces.get(key)
         if found is None:
-            writer = ProgramWriter(self.context(load))
-            write(writer)
-            operations = tuple(writer.operations)
+            operations = tuple(written().operations)
             found = Piece(name, operations, longest_path(operations))
             self.setting.pieces[key] = found
         return found
@@ -274,7 +302,7 @@ def _on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, la
     found: list[Operation] = []
     for place, run in enumerate(layer.halves[half].runs):
         times = overlapped.on_path.get((number, half, place), 0)
-        found.extend(replace(operation, seconds=operation.seconds * times) for operation in run.operations if times)
+        found.extend(operation._replace(seconds=operation.seconds * times) for operation in run.operations if times)
     path = Path(tuple(found), sum(o.seconds for o in found))
     return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
 
@@ -284,7 +312,7 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
 
     def exchanged(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return tuple(
-            replace(operation, flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound)
+            operation._replace(flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound)
             if operation.op == "Attention"
             else operation
             for operation in operations

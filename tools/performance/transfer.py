@@ -7,7 +7,7 @@ from .collectives import Links, group_of
 from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
 from .layout import Layout
 from .setting import Setting
-from .shape import PhaseLayout
+from .shape import PhaseLayout, StageLayout
 
 
 def cache_ends(phase: PhaseLayout) -> int:
@@ -39,15 +39,17 @@ def send_seconds(setting: Setting, ends: int, *, between_domains: bool) -> float
 
 def copy_seconds(setting: Setting, decode: PhaseLayout) -> float:
     """Seconds in which the tensor ranks of a decode replica copy what they repeat of the cache of one prompt."""
-    tokens, seconds = setting.prompt_tokens, 0.0
-    links = Links(setting.hardware, setting.clock)
-    for stage in decode.stages:
-        repeated = _repeated_bytes(setting, stage.layers, tokens, decode)
-        if repeated > 0.0:
-            parts = decode.degrees.tp * decode.token_parts
-            group = group_of(stage.attention_devices[:parts], setting.hardware)
-            seconds += links.all_gather(repeated, group).seconds
-    return seconds
+    return sum(stage_copy_seconds(setting, decode, stage, stage.layers) for stage in decode.stages)
+
+
+def stage_copy_seconds(setting: Setting, decode: PhaseLayout, stage: StageLayout, layers: tuple[int, int]) -> float:
+    """What a stage of a decode replica takes of that, had it `layers` (inclusive)."""
+    repeated = _repeated_bytes(setting, layers, setting.prompt_tokens, decode)
+    if repeated <= 0.0:
+        return 0.0
+    parts = decode.degrees.tp * decode.token_parts
+    group = group_of(stage.attention_devices[:parts], setting.hardware)
+    return Links(setting.hardware, setting.clock).all_gather(repeated, group).seconds
 
 
 def _repeated_bytes(setting: Setting, layers: tuple[int, int], tokens: int, decode: PhaseLayout) -> float:

@@ -83,16 +83,17 @@ def weights_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
     if isinstance(found, float):
         return found
     bounds = sorted({h.first for h in holdings} | {h.last + 1 for h in holdings})
-    total = _vocabulary_bytes(setting, holdings)
+    total = vocabulary_bytes(setting, holdings)
     for start, stop in pairwise(bounds):
         active = tuple(dict.fromkeys(h for h in holdings if h.first <= start <= h.last))
         if active:
-            total += sum(run.count * _layer_bytes(setting, run.spec, active) for run in setting.runs(start, stop - 1))
+            total += sum(run.count * layer_bytes(setting, run.spec, active) for run in setting.runs(start, stop - 1))
     setting.memo[key] = total
     return total
 
 
-def _layer_bytes(setting: Setting, spec: LayerSpec, active: tuple[Holding, ...]) -> float:
+def layer_bytes(setting: Setting, spec: LayerSpec, active: tuple[Holding, ...]) -> float:
+    """Bytes of one layer of `spec` on a device that holds `active` of it."""
     total = 0.0
     attention = [h.attention for h in active if h.attention is not None]
     if spec.attention is not None and attention:
@@ -126,7 +127,8 @@ def _expert_count(active: tuple[Holding, ...], experts: int) -> float:
     )
 
 
-def _vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
+def vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
+    """Bytes of embedding, LM head and final norm on a device that holds `holdings`."""
     architecture = setting.architecture
     embedding = [h.embedding for h in holdings if h.embedding is not None]
     head = [h.head for h in holdings if h.head is not None]

@@ -141,16 +141,21 @@ def _take_stages(inventory: _Inventory, phase: PhaseStrategy, keep: _Keep) -> li
     return devices
 
 
+def stage_on(phase: PhaseStrategy, devices: Sequence[str], layers: tuple[int, int], index: int = 0) -> StagePlacement:
+    """The stage with `layers` on `devices`: its operators run on the first of them."""
+    return StagePlacement(
+        index=index,
+        layers=layers,
+        devices=tuple(devices),
+        attention_devices=tuple(devices[: attention_width(phase)]),
+        ffn_devices=tuple(devices[: ffn_width(phase)]),
+    )
+
+
 def _stages(phase: PhaseStrategy, devices: Sequence[str], num_layers: int) -> tuple[StagePlacement, ...]:
-    width, heads = stage_width(phase), attention_width(phase)
+    width = stage_width(phase)
     return tuple(
-        StagePlacement(
-            index=index,
-            layers=layers,
-            devices=tuple(devices[index * width : (index + 1) * width]),
-            attention_devices=tuple(devices[index * width : index * width + heads]),
-            ffn_devices=tuple(devices[index * width : index * width + ffn_width(phase)]),
-        )
+        stage_on(phase, devices[index * width : (index + 1) * width], layers, index)
         for index, layers in enumerate(stage_ranges(phase, num_layers))
     )
 

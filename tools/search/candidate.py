@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import Field
 
@@ -30,11 +30,19 @@ class SearchRequest:
     disaggregated: bool | None = None
     # A user's own calibration: it changes times, never which strategies are legal.
     calibration: CustomCalibration | None = None
+    # Number formats that were left open: each is searched in place of `precision`.
+    precisions: tuple[PrecisionBlock, ...] = ()
 
     @property
     def fills_upwards(self) -> bool:
         """Whether an open concurrency is to be as low as the limits allow, not as high as memory allows."""
         return self.workload.objective == "latency" or self.workload.request_rate is not None
+
+    def settled(self, found: Candidate | None) -> SearchRequest:
+        """The request with the number formats of `found`, where they were left open."""
+        if found is None or found.precision is None:
+            return self
+        return replace(self, precision=found.precision, precisions=())
 
     @property
     def space(self) -> SpaceRequest:
@@ -66,6 +74,8 @@ class Candidate(Sparse):
     output_tokens_per_s_per_gpu: float | None = None
     memory_per_gpu_bytes: int | None = None
     shortfall_bytes: int | None = None
+    # The number formats that it has; `None`: those of the request.
+    precision: PrecisionBlock | None = None
 
 
 class SearchResult(Sparse):

@@ -1,62 +1,112 @@
 """Evaluates every strategy whose replicas serve both phases: one replica of each layout is timed for all loads at once.
 
-Replicas are alike and independent: times stay, rates and requests multiply with their number.
+Replicas are alike and independent: times stay, rates and requests multiply with their number. A layout of a stage is
+evaluated with every number of stages together, in the even cut and in the best one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
-from ..calibration.forms.elementary import pick
-from ..performance.layout import Layout, make_layout
-from ..performance.queueing import client_seconds
+from ..performance.queueing import Prompts, client_seconds, held_back
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
 from ..performance.setting import Setting
 from ..plan.document import Strategy
-from ..plan.placement import place
 from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
-from .cuts import TYPICAL_BATCH, chosen_cut
+from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
 from .loads import open_batches, replica_ladder, shared_batches
 from .memory_columns import MemoryColumns
-from .phase_columns import Batches, DecodeColumns, PrefillColumns
-from .ranking import UNEVEN_STAGES, complexity, layout_warnings, warning_bits
-from .space import PairOption
-
-
-@dataclass(frozen=True, slots=True)
-class TooLarge:
-    """A layout that does not fit, at the fewest requests that it was asked for, and what its fullest GPU lacks."""
-
-    pair: PairOption
-    strategy: Strategy
-    concurrency: int
-    memory_bytes: int
-    shortfall_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Evaluated:
-    """A pair as it was cut, one row for each number of its replicas, and the rows that the front is made of."""
-
-    pair: PairOption
-    rows: Columns
-    points: Columns
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
+from .ranking import UNEVEN_STAGES, pair_complexity, pipeline_complexity
+from .space import PairOption, PairShape
+from .stage_grid import Line, Lines, lines_of
+from .tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """One replica with the memory of its fullest device for each number of requests, and whether that fits."""
+    """One replica: a layout of a stage as a pipeline."""
 
-    pair: PairOption
-    layout: Layout
+    shape: PairShape
+    line: Line
+
+    @property
+    def room(self) -> int:
+        """How many such replicas the devices hold."""
+        return self.shape.rooms[self.line.stages - 1]
+
+    @property
+    def width(self) -> int:
+        """Devices of one."""
+        return self.shape.stage * self.line.stages
+
+    @property
+    def option(self) -> PairOption:
+        """Its degrees in both phases."""
+        return self.shape.option(self.line.stages, self.line.cut)
+
+    def strategy(self, dp: int) -> Strategy:
+        """`dp` of them."""
+        return self.option.strategy(dp)
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A replica that does not fit, at the fewest requests that it was asked for, and what its fullest GPU lacks."""
+
+    replica: Replica
+    count: int
+    concurrency: int
+    memory_bytes: int
+    shortfall_bytes: int
+
+    @property
+    def gpus(self) -> int:
+        """Devices of all its replicas."""
+        return self.count * self.replica.width
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Pipelines of one layout; entry by entry the line, how many replicas (0: any), requests on each, and memory."""
+
+    shape: PairShape
+    lines: Lines
+    line: Whole
+    replicas: Whole
     requests: Whole
     memory: Whole
     fits: Mask
+
+    def fitting(self) -> Mask:
+        """Whether each line fits with any number of requests that it was asked for."""
+        return np.bincount(self.line[self.fits], minlength=len(self.lines)) > 0
+
+    def plus(self, other: Held) -> Held:
+        """The lines of both."""
+        both = lines_of((*self.lines.lines, *other.lines.lines))
+        line = np.concatenate((self.line, other.line + len(self.lines)))
+        names = ("replicas", "requests", "memory", "fits")
+        return Held(
+            self.shape, both, line, *(np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of one layout: line, number of replicas and requests; `group` numbers those of one line and number.
+
+    `leads` are those that no fewer replicas with as many requests on each hold every limit with.
+    """
+
+    columns: Columns
+    group: Whole
+    leads: Mask
 
 
 class PairEvaluator:
@@ -65,9 +115,8 @@ class PairEvaluator:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting = request, setting
         self.workload = request.workload
-        # Whether pipelines are cut in the best way too, not only evenly.
-        self.cuts = True
         self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
+        self.tables = Tables(setting, request.hardware.gpus_per_node)
 
     @cached_property
     def batches(self) -> Batches:
@@ -76,107 +125,131 @@ class PairEvaluator:
             return open_batches()
         return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus)
 
-    def layout(self, pair: PairOption) -> Layout:
-        """One replica on the first devices."""
-        hardware, strategy = self.request.hardware, pair.strategy(1)
-        layers = self.request.architecture.num_layers
-        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-        assert placement is not None
-        return make_layout(self.setting, strategy, placement)
-
-    def requests(self, pair: PairOption) -> Whole:
+    def requests(self, shape: PairShape, stages: int) -> Whole:
         """Requests on one replica: for each number of replicas, or the steps of the ladder."""
         if self.request.concurrency_open:
             stated = None if self.setting.serving is None else self.setting.serving.microbatches
-            return replica_ladder(pair.decode.attention_dp or 1, stated or pair.decode.pp)
-        return -(-self.workload.concurrency // np.arange(1, pair.room + 1))
+            return replica_ladder(shape.decode.attention_dp or 1, stated or stages)
+        return -(-self.workload.concurrency // np.arange(1, shape.rooms[stages - 1] + 1))
 
-    def variants(self, pair: PairOption) -> tuple[Replica, ...]:
-        """One replica of the pair in the even cut, and where it is another in the best one."""
-        requests = self.requests(pair)
-        plain = self.held(pair, requests)
-        if pair.decode.pp == 1 or not plain.fits.any() or not (self.cuts or self.request.space.engine):
-            return (plain,)
-        share = -(-int(requests[-1]) // (pair.decode.pp * (pair.decode.attention_dp or 1)))
-        batch = TYPICAL_BATCH if self.request.concurrency_open else share
-        engine = self.request.space.engine
-        found = chosen_cut(self.setting, engine, plain.layout.replicas[0].phases, batch)
-        if found is None:
-            return (plain,)
-        cut = self.held(pair.with_cut(found), requests)
-        # A named engine has one cut of its own.
-        return (plain, cut) if engine is None else (cut,)
-
-    def held(self, pair: PairOption, requests: Whole) -> Replica:
-        """One replica of the pair, and which of `requests` its memory holds."""
-        layout = self.layout(pair)
-        memory = MemoryColumns(self.setting, layout.replicas[0]).fullest(requests)
-        return Replica(pair, layout, requests, memory, memory <= self.usable_bytes)
-
-    def fits_somehow(self, pair: PairOption) -> bool:
-        """Whether it fits into memory at its fewest requests."""
-        return bool(self.held(pair, self.requests(pair)).fits.any())
-
-    def evaluate(self, index: int, option: PairOption) -> Iterator[Evaluated | TooLarge]:
-        """For each cut a row for each number of replicas, and rows for the front; or that it fits in no number of them.
-
-        Cuts are numbered from `index` on.
-
-        Where concurrency is open, a row is at the step that the objective wants: the best one within the limits, or the
-        fewest requests that hold them.
-        """
-        for number, ready in enumerate(self.variants(option), start=index):
-            if not ready.fits.any():
-                yield self._too_large(ready)
-                continue
-            rows = self.rows(number, ready)
-            chosen = self.chosen(rows, int(ready.fits.sum())) if self.request.concurrency_open else slice(None)
-            yield Evaluated(ready.pair, rows.take(chosen), rows)
-
-    def _too_large(self, ready: Replica) -> TooLarge:
-        least = int(ready.memory.argmin())
-        count = 1 if self.request.concurrency_open else least + 1
-        asked = int(ready.requests[least]) if self.request.concurrency_open else self.workload.concurrency
-        lacking = int(ready.memory[least]) - self.usable_bytes
-        return TooLarge(ready.pair, ready.pair.strategy(count), asked, int(ready.memory[least]), lacking)
-
-    def rows(self, index: int, ready: Replica) -> Columns:
-        """All rows of a replica: numbers of replicas, and where concurrency is open the steps that fit for each."""
-        layout, pair, requests = ready.layout, ready.pair, ready.requests[ready.fits]
-        replicas = np.arange(1, pair.room + 1)
-        decode = DecodeColumns(self.setting, layout.phase("decode"), self.batches)
-        prefill = PrefillColumns(self.setting, layout.phase("prefill"))
-        service = self._service(decode, prefill, requests)
-        bits = warning_bits(layout_warnings(self.setting, layout.replicas[0].phases))
+    def held(self, shape: PairShape, lines: Lines) -> Held:
+        """The memory of each of `lines` for every number of requests, and whether that fits."""
+        each = [self.requests(shape, line.stages) for line in lines.lines]
+        line, requests = np.repeat(np.arange(len(each)), [len(one) for one in each]), np.concatenate(each)
+        replicas = np.concatenate([np.arange(1, len(one) + 1) for one in each])
         if self.request.concurrency_open:
-            replicas = replicas[:, None]
-            concurrency, times = replicas * requests[None, :], replicas
-        else:
-            replicas = replicas[ready.fits]
-            concurrency, times = self.workload.concurrency, 1
-        machinery = np.array([complexity(pair.strategy(int(count))) for count in replicas.ravel()])
-        return columns(
+            replicas = 0 * replicas
+        tables = self.tables.pair(shape)
+        memory = MemoryColumns(self.setting, tuple(one.layout for one in tables)).fullest(lines, line, requests)
+        return Held(shape, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
+
+    def variants(self, shape: PairShape, least_stages: int = 1) -> Held:
+        """Pipelines of `least_stages` and more in the even cut, and those that fit in the best one too."""
+        layers, engine = self.request.architecture.num_layers, self.request.space.engine
+        numbers = range(least_stages, len(shape.rooms) + 1)
+        if engine is not None:
+            # A named engine has one cut of its own.
+            cuts = {stages: engine_cut(engine, layers, stages) for stages in numbers}
+            own = (
+                Line.even(layers, stages) if cut is None else Line(cut, is_own_cut=True) for stages, cut in cuts.items()
+            )
+            return self.held(shape, lines_of(tuple(own)))
+        even = self.held(shape, lines_of(tuple(Line.even(layers, stages) for stages in numbers)))
+        fitting = [line.stages for line, fits in zip(even.lines.lines, even.fitting(), strict=True) if fits]
+        best = tuple(self._best_lines(shape, [stages for stages in fitting if stages > 1]))
+        return even.plus(self.held(shape, lines_of(best))) if best else even
+
+    def _best_lines(self, shape: PairShape, numbers: Sequence[int]) -> list[Line]:
+        """The best cut into each number of stages, where it is another than the even one."""
+        known: dict[object, BestCuts] = {}
+        found: list[Line] = []
+        for stages in numbers:
+            batch = TYPICAL_BATCH
+            if not self.request.concurrency_open:
+                least = -(-self.workload.concurrency // shape.rooms[stages - 1])
+                batch = rounded_batch(-(-least // (stages * (shape.decode.attention_dp or 1))))
+            ends = [table.ends(stages) for table in self.tables.pair(shape)]
+            key = batch, *(id(last) for _, last in ends)
+            if key not in known:
+                known[key] = BestCuts(reduce(StageCosts.plus, (phase_costs(*one, batch) for one in ends)))
+            cut = known[key].cut(stages)
+            if cut is not None:
+                found.append(Line(cut, is_own_cut=True))
+        return found
+
+    def fits_somehow(self, shape: PairShape) -> bool:
+        """Whether it fits into memory at its fewest requests with any number of stages."""
+        layers = self.request.architecture.num_layers
+        lines = lines_of(tuple(Line.even(layers, stages) for stages in range(1, len(shape.rooms) + 1)))
+        return bool(self.held(shape, lines).fits.any())
+
+    def too_large(self, held: Held) -> list[TooLarge]:
+        """The lines that fit with no number of requests."""
+        found: list[TooLarge] = []
+        for number in np.flatnonzero(~held.fitting()):
+            own = np.flatnonzero(held.line == number)
+            least = own[held.memory[own].argmin()]
+            is_open = self.request.concurrency_open
+            asked = int(held.requests[least]) if is_open else self.workload.concurrency
+            memory_bytes, count = int(held.memory[least]), 1 if is_open else int(held.replicas[least])
+            replica = Replica(held.shape, held.lines.lines[number])
+            found.append(TooLarge(replica, count, asked, memory_bytes, memory_bytes - self.usable_bytes))
+        return found
+
+    def rows(self, index: int, held: Held) -> Rows:
+        """All rows of a layout, whose lines are numbered from `index` on: every number of replicas with every load."""
+        shape, lines, fits = held.shape, held.lines, np.flatnonzero(held.fits)
+        rooms = np.array([shape.rooms[line.stages - 1] for line in lines.lines])
+        line, requests = held.line[fits], held.requests[fits]
+        many = rooms[line] if self.request.concurrency_open else np.ones_like(line)
+        entry = np.repeat(np.arange(len(fits)), many)
+        row, offsets = line[entry], np.cumsum(many) - many
+        replicas = held.replicas[fits]
+        replicas = np.arange(len(entry)) - offsets[entry] + 1 if self.request.concurrency_open else replicas
+        service, warned = self._service(shape, lines, line, requests)
+        times = replicas if self.request.concurrency_open else 1
+        own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
+        found = columns(
             self.workload,
-            prefill=np.int64(index), decode=np.int64(index),
-            prefill_replicas=replicas, decode_replicas=replicas, concurrency=concurrency,
-            gpus=replicas * (pair.decode.pp * pair.stage),
-            ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s * times,
-            memory=ready.memory[ready.fits], complexity=machinery.reshape(replicas.shape),
-            warned=bits | UNEVEN_STAGES * (decode.is_uneven(requests) | prefill.is_uneven),
+            prefill=index + row, decode=index + row, prefill_replicas=replicas, decode_replicas=replicas,
+            concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
+            gpus=replicas * (lines.stages * shape.stage)[row],
+            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=service.output_tokens_per_s[entry] * times,
+            memory=held.memory[fits][entry],
+            complexity=pair_complexity(shape.prefill, shape.decode) + own[row] + np.frexp(replicas)[1] - 1,
+            warned=warned[entry],
         )  # fmt: skip
+        holds = found.over <= 0.0
+        fewer = np.concatenate(([False], holds[:-1] & (entry[1:] == entry[:-1])))
+        return Rows(found, (np.cumsum(rooms) - rooms)[row] + replicas - 1, holds & ~fewer)
 
-    def _service(self, decode: DecodeColumns, prefill: PrefillColumns, requests: Whole) -> Service:
-        prompt, prompts = prefill.seconds(requests)
-        seconds = PhaseSeconds(prompt, prompts, decode.step(requests), 0.0, client_seconds(self.setting))
+    def _service(self, shape: PairShape, lines: Lines, line: Whole, requests: Whole) -> tuple[Service, Whole]:
+        """What users see of each entry, and the rules that warn of it."""
+        first, second = self.tables.pair(shape)
+        together = prompts_together(self.setting, first.groups, requests)
+        prefill = PrefillColumns(self.setting, first, lines, together)
+        decode = DecodeColumns(self.setting, second, lines, self.batches)
+        prompts = Prompts(*prefill.seconds(line, requests), prefill.apart(line, requests))
+        held = held_back(self.setting, second.groups, requests, self.workload.output_tokens - 1)
+        seconds = PhaseSeconds(prompts, decode.step(line, requests), 0.0, client_seconds(self.setting), held)
         concurrency = requests if self.request.concurrency_open else self.workload.concurrency
-        return colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
+        service = colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
+        uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
+        bits = first.warnings(lines) | second.warnings(lines)
+        return service, bits[line] | UNEVEN_STAGES * uneven
 
-    def chosen(self, rows: Columns, steps: int) -> Whole:
-        """Of each number of replicas the row at the best step."""
-        over, cost = rows.over.reshape(-1, steps), rows.cost.reshape(-1, steps)
-        if self.request.fills_upwards:
-            cost = np.broadcast_to(np.arange(steps, dtype=np.float64), cost.shape)
+    def chosen(self, rows: Rows) -> Columns:
+        """Of each number of replicas the row at the load that the objective wants, where loads are open.
+
+        The best one within the limits, or the fewest requests that hold them.
+        """
+        if not self.request.concurrency_open:
+            return rows.columns
+        over, group = rows.columns.over, rows.group
+        cost = rows.columns.concurrency if self.request.fills_upwards else rows.columns.cost
         holds = over <= 0.0
-        found = pick(holds.any(axis=1), pick(holds, cost, np.inf).argmin(axis=1), over.argmin(axis=1))
-        numbers: Whole = np.arange(len(over)) * steps + found
-        return numbers
+        some = np.bincount(group[holds], minlength=int(group.max(initial=0)) + 1) > 0
+        value = np.where(some[group], np.where(holds, cost, np.inf), over)
+        sequence = np.lexsort((value, group))
+        first = np.concatenate(([True], group[sequence][1:] != group[sequence][:-1]))[: len(sequence)]
+        return rows.columns.take(sequence[first])

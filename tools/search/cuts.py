@@ -15,14 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.forms.elementary import Number
 from ..performance.operation import TokenLoad
-from ..performance.schedule import PhaseTimer, prefill_loads
+from ..performance.operator_times import OperatorTimes
+from ..performance.schedule import prefill_loads
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout
+from ..performance.timing import StageTimer
 from ..plan.placement import even_cut
 from ..rules.engine.unusual_stage_cut import default_cut
 from ..rules.engines import Engine
-from .phase_columns import phase_timer
 
 # A cut must be faster than the even one by this share to be worth an engine's override.
 _WORTH_SHARE = 0.002
@@ -46,42 +48,53 @@ class StageCosts:
 TYPICAL_BATCH = 64
 
 
-def chosen_cut(
-    setting: Setting, engine: Engine | None, phases: Sequence[PhaseLayout], batch: int
-) -> tuple[int, ...] | None:
-    """Layers of each stage of a replica that serves `phases`; `None`: the even cut.
+def engine_cut(engine: Engine, layers: int, stages: int) -> tuple[int, ...] | None:
+    """Layers of each stage as a named engine cuts them; `None`: the even cut."""
+    own = default_cut(engine, layers, stages)
+    return None if own == even_cut(layers, stages) else own
 
-    A named engine cuts in its own way. Else the slowest stage is made the fastest with `batch` sequences in it.
+
+def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> tuple[int, ...] | None:
+    """Layers of each stage of a replica that serves `phases`, with `batch` sequences in a stage; `None`: the even cut.
+
+    The slowest stage is made the fastest.
     """
-    stages = len(phases[0].stages)
-    layers = setting.architecture.num_layers
-    if engine is not None:
-        own = default_cut(engine, layers, stages)
-        return None if own == even_cut(layers, stages) else own
     parts: list[StageCosts] = []
     for phase in phases:
-        timer, groups = phase_timer(setting, phase), phase.attention_groups
-        if phase.phase == "decode":
-            # To a power of two: options with like stages share what was timed.
-            load = TokenLoad(1 << (max(1, batch).bit_length() - 1), 1, setting.mean_decode_context, groups)
-            parts.append(stage_costs(timer, load, (setting.workload.output_tokens - 1) / load.sequences))
-        else:
-            loads = Counter(prefill_loads(setting, 1, groups))
-            parts.extend(stage_costs(timer, load, count) for load, count in loads.items())
-    return best_cut(reduce(StageCosts.plus, parts), stages)
+        first, last = (StageTimer(setting, phase, stage) for stage in (phase.stages[0], phase.stages[-1]))
+        parts.append(phase_costs(OperatorTimes(first), OperatorTimes(last), batch))
+    return best_cut(reduce(StageCosts.plus, parts), len(phases[0].stages))
 
 
-def stage_costs(timer: PhaseTimer, load: TokenLoad, times: float) -> StageCosts:
+def rounded_batch(batch: int) -> int:
+    """`batch` as cuts are made for: down to a power of two, so that options with like stages share what was timed."""
+    return 1 << (max(1, batch).bit_length() - 1)
+
+
+def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageCosts:
+    """What each layer costs over a request's life in one phase, with `batch` sequences in a stage.
+
+    `first` and `last` time the first and the last stage.
+    """
+    setting, phase = first.timer.setting, first.timer.phase
+    if phase.phase == "decode":
+        load = TokenLoad(rounded_batch(batch), 1, setting.mean_decode_context, phase.attention_groups)
+        return _stage_costs(first, last, load, (setting.workload.output_tokens - 1) / load.sequences)
+    loads = Counter(prefill_loads(setting, 1, phase.attention_groups))
+    return reduce(StageCosts.plus, (_stage_costs(first, last, load, count) for load, count in loads.items()))
+
+
+def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, times: float) -> StageCosts:
     """The costs of `times` passes of `load`."""
-    first, last = timer.stages[0], timer.stages[-1]
-    layers = first.whole_sequence
-    seconds = {
-        (id(spec), following): first.layer(spec, following, load).seconds for spec, following in dict.fromkeys(layers)
-    }
+    layers = first.timer.whole_sequence
+    seconds: dict[tuple[int, str | None], Number] = {}
+    for spec, following in layers:
+        if (id(spec), following) not in seconds:
+            seconds[id(spec), following] = first.layer(spec, following, load)
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
-        times * first.embedding(load).seconds,
-        times * last.head(load).seconds,
+        times * first.embedding(load),
+        times * last.head(load),
     )
 
 
@@ -97,30 +110,41 @@ def slowest(costs: StageCosts, cut: Sequence[int]) -> float:
 
 def best_cut(costs: StageCosts, stages: int) -> tuple[int, ...] | None:
     """Layers of each of `stages` stages such that the slowest one is the fastest; `None`: the even cut is as good."""
-    even = even_cut(len(costs.layers), stages)
-    if stages == 1:
-        return None
-    found = _least_slowest(costs, stages)
-    return found if slowest(costs, found) < slowest(costs, even) * (1 - _WORTH_SHARE) else None
+    return BestCuts(costs).cut(stages)
 
 
-def _least_slowest(costs: StageCosts, stages: int) -> tuple[int, ...]:
-    count = len(costs.layers)
-    prefix = np.concatenate(([0.0], np.cumsum(costs.layers)))
-    # cost[i, j]: a stage of the layers i … j-1; no stage is empty.
-    cost: NDArray[np.float64] = prefix[None, :] - prefix[:, None]
-    cost[0, :] += costs.first
-    cost[:, count] += costs.last
-    cost[np.tril_indices(count + 1)] = np.inf
-    best = cost[0].copy()
-    choices: list[Any] = []
-    for _ in range(stages - 1):
-        whole = np.maximum(best[:, None], cost)
-        choice = whole.argmin(axis=0)
-        choices.append(choice)
-        best = whole[choice, np.arange(count + 1)]
-    edges = [count]
-    for choice in reversed(choices):
-        edges.append(int(choice[edges[-1]]))
-    edges.append(0)
-    return tuple(int(size) for size in np.diff(edges[::-1]))
+class BestCuts:
+    """The best cuts into any number of stages: into one more they are found from those into one less."""
+
+    def __init__(self, costs: StageCosts) -> None:
+        self.costs = costs
+        count = len(costs.layers)
+        prefix = np.concatenate(([0.0], np.cumsum(costs.layers)))
+        # cost[i, j]: a stage of the layers i … j-1; no stage is empty.
+        cost: NDArray[np.float64] = prefix[None, :] - prefix[:, None]
+        cost[0, :] += costs.first
+        cost[:, count] += costs.last
+        cost[np.tril_indices(count + 1)] = np.inf
+        self._cost, self._best = cost, cost[0].copy()
+        self._choices: list[Any] = []
+
+    def cut(self, stages: int) -> tuple[int, ...] | None:
+        """Layers of each of `stages` stages; `None`: the even cut is as good."""
+        if stages == 1:
+            return None
+        found, even = self._least_slowest(stages), even_cut(len(self.costs.layers), stages)
+        worth = slowest(self.costs, found) < slowest(self.costs, even) * (1 - _WORTH_SHARE)
+        return found if worth else None
+
+    def _least_slowest(self, stages: int) -> tuple[int, ...]:
+        count = len(self.costs.layers)
+        while len(self._choices) < stages - 1:
+            whole = np.maximum(self._best[:, None], self._cost)
+            choice = whole.argmin(axis=0)
+            self._choices.append(choice)
+            self._best = whole[choice, np.arange(count + 1)]
+        edges = [count]
+        for choice in reversed(self._choices[: stages - 1]):
+            edges.append(int(choice[edges[-1]]))
+        edges.append(0)
+        return tuple(int(size) for size in np.diff(edges[::-1]))

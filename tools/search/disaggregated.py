@@ -6,57 +6,26 @@ no simpler and no better placed, is left out: nothing that it is part of can win
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
-from ..performance.layout import phase_layout
-from ..performance.queueing import client_seconds
+from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, Shares, disaggregated_service
 from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout, ReplicaLayout
-from ..performance.transfer import cache_ends, copy_seconds, send_seconds
-from ..plan.document import PHASES, Phase, Strategy
-from ..plan.placement import place
+from ..performance.transfer import send_seconds
+from ..plan.document import PHASES, Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
-from .cuts import TYPICAL_BATCH, chosen_cut
 from .footprints import Counts, Footprints, Side
 from .inventory import end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches
-from .memory_columns import MemoryColumns
-from .phase_columns import Batches, DecodeColumns, PrefillColumns
-from .ranking import UNEVEN_STAGES, layout_warnings, phase_complexity, warning_bits
-from .space import PhaseOption, phase_options, split_strategy
-from .weights import weights_bytes
+from .sides import PhaseSides
+from .space import split_strategy
 
 # Pairs that are looked at together: some 100 MB of columns.
 _CHUNK = 500_000
-
-
-class _Timed:
-    """One option of one phase, timed as a replica on the first devices."""
-
-    def __init__(self, setting: Setting, request: SearchRequest, phase: Phase, option: PhaseOption) -> None:
-        hardware, count = request.hardware, option.width
-        strategy = Strategy(dp=1, gpu_count=count, prefill=option.degrees, decode=option.degrees)
-        layers = request.architecture.num_layers
-        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-        assert placement is not None and placement[0].prefill is not None
-        self.setting, self.option = setting, option
-        self.layout: PhaseLayout = phase_layout(setting, phase, option.degrees, placement[0].prefill)
-        one, other = (self.layout, None) if phase == "prefill" else (None, self.layout)
-        self.memory = MemoryColumns(setting, ReplicaLayout(0, one, other))
-        self.warned = warning_bits(layout_warnings(setting, (self.layout,)))
-        self.room = option.footprint.room(request.space.nodes, request.space.gpus_per_node)
-
-    @cached_property
-    def ends(self) -> int:
-        """Devices that send or receive the cache of one request."""
-        return cache_ends(self.layout)
 
 
 class SplitEvaluator:
@@ -65,7 +34,6 @@ class SplitEvaluator:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting, self.space = request, setting, request.space
         self.workload = request.workload
-        self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
         self._counted: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
 
     @cached_property
@@ -74,75 +42,33 @@ class SplitEvaluator:
         return ladder(MOST_SEQUENCES) if self.request.concurrency_open else np.array([self.workload.concurrency])
 
     @cached_property
-    def batches(self) -> Batches:
-        """The batches that any strategy may be asked for."""
-        return shared_batches(self.loads, self.space.gpus)
-
-    @cached_property
-    def prefills(self) -> tuple[tuple[_Timed, PrefillColumns], ...]:
-        """The prefill options whose replica holds the weights and one prompt."""
-        return tuple((one, PrefillColumns(self.setting, one.layout)) for one in self._fitting("prefill"))
-
-    @cached_property
-    def decodes(self) -> tuple[tuple[_Timed, DecodeColumns], ...]:
-        """The decode options whose replica holds the weights and one request."""
-        return tuple((one, DecodeColumns(self.setting, one.layout, self.batches)) for one in self._fitting("decode"))
-
-    def _fitting(self, phase: Phase) -> tuple[_Timed, ...]:
-        return tuple(one for one in self._options[phase] if isinstance(one, _Timed))
-
-    @cached_property
-    def _options(self) -> dict[Phase, tuple[_Timed | PhaseOption, ...]]:
-        """The options of each phase, in the even cut and where it is another in the best one.
-
-        Those whose replica holds the weights and one request are timed.
-        """
-        return {phase: tuple(self._cuts(phase)) for phase in PHASES}
-
-    def _cuts(self, phase: Phase) -> Iterator[_Timed | PhaseOption]:
-        weights, engine = weights_bytes(self.setting), self.space.engine
-        for option in phase_options(self.space, prefill=phase == "prefill"):
-            timed = self._timed(phase, option) if weights <= option.width * self.usable_bytes else None
-            cut = None if timed is None or option.degrees.pp == 1 else self._cut(timed)
-            if cut is None or engine is None:
-                yield timed or option
-            if cut is not None:
-                other = option.with_cut(cut)
-                yield self._timed(phase, other) or other
-
-    def _timed(self, phase: Phase, option: PhaseOption) -> _Timed | None:
-        timed = _Timed(self.setting, self.request, phase, option)
-        return timed if timed.memory.fullest(np.array([1]))[0] <= self.usable_bytes else None
-
-    def _cut(self, timed: _Timed) -> tuple[int, ...] | None:
-        replicas = timed.option.degrees.pp * timed.room * timed.layout.attention_groups
-        batch = TYPICAL_BATCH if self.request.concurrency_open else -(-int(self.loads[-1]) // replicas)
-        return chosen_cut(self.setting, self.space.engine, (timed.layout,), batch)
+    def sides(self) -> tuple[PhaseSides, PhaseSides]:
+        """The replicas that prefill, and those that decode."""
+        batches = shared_batches(self.loads, self.space.gpus)
+        first, second = (PhaseSides(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
+        return first, second
 
     def fits_somehow(self) -> bool:
         """Whether replicas of both kinds fit into memory with one request each, and the devices hold one of each."""
-        sides = [[one.option.footprint for one in self._fitting(phase)] for phase in PHASES]
+        sides = [{one.footprint for one in side.replicas} for side in self.sides]
         node = self.space.gpus_per_node
         return any(
             end_of_replicas(node, end_of_replicas(node, 0, 1, prefill), 1, decode) <= self.space.gpus
-            for prefill in set(sides[0])
-            for decode in set(sides[1])
+            for prefill in sides[0]
+            for decode in sides[1]
         )
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
-        prefill = self.prefills[int(rows.prefill[row])][0].option
-        decode = self.decodes[int(rows.decode[row])][0].option
+        prefill = self.sides[0].replicas[int(rows.prefill[row])].option
+        decode = self.sides[1].replicas[int(rows.decode[row])].option
         counts = int(rows.prefill_replicas[row]), int(rows.decode_replicas[row])
         return split_strategy(prefill.degrees, decode.degrees, *counts)
 
     def rows(self) -> Iterator[Columns]:
         """All rows that are not pruned, in pieces, by rising numbers of requests in flight."""
-        for concurrency in self.loads:
-            sides = (
-                self._side(self.prefills, int(concurrency), "prefill"),
-                self._side(self.decodes, int(concurrency), "decode"),
-            )
+        for number, concurrency in enumerate(self.loads):
+            sides = self.sides[0].side(number), self.sides[1].side(number)
             if not len(sides[0]) or not len(sides[1]):
                 # With more requests even less fits.
                 break
@@ -153,49 +79,13 @@ class SplitEvaluator:
 
     def counts(self) -> Counts:
         """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
-        whole = [
-            Footprints.of_options(
-                self.space, [one.option if isinstance(one, _Timed) else one for one in self._options[phase]]
-            )
-            for phase in PHASES
-        ]
+        whole = [Footprints.of_layouts(self.space, side.prints) for side in self.sides]
         total = whole[0].pairs(whole[1], self.space)
         if not self._counted[0]:
             return Counts(total, 0, 0)
         fitting = [Footprints.of_side(side[0][0]) for side in self._counted]
         kept = [Footprints.of_loads(side) for side in self._counted]
         return Counts(total, fitting[0].pairs(fitting[1], self.space), kept[0].pairs(kept[1], self.space))
-
-    def _side(self, timed: Sequence[tuple[_Timed, Any]], concurrency: int, phase: Phase) -> Side:
-        parts: list[Side] = []
-        for index, (one, times) in enumerate(timed):
-            replicas = np.arange(1, one.room + 1)
-            requests = -(-concurrency // replicas)
-            memory = one.memory.fullest(requests)
-            fits = memory <= self.usable_bytes
-            if not fits.any():
-                continue
-            replicas, requests, memory = replicas[fits], requests[fits], memory[fits]
-            if phase == "prefill":
-                first, second = times.seconds(requests)
-                warned = np.full(len(requests), one.warned | UNEVEN_STAGES * times.is_uneven)
-            else:
-                first = times.step(requests)
-                second = np.full(len(requests), copy_seconds(self.setting, one.layout))
-                warned = one.warned | UNEVEN_STAGES * times.is_uneven(requests)
-            degrees = one.option.degrees
-            same = np.full(len(requests), 1)
-            parts.append(
-                Side(
-                    index * same, replicas, requests, one.option.width * same, one.option.footprint.unit * same,
-                    one.option.footprint.tail * same, one.ends * same,
-                    first, second, memory, phase_complexity(degrees) * same, warned,
-                )
-            )  # fmt: skip
-        if not parts:
-            nothing: Any = np.empty(0, dtype=np.int64)
-            return Side(*(nothing for _ in fields(Side)))
-        return Side(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Side)))
 
     def _pairs(self, prefill: Side, decode: Side, concurrency: int) -> Iterator[Columns]:
         """Every pair of rows that the devices hold."""
@@ -216,8 +106,7 @@ class SplitEvaluator:
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
         seconds = PhaseSeconds(
-            prompt=prefill.first,
-            prompts=prefill.second,
+            prompts=Prompts(prefill.first, prefill.second, prefill.second),
             step=decode.first,
             transfer=self._transfer(prefill, decode),
             client=client_seconds(self.setting),

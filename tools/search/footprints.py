@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from .columns import Floats, Mask, Whole
-from .inventory import end_of_replicas
-from .space import PhaseOption, SpaceRequest
+from .inventory import Footprint, end_of_replicas
+from .space import SpaceRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,14 @@ class Side:
         return Side(*(getattr(self, one.name)[rows] for one in fields(self)))
 
 
+def sides_joined(parts: Sequence[Side]) -> Side:
+    """All rows of `parts`."""
+    if not parts:
+        nothing: Any = np.empty(0, dtype=np.int64)
+        return Side(*(nothing for _ in fields(Side)))
+    return Side(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Side)))
+
+
 @dataclass(frozen=True, slots=True)
 class Footprints:
     """Different footprints of a number of replicas of one side, how many rows have each, and for which loads."""
@@ -72,12 +80,12 @@ class Footprints:
         return cls(different[:, 0], different[:, 1], different[:, 2], counts, different[:, 3:].astype(np.float64))
 
     @classmethod
-    def of_options(cls, space: SpaceRequest, options: Sequence[PhaseOption]) -> Footprints:
-        """Every number of replicas of every option."""
+    def of_layouts(cls, space: SpaceRequest, layouts: Sequence[Footprint]) -> Footprints:
+        """Every number of replicas of every layout."""
         prints = [
-            (option.footprint.unit, option.footprint.tail, count)
-            for option in options
-            for count in range(1, option.footprint.room(space.nodes, space.gpus_per_node) + 1)
+            (one.unit, one.tail, count)
+            for one in layouts
+            for count in range(1, one.room(space.nodes, space.gpus_per_node) + 1)
         ]
         return cls.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 

@@ -15,12 +15,12 @@ from ..errors import InputError
 from ..plan.document import Strategy
 from ..plan.performance import Sparse
 from .candidate import Candidate, SearchRequest
-from .colocated import PairEvaluator, Replica
+from .colocated import Held, PairEvaluator, Replica
 from .columns import Columns, Floats, joined, order
 from .ranking import percentile_limits
 from .search import base_setting
 from .single import candidate_at
-from .space import PairOption, SpaceRequest, pair_options
+from .space import SpaceRequest, pair_shapes
 
 # Mixed candidates that are shown.
 _LISTED = 50
@@ -73,21 +73,18 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     """
     _check(parts)
     mixer = _Mixer(parts)
-    pairs: list[PairOption] = []
+    replicas: list[Replica] = []
     found: list[Columns] = []
-    evaluated = too_large = 0
-    for option in pair_options(mixer.space):
-        for first in mixer.evaluators[0].variants(option):
-            pairs.append(first.pair)
-            evaluated += option.room
-            rows = mixer.rows(len(pairs) - 1, first)
-            too_large += option.room - len(rows)
-            found.append(rows)
+    for shape in pair_shapes(mixer.space):
+        first = mixer.evaluators[0].variants(shape)
+        found.append(mixer.rows(len(replicas), first))
+        replicas.extend(Replica(shape, line) for line in first.lines.lines)
     rows = joined(found)
+    evaluated = sum(replica.room for replica in replicas)
     leading = rows.take(order(rows)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
-    shown = [mixer.candidate(pairs[int(pair)].strategy(int(dp)), int(load)) for pair, dp, load in numbers]
-    rejected = {"ME001": too_large, "PE010": int((rows.over > 0.0).sum())}
+    shown = [mixer.candidate(replicas[int(one)].strategy(int(dp)), int(load)) for one, dp, load in numbers]
+    rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.over > 0.0).sum())}
     return MixResult(
         candidates=tuple(shown),
         evaluated=evaluated,
@@ -124,20 +121,18 @@ class _Mixer:
         longest = max(part.request.workload.input_tokens for part in self.parts)
         return replace(self.parts[0].request.space, input_tokens=longest)
 
-    def rows(self, index: int, first: Replica) -> Columns:
-        """The rows of one replica under the mixture: where it fits for every part."""
+    def rows(self, index: int, first: Held) -> Columns:
+        """The rows of one layout under the mixture: where it fits for every part."""
         held = [first]
-        held += [evaluator.held(first.pair, first.requests) for evaluator in self.evaluators[1:]]
+        held += [evaluator.held(first.shape, first.lines) for evaluator in self.evaluators[1:]]
         fits = np.logical_and.reduce([one.fits for one in held])
         if not fits.any():
             return joined([])
         each = [
             evaluator.rows(index, replace(one, fits=fits)) for evaluator, one in zip(self.evaluators, held, strict=True)
         ]
-        rows = self._mixed(each)
-        if not self.parts[0].request.concurrency_open:
-            return rows
-        return rows.take(self.evaluators[0].chosen(rows, int(fits.sum())))
+        mixed = self._mixed([rows.columns for rows in each])
+        return self.evaluators[0].chosen(replace(each[0], columns=mixed))
 
     def _mixed(self, each: Sequence[Columns]) -> Columns:
         outputs = [part.request.workload.output_tokens for part in self.parts]

@@ -6,6 +6,7 @@ What was not simulated is not said to hold such a limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..performance.setting import Setting
 from ..performance.under_load import load_estimate
@@ -57,6 +58,10 @@ def _within(request: SearchRequest, setting: Setting, one: Candidate) -> Candida
 
 
 def _judged(request: SearchRequest, setting: Setting, one: Candidate) -> Candidate:
-    load = load_estimate(layout_at(request, setting, one.strategy, one.concurrency))
+    # What runs the same on any number of nodes is simulated once while a cluster is sized.
+    key = "under load", one.strategy, one.concurrency
+    if key not in setting.memo:
+        setting.memo[key] = load_estimate(layout_at(request, setting, one.strategy, one.concurrency))
+    load: Any = setting.memo[key]
     missed = _NOT_POSSIBLE if load is None else percentiles_missed(request.workload, load)
     return one.model_copy(update={"feasible": False, "why_not": missed}) if missed else one

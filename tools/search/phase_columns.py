@@ -1,35 +1,29 @@
-"""One phase of one replica under many loads at once: seconds and memory as columns, by the functions of one plan.
+"""Decode steps and prompts of many pipelines at once: seconds for any number of requests, read off a phase's table.
 
-Decode steps are timed for an array of batch sizes that all options of a search share, so that what one stage of a shape
-takes is computed once however many stages there are.
+Decode steps are timed for an array of batch sizes that all layouts of a search share, prompts for every number of them
+that a pass holds.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..calibration.forms.elementary import Number, larger
-from ..performance.balance import is_unbalanced, prompt_stage_seconds
-from ..performance.collectives import domain_of
+from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
-from ..performance.overlap_halves import is_two_batch
-from ..performance.schedule import PhaseTimer, host_seconds, pass_seconds, prefill_loads
+from ..performance.queueing import hold_up_others
+from ..performance.schedule import prefill_loads
 from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout
-from ..performance.stage_shape import stage_shape
 from ..performance.throughput import prompt_share
-from ..performance.timing import StageTimer
+from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
+from .stage_grid import Lines
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+# Up to so many prompts in a pass all numbers of them are timed, so that all layouts share what was timed.
+_MOST_TOGETHER = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,106 +38,152 @@ class Batches:
         return found
 
 
-class DecodeColumns:
-    """Seconds of a decode step of one replica for any number of requests whose microbatches are in `batches`."""
+def _uneven(stages: StageSeconds) -> Mask:
+    """Whether the stages of each line are uneven (rule PP008) under each load."""
+    lines, own = stages.lines, stages.own
+    slowest, total = np.maximum.reduceat(own, lines.starts), np.add.reduceat(own, lines.starts)
+    several = lines.stages[:, None]
+    found: Mask = is_far_above_mean(slowest, total, several) & (several > 1)
+    return found
 
-    def __init__(self, setting: Setting, phase: PhaseLayout, batches: Batches) -> None:
-        self.setting, self.batches = setting, batches
-        self.groups = phase.attention_groups
-        self.timer = phase_timer(setting, phase)
+
+class DecodeColumns:
+    """Seconds of a decode step of a replica for any number of requests whose microbatches are in `batches`."""
+
+    def __init__(self, setting: Setting, table: PhaseTable, lines: Lines, batches: Batches) -> None:
+        self.setting, self.table, self.lines, self.batches = setting, table, lines, batches
+        self.groups = table.groups
         stated = None if setting.serving is None else setting.serving.microbatches
-        self.microbatches = stated or len(self.timer.stages)
+        self._most: Whole = lines.stages if stated is None else np.full(len(lines), stated)
+
+    def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
+        load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
+        return self.table.seconds(self.lines, load)
 
     @cached_property
-    def _stages(self) -> tuple[Floats, Floats, Mask]:
+    def _timed(self) -> tuple[Floats, Floats, Mask]:
         """Round trip, slowest stage, and whether stages are uneven, for each batch with all groups at work."""
-        return self._timed(self.batches.sequences, self.groups)
+        found, starts = self._stages(self.batches.sequences, self.groups), self.lines.starts
+        return np.add.reduceat(found.whole, starts), np.maximum.reduceat(found.whole, starts), _uneven(found)
 
-    def _timed(self, sequences: Floats, groups: int) -> tuple[Floats, Floats, Mask]:
-        if is_two_batch(self.setting):
-            # Which half waits for which differs from load to load.
-            rows = [self._stage_passes(int(count), groups) for count in sequences]
-            passes = [np.array(stage) for stage in zip(*(row[0] for row in rows), strict=True)]
-            host = np.array([row[1] for row in rows])
-        else:
-            passes, host = self._stage_passes(sequences, groups)
-        bare = [passes[0] - host, *passes[1:]]
-        uneven = is_unbalanced(bare) if len(bare) > 1 else np.zeros(len(sequences), dtype=np.bool_)
-        return reduce(add, passes), reduce(larger, passes), uneven
+    @cached_property
+    def _few(self) -> Floats:
+        """The round trip with one request on each of 1, 2, … groups, fewer than there are."""
+        found = joined_loads([self._stages(*load) for load in few_groups(self.groups)])
+        return np.add.reduceat(found.whole, self.lines.starts)
 
-    def _stage_passes(self, sequences: Number, groups: int) -> tuple[list[Any], Any]:
-        load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
-        return pass_seconds(self.timer, load), host_seconds(self.setting, load)
-
-    def _batch(self, requests: Whole) -> tuple[Whole, Whole]:
+    def _batch(self, line: Whole, requests: Whole) -> tuple[Whole, Whole]:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
-        microbatches = np.minimum(self.microbatches, batch)
+        microbatches = np.minimum(self._most[line], batch)
         return self.batches.places(-(-batch // microbatches)), microbatches
 
-    def is_uneven(self, requests: Whole) -> Mask:
-        """Whether the stages are uneven (rule PP008) with so many requests."""
-        return self._stages[2][self._batch(requests)[0]]
+    def is_uneven(self, line: Whole, requests: Whole) -> Mask:
+        """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""
+        return self._timed[2][line, self._batch(line, requests)[0]]
 
-    def step(self, requests: Whole) -> Floats:
-        """Seconds of a step with `requests` on the replica."""
-        round_trip, slowest, _ = self._stages
-        places, microbatches = self._batch(requests)
-        seconds = np.maximum(round_trip[places], microbatches * slowest[places])
+    def step(self, line: Whole, requests: Whole) -> Floats:
+        """Seconds of a step of each `line` with `requests` on the replica."""
+        round_trip, slowest, _ = self._timed
+        places, microbatches = self._batch(line, requests)
+        seconds = np.maximum(round_trip[line, places], microbatches * slowest[line, places])
         # Fewer requests than attention groups: some groups have nothing to do.
-        for count in {int(few) for few in requests[requests < self.groups]}:
-            whole, most, _ = self._timed(np.ones(1), count)
-            seconds[requests == count] = max(whole[0], most[0])
+        few = requests < self.groups
+        if few.any():
+            seconds[few] = self._few[line[few], requests[few] - 1]
         return seconds
 
 
+def prompts_together(setting: Setting, groups: int, requests: Whole) -> Floats:
+    """How many prompts a pass of one of `groups` may hold, ascending from 1; of very many only those that occur."""
+    most = max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
+    if most <= _MOST_TOGETHER:
+        return one_to(most)
+    return np.union1d([1], prompt_share(setting, groups, requests).together).astype(np.float64)
+
+
 class PrefillColumns:
-    """Seconds of prompts on one replica for any share of requests."""
+    """Seconds of prompts on a replica for any share of requests; `together` are the prompts that a pass may hold."""
 
-    def __init__(self, setting: Setting, phase: PhaseLayout) -> None:
-        self.setting = setting
-        self.groups = phase.attention_groups
-        self.timer = phase_timer(setting, phase)
-        self._known: dict[tuple[int, int], tuple[float, float]] = {}
+    def __init__(self, setting: Setting, table: PhaseTable, lines: Lines, together: Floats) -> None:
+        self.setting, self.table, self.lines = setting, table, lines
+        self.groups, self._together = table.groups, together
 
-    def _pass(self, together: int, groups: int) -> tuple[float, float]:
-        key = (together, groups)
-        if key not in self._known:
-            self._known[key] = self.timer.prefill_seconds(prefill_loads(self.setting, together, groups))
-        return self._known[key]
+    def _chunks(self, loads: Sequence[tuple[Floats, Any]]) -> list[StageSeconds]:
+        """The passes of a prompt, chunk by chunk, with so many prompts on each of so many groups."""
+        chunks = prefill_loads(self.setting, 1, 1)
+        found: list[StageSeconds] = []
+        for chunk in chunks:
+            # Where several prompts share a pass, each is whole in it.
+            parts = [replace(chunk, sequences=sequences, groups=groups) for sequences, groups in loads]
+            timed = [self.table.seconds(self.lines, part, with_head=chunk is chunks[-1]) for part in parts]
+            found.append(joined_loads(timed))
+        return found
 
     @cached_property
-    def is_uneven(self) -> bool:
-        """Whether the stages are uneven (rule PP008) for one prompt."""
-        return bool(is_unbalanced(prompt_stage_seconds(self.timer))) and len(self.timer.stages) > 1
+    def _full(self) -> list[StageSeconds]:
+        return self._chunks([(self._together, self.groups)])
 
-    def seconds(self, requests: Whole) -> tuple[Floats, Floats]:
-        """Of one prompt, and of all prompts of the share, with `requests` in flight on the replica."""
-        shares = [prompt_share(self.setting, self.groups, int(count)) for count in requests]
-        one = np.array([self._pass(1, share.groups)[0] for share in shares])
-        passes = np.array([self._pass(share.together, share.groups) for share in shares]).reshape(-1, 2)
-        return one, passes[:, 0] + np.array([share.rounds - 1 for share in shares]) * passes[:, 1]
+    @cached_property
+    def _of_all(self) -> tuple[Floats, Floats]:
+        """Seconds from first to last stage, and of the busiest stage, with several prompts on each of all groups."""
+        return self._timed(self._full)
+
+    @cached_property
+    def _of_few(self) -> tuple[Floats, Floats]:
+        """The same with one prompt on 1, 2, … groups, fewer than there are."""
+        return self._timed(self._chunks(few_groups(self.groups)))
+
+    @cached_property
+    def _of_one(self) -> tuple[Floats, Floats]:
+        """The same with several prompts on one group, nothing on the others."""
+        return self._timed(self._chunks([(self._together, 1)]))
+
+    def _timed(self, chunks: Sequence[StageSeconds]) -> tuple[Floats, Floats]:
+        starts = self.lines.starts
+        busy = np.maximum.reduceat(np.sum([one.whole for one in chunks], axis=0), starts)
+        if len(chunks) == 1:
+            return np.add.reduceat(chunks[0].whole, starts), busy
+        whole = np.stack([one.whole for one in chunks], axis=1)
+        return np.array([_makespan(whole[rows]) for rows in np.split(np.arange(len(whole)), starts[1:])]), busy
+
+    @cached_property
+    def uneven(self) -> Mask:
+        """Whether the stages of each line are uneven (rule PP008) for one prompt on one group."""
+        if int(self.lines.stages.max()) == 1:
+            return np.zeros(len(self.lines), dtype=np.bool_)
+        chunks = self._full if self.groups == 1 else self._chunks([(np.ones(1), 1)])
+        own = np.sum([one.own[:, :1] for one in chunks], axis=0)
+        return _uneven(StageSeconds(self.lines, own, np.zeros(1)))[:, 0]
+
+    def seconds(self, line: Whole, requests: Whole) -> tuple[Floats, Floats]:
+        """Of one prompt, and of all prompts of the share, with `requests` in flight on a replica of each `line`."""
+        share = prompt_share(self.setting, self.groups, requests)
+        whole, busiest = self._of_all
+        passes: Any = np.searchsorted(self._together, np.asarray(share.together))
+        one, several, busy = whole[line, 0], whole[line, passes], busiest[line, passes]
+        few = requests < self.groups
+        if few.any():
+            rows = line[few], requests[few] - 1
+            one[few] = several[few] = self._of_few[0][rows]
+            busy[few] = self._of_few[1][rows]
+        return one, several + (share.rounds - 1) * busy
+
+    def apart(self, line: Whole, requests: Whole) -> Floats:
+        """Of all prompts of the share where no two attention groups prefill at once, as far as these hold up others."""
+        if not hold_up_others(self.setting, self.groups):
+            return self.seconds(line, requests)[1]
+        share = prompt_share(self.setting, self.groups, requests)
+        whole, busiest = self._of_one
+        passes: Any = np.searchsorted(self._together, np.asarray(share.together))
+        return whole[line, passes] + (share.passes - 1) * busiest[line, passes]
 
 
-def phase_timer(setting: Setting, phase: PhaseLayout) -> PhaseTimer:
-    """A timer of `phase`, whose stages are laid out alike.
-
-    Shapes, which differ by how stages lie over domains and by vocabulary, are kept on the setting; stages that hold the
-    same layers in the same domain share one timer.
-    """
-    degrees = phase.degrees.model_copy(update={"pp": 1, "stage_layers": None, "replicas": None})
-    layers = [id(layer) for layer in setting.architecture.layers]
-    made: dict[object, StageTimer] = {}
-    timers: list[StageTimer] = []
-    for stage in phase.stages:
-        spread = tuple(Counter(domain_of(device, setting.hardware) for device in stage.devices).items())
-        ends = bool(stage.embedding_devices), bool(stage.head_devices)
-        key = (spread, ends, stage.vocab_shards, tuple(layers[stage.layers[0] : stage.layers[1] + 1]))
-        if key not in made:
-            kept = ("shape of", phase.phase, degrees, stage.vocab_shards, spread)
-            shape = setting.pieces.get(kept)
-            if shape is None:
-                shape = setting.pieces[kept] = stage_shape(setting, phase, stage)
-            made[key] = StageTimer(setting, phase, stage, shape=shape)
-        timers.append(made[key])
-    return PhaseTimer(setting, phase, tuple(timers))
+def _makespan(seconds: Floats) -> Floats:
+    """When the last chunk leaves the last stage (stages x chunks x loads): a cell waits for both before it."""
+    finish = np.cumsum(seconds[0], axis=0)
+    for stage in seconds[1:]:
+        behind = np.cumsum(stage, axis=0)
+        # A chunk begins when it has come here; those behind it follow on without a gap, or wait for their own coming.
+        finish = behind + np.maximum.accumulate(finish - (behind - stage), axis=0)
+    return finish[-1]

@@ -99,8 +99,17 @@ def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]
 
 def complexity(strategy: Strategy) -> int:
     """How much machinery a strategy has: the logarithm of its replicas, what its phases have, and that they differ."""
-    phases = phase_complexity(strategy.prefill) + phase_complexity(strategy.decode)
-    return strategy.dp.bit_length() - 1 + phases + _TWO_LAYOUTS * (strategy.prefill != strategy.decode)
+    return strategy.dp.bit_length() - 1 + pair_complexity(strategy.prefill, strategy.decode)
+
+
+def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy) -> int:
+    """The complexity of one replica that serves both phases."""
+    return phase_complexity(prefill) + phase_complexity(decode) + _TWO_LAYOUTS * (prefill != decode)
+
+
+def pipeline_complexity(stages: int, *, is_own_cut: bool) -> int:
+    """What stages, and a cut of one's own, add to the complexity of a replica that serves both phases."""
+    return 2 * (2 * (stages.bit_length() - 1) + is_own_cut)
 
 
 def phase_complexity(phase: PhaseStrategy) -> int:

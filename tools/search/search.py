@@ -6,31 +6,31 @@ named and counted. The figures are those of the performance model; nothing is de
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..performance.setting import Setting, make_setting
-from ..plan.document import Strategy, WorkloadBlock
+from ..plan.document import Strategy
 from ..plan.placement import place
 from ..plan.view import parse_device
 from .candidate import Candidate, SearchRequest, SearchResult
-from .colocated import PairEvaluator, TooLarge
-from .columns import Columns, Whole, columns, front, joined, order
+from .candidate_columns import columns_of, reordered
+from .colocated import PairEvaluator, Replica, TooLarge
+from .columns import Columns, Whole, front, joined, order
 from .disaggregated import SplitEvaluator
 from .families import family
 from .loads import STEP_SHARE
 from .percentiles import on_time
-from .ranking import complexity, limits_missed, percentile_limits, warning_bits, warning_rules
+from .precisions import over_precisions
+from .ranking import limits_missed, percentile_limits, warning_rules
 from .single import refined, too_large
-from .space import PairOption, pair_options
+from .space import pair_shapes
 from .weights import weights_bytes
 
-# Layouts up to which all FFN degrees and the best cuts are evaluated: beyond, FFN degrees that are neither 1, nor
-# attention's, nor the whole stage's are left out and counted, and stages are cut evenly.
-MOST_WHOLE = 600
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
@@ -48,8 +48,11 @@ def base_setting(request: SearchRequest) -> Setting:
 def search(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
     """Evaluate the whole space of `request` and rank it.
 
-    `setting` carries what was timed from one search to the next where only the number of nodes differs.
+    `setting` carries what was timed from one search to the next where only the number of nodes differs. Where number
+    formats were left open each of them is searched.
     """
+    if request.precisions:
+        return over_precisions(request, search)
     setting = base_setting(request) if setting is None else setting
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     return _Answer(request, setting, found).result()
@@ -85,7 +88,7 @@ def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
     if request.disaggregated:
         return SplitEvaluator(request, setting).fits_somehow()
     evaluator = PairEvaluator(request, setting)
-    return any(evaluator.fits_somehow(pair) for pair in pair_options(request.space))
+    return any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space))
 
 
 class _Found:
@@ -97,47 +100,44 @@ class _Found:
         self.fronts: list[Columns] = []
         self.too_large: list[TooLarge] = []
         self.evaluated = 0
-        self.points = 0
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
 
 
 def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = PairEvaluator(request, setting)
-    pairs: list[PairOption] = []
+    replicas: list[Replica] = []
 
     def name(rows: Columns, row: int) -> Strategy:
-        return pairs[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
+        return replicas[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
 
     found = _Found(name)
-    options = list(pair_options(request.space))
+    shapes = list(pair_shapes(request.space))
     least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
-    widest = max((option.width for option in options), default=0)
-    is_large = len(options) > MOST_WHOLE
-    evaluator.cuts = not is_large
-    for option in options:
-        if is_large and option.decode.tp_ffn not in (1, option.decode.tp, option.stage):
-            pairs.append(option)
-            found.pruned["unlike FFN degree, not evaluated in a space this large"] += option.room
-            continue
+    widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
+    for shape in shapes:
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
-        if option.width < least <= widest:
-            pairs.append(option)
-            found.evaluated += option.room
-            found.rejected["ME001"] += option.room
+        stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
+        narrow = sum(shape.rooms[: stages - 1])
+        found.evaluated += narrow
+        found.rejected["ME001"] += narrow
+        if stages > len(shape.rooms):
             continue
-        for outcome in evaluator.evaluate(len(pairs), option):
-            pairs.append(outcome.pair)
-            found.evaluated += option.room
-            if isinstance(outcome, TooLarge):
-                found.too_large.append(outcome)
-                found.rejected["ME001"] += option.room
-                continue
-            found.points += len(outcome.points)
-            found.rejected["ME001"] += option.room - len(outcome.rows)
-            found.rejected["PE010"] += int((outcome.rows.over > 0.0).sum())
-            found.rows.append(outcome.rows)
-            found.fronts.append(_front_of(outcome.points))
+        held = evaluator.variants(shape, stages)
+        own = [Replica(shape, line) for line in held.lines.lines]
+        room = sum(one.room for one in own)
+        found.evaluated += room
+        found.too_large.extend(evaluator.too_large(held))
+        if not held.fits.any():
+            found.rejected["ME001"] += room
+            continue
+        rows = evaluator.rows(len(replicas), held)
+        chosen = evaluator.chosen(rows)
+        replicas.extend(own)
+        found.rejected["ME001"] += room - len(chosen)
+        found.rejected["PE010"] += int((chosen.over > 0.0).sum())
+        found.rows.append(chosen)
+        found.fronts.append(_front_of(rows.columns.take(rows.leads)))
     return found
 
 
@@ -145,7 +145,6 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = SplitEvaluator(request, setting)
     found = _Found(evaluator.strategy)
     for rows in evaluator.rows():
-        found.points += len(rows)
         found.rejected["PE010"] += int((rows.over > 0.0).sum())
         found.rows.append(rows.take(_leading(rows)))
         found.fronts.append(_front_of(rows))
@@ -170,28 +169,6 @@ def _front_of(rows: Columns) -> Columns:
     return holding.take(front(holding))
 
 
-def _columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Columns:
-    """Candidates with figures as rows again; their option is their place."""
-    numbers = np.arange(len(candidates))
-    return columns(
-        workload,
-        prefill=numbers, decode=numbers, prefill_replicas=numbers, decode_replicas=numbers,
-        concurrency=np.array([one.concurrency for one in candidates]),
-        gpus=np.array([one.gpus for one in candidates]),
-        ttft=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
-        tpot=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
-        rate=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
-        memory=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
-        complexity=np.array([complexity(one.strategy) for one in candidates]),
-        warned=np.array([warning_bits(one.warnings) for one in candidates]),
-    )  # fmt: skip
-
-
-def _reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
-    """Candidates with figures, best first."""
-    return [candidates[int(place)] for place in order(_columns_of(candidates, workload))]
-
-
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front."""
 
@@ -206,20 +183,23 @@ class _Answer:
         ahead, late = [one for one in shown if one.feasible], list[Candidate]()
         if percentile_limits(self.request.workload):
             ahead, late = on_time(self.request, self.setting, ahead)
-            ahead = _reordered(ahead, self.request.workload)
+            ahead = reordered(ahead, self.request.workload)
             # What was not simulated is on no front.
             points = ahead
         else:
             ahead = self._between_steps(ahead)
             points = [*self._points(), *ahead[:_MOST_REFINED]] if ahead else []
         self.found.rejected["PE010"] += len(late)
-        pareto = [points[int(row)] for row in front(_columns_of(points, self.request.workload))]
-        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.strategy.gpu_count))[:LISTED]
+        pareto = [points[int(row)] for row in front(columns_of(points, self.request.workload))]
+        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.gpus))[:LISTED]
         listed = [
             *ahead,
             *late,
             *(one for one in shown if not one.feasible),
-            *(too_large(one.strategy, one.concurrency, one.memory_bytes, one.shortfall_bytes) for one in large),
+            *(
+                too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes)
+                for one in large
+            ),
         ]
         known = {(one.strategy, one.concurrency): place for place, one in enumerate(listed)}
         for one in pareto:
@@ -256,13 +236,13 @@ class _Answer:
         """Where the number of requests is open: those that a step of the ladder may hold back, at the best number."""
         if not self.request.concurrency_open or not leading:
             return leading
-        rows = _columns_of(leading, self.request.workload)
+        rows = columns_of(leading, self.request.workload)
         near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
         close = [int(rank) for rank in near.nonzero()[0][:_MOST_REFINED]]
         better = list(leading)
         for rank in close:
             better[rank] = refined(self.request, self.setting, leading[rank])
-        return _reordered(better, self.request.workload)
+        return reordered(better, self.request.workload)
 
     def _points(self) -> list[Candidate]:
         """The front of all rows."""

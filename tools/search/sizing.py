@@ -7,6 +7,7 @@ skipped by that bound and needs no search.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..performance.setting import Setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
+from .ranking import worth
 from .search import Holding, base_setting, fits_somehow, holding, search
 from .weights import weights_bytes
 
@@ -64,6 +66,8 @@ def fewest_gpus(
     Where cost is the objective and one node does, the part of it that is the cheapest per token. What a replica does is
     the same on any number of nodes, so that one search of a large cluster shows every smaller one.
     """
+    if request.precisions:
+        return _over_precisions(request, usual_node, more_than, at_most)
     # Nothing that was timed depends on the number of nodes.
     setting = base_setting(request)
     beyond = more_than
@@ -74,6 +78,24 @@ def fewest_gpus(
         if reach is not None:
             return reach
     return None
+
+
+def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:
+    """The smallest of the clusters that each of the open number formats needs; of equal ones that of the best plan."""
+    found: list[Sized] = []
+    for precision in request.precisions:
+        one = replace(request, precision=precision, precisions=())
+        sized = fewest_gpus(one, usual_node, more_than=more_than, at_most=at_most)
+        if sized is not None:
+            found.append(sized)
+            # More accelerators than are known to do need not be looked at.
+            at_most = min(at_most, sized.request.facts.gpus)
+    return min(found, key=lambda one: _size_and_worth(one, request.workload.objective), default=None)
+
+
+def _size_and_worth(sized: Sized, objective: str) -> tuple[int, float]:
+    best = None if sized.result is None else sized.result.best
+    return sized.request.facts.gpus, inf if best is None else worth(best, objective)
 
 
 @dataclass(frozen=True, slots=True)

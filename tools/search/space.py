@@ -10,7 +10,7 @@ sequence ranks in prefill and ranks of the cache in decode. Replicas of one phas
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 from ..catalog.architecture import Architecture, AttentionSpec
@@ -108,10 +108,6 @@ class PhaseOption:
         """Devices of the replica."""
         return self.degrees.pp * self.stage
 
-    def with_cut(self, cut: tuple[int, ...]) -> PhaseOption:
-        """The same degrees with `cut` layers in each stage."""
-        return replace(self, degrees=self.degrees.model_copy(update={"stage_layers": cut}))
-
 
 def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
     """Devices that a stage may have: any number inside a node, then whole nodes."""
@@ -160,13 +156,39 @@ def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, in
             yield ep, tp_expert
 
 
-def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
-    """All legal degrees of one phase, with every number of stages that layers and devices allow."""
+@dataclass(frozen=True, slots=True)
+class PhaseShape:
+    """Degrees of one phase of a stage; with 1, 2, … stages a replica takes `prints[0]`, `prints[1]`, …"""
+
+    degrees: PhaseStrategy
+    stage: int
+    prints: tuple[Footprint, ...]
+    rooms: tuple[int, ...]
+
+    def room(self, stages: int) -> int:
+        """How many replicas of so many stages the devices hold, were there no others."""
+        return self.rooms[stages - 1]
+
+    def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PhaseOption:
+        """The replica of so many stages."""
+        update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
+        return PhaseOption(self.degrees.model_copy(update=update), self.stage, self.prints[stages - 1])
+
+
+def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
+    """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
     for stage in stage_widths(request):
-        prints = list(_footprints(request, stage))
+        prints = tuple(_footprints(request, stage))
+        rooms = tuple(one.room(request.nodes, request.gpus_per_node) for one in prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
-            for pp, place in enumerate(prints, start=1):
-                yield PhaseOption(degrees.model_copy(update={"pp": pp}), stage, place)
+            yield PhaseShape(degrees, stage, prints, rooms)
+
+
+def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
+    """All legal degrees of one phase of a replica."""
+    for shape in phase_shapes(request, prefill=prefill):
+        for stages in range(1, len(shape.prints) + 1):
+            yield shape.option(stages)
 
 
 def _footprints(request: SpaceRequest, stage: int) -> Iterator[Footprint]:
@@ -197,33 +219,48 @@ class PairOption:
         count = dp * self.width
         return Strategy(dp=dp, gpu_count=count, prefill=self.prefill, decode=self.decode)
 
-    def with_cut(self, cut: tuple[int, ...]) -> PairOption:
-        """The same degrees with `cut` layers in each stage."""
-        update = {"stage_layers": cut}
-        return replace(
-            self, prefill=self.prefill.model_copy(update=update), decode=self.decode.model_copy(update=update)
-        )
+
+@dataclass(frozen=True, slots=True)
+class PairShape:
+    """Degrees of both phases of a stage; with 1, 2, … stages there is room for `rooms[0]`, `rooms[1]`, … replicas."""
+
+    prefill: PhaseStrategy
+    decode: PhaseStrategy
+    stage: int
+    rooms: tuple[int, ...]
+
+    def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PairOption:
+        """The replica of so many stages."""
+        update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
+        pair = self.prefill.model_copy(update=update), self.decode.model_copy(update=update)
+        return PairOption(*pair, self.stage, self.rooms[stages - 1])
+
+
+def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
+    """Layouts of a stage that serves both phases, with every number of stages that layers and devices allow."""
+    for stage in stage_widths(request):
+        rooms = tuple(one.room(request.nodes, request.gpus_per_node) for one in _footprints(request, stage))
+        if not rooms:
+            continue
+        decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
+        for decode in stage_options(request, stage, prefill=False):
+            decodes.setdefault(_layout_of(decode), []).append(decode)
+        for prefill in stage_options(request, stage, prefill=True):
+            for decode in decodes.get(_layout_of(prefill), ()):
+                yield PairShape(prefill, decode, stage, rooms)
 
 
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
     """Replicas that serve both phases in one layout."""
-    for stage in stage_widths(request):
-        prints = list(_footprints(request, stage))
-        decodes = list(stage_options(request, stage, prefill=False)) if prints else []
-        for prefill in stage_options(request, stage, prefill=True) if prints else ():
-            for decode in (decode for decode in decodes if _one_layout(prefill, decode)):
-                for pp, place in enumerate(prints, start=1):
-                    update = {"pp": pp}
-                    pair = prefill.model_copy(update=update), decode.model_copy(update=update)
-                    yield PairOption(*pair, stage, place.room(request.nodes, request.gpus_per_node))
+    for shape in pair_shapes(request):
+        for stages in range(1, len(shape.rooms) + 1):
+            yield shape.option(stages)
 
 
-def _one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
-    """Whether one loaded model serves both: alike but for ranks that prefill, or decode, takes along the sequence."""
-    alike = ("ep", "tp_ffn", "attention_dp", "tp_expert")
-    if any(getattr(prefill, name) != getattr(decode, name) for name in alike):
-        return False
-    return prefill.sp * prefill.tp == (decode.kv_sp or 1) * decode.tp
+def _layout_of(phase: PhaseStrategy) -> tuple[object, ...]:
+    """What one loaded model fixes: all but which ranks of attention prefill, or decode, takes along the sequence."""
+    width = phase.sp * (phase.kv_sp or 1) * phase.tp
+    return phase.ep, phase.tp_ffn, phase.attention_dp, phase.tp_expert, width
 
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:

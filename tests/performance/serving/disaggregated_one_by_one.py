@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from heapq import heappop, heappush
 
-from shardwright.tools.performance.serving.core import Requests
 from shardwright.tools.performance.serving.disaggregated import Disaggregated
+from shardwright.tools.performance.serving.records import Requests
 
 from .one_by_one import Request, cost, decode_seconds
 

@@ -32,4 +32,11 @@ WINDOWED = replace(
     decode_per_window_token_s=[2e-6] * len(SEQUENCES),
     prefill_per_window_pair_s=[1e-8] * len(TOKENS),
 )
+# Groups that meet: half of what counts tokens is done by all of them together.
+MEETING = replace(
+    WINDOWED,
+    linear_s=[0.5 * seconds for seconds in WINDOWED.linear_s],
+    met_tokens=TOKENS,
+    met_s=[max(4e-3, 4e-6 * tokens) for tokens in TOKENS],
+)
 ROOMY = Policy(token_budget=8192, max_sequences=1024, kv_tokens=10_000_000)

@@ -76,39 +76,20 @@ def cost(table: StepTable, sizes: Sequence[int], chunks: Sequence[tuple[int, int
 
 
 @dataclass
-class OneByOne:
-    table: StepTable
+class Group:
+    """The scheduler of one attention group, and what it does in the present step."""
+
     policy: Policy
-    inputs: Inputs
-    now: float = 0.0
     waiting: list[Request] = field(default_factory=list)
     running: list[Request] = field(default_factory=list)
     prefilling: list[Request] = field(default_factory=list)
+    just_ready: list[Request] = field(default_factory=list)
+    decoding: list[Request] = field(default_factory=list)
+    chunks: list[tuple[int, int]] = field(default_factory=list)
     preemptions: int = 0
-    steps: int = 0
 
-    def serve(self) -> list[Request]:
-        load = self.inputs.requests
-        all_requests = [
-            Request(i, *numbers) for i, numbers in enumerate(zip(load.inputs, load.outputs, load.cached, strict=True))
-        ]
-        unborn = list(all_requests)
-        coming = sorted(load.arrivals)
-        to_launch = len(all_requests) - len(coming)
-        while any(request.done is None for request in all_requests):
-            while coming and coming[0] <= self.now:
-                request = unborn.pop(0)
-                request.arrived = coming.pop(0)
-                self.waiting.append(request)
-            finished, worked = self.step()
-            if not worked:
-                self.now = coming[0]
-            for request in finished:
-                if to_launch:
-                    to_launch -= 1
-                    coming.append(self.now + load.pauses[request.number])
-            coming.sort()
-        return all_requests
+    def present(self) -> int:
+        return len(self.waiting) + len(self.prefilling) + len(self.running)
 
     def held(self) -> int:
         if self.policy.reserve == "full":
@@ -131,21 +112,27 @@ class OneByOne:
         most, budget = self.policy.max_sequences, self.policy.token_budget
         return most if self.policy.mode == "prefill_first" else min(most, budget)
 
-    def may_enter(self, request: Request, ready: int, room: int) -> bool:
+    def fits(self, request: Request, ready: int) -> bool:
         full = self.policy.reserve == "full"
         need = request.prompt + request.output if full else request.to_prefill + 1
         growth = 0 if full else len(self.running)
         taken = self.held() + sum(r.to_prefill + 1 for r in self.just_ready if not full)
         taken += sum(r.prompt + r.output for r in self.just_ready if full)
-        if len(self.running) + ready >= self.slots() or taken + growth + need > self.policy.kv_tokens:
-            return False
+        return len(self.running) + ready < self.slots() and taken + growth + need <= self.policy.kv_tokens
+
+    def may_enter(self, request: Request, ready: int, room: int) -> bool:
         left = request.to_prefill - request.hit
-        return self.policy.mode != "whole" or left <= room or left > self.policy.token_budget
+        return self.fits(request, ready) and (
+            self.policy.mode != "whole" or left <= room or left > self.policy.token_budget
+        )
+
+    def asks(self) -> bool:
+        """Whether a prompt could go on, or begin, now."""
+        return bool(self.prefilling) or (bool(self.waiting) and self.fits(self.waiting[0], 0))
 
     def gather(self) -> list[tuple[int, int]]:
         """Chunks of this step as (prefix, tokens); requests whose prompt is whole then are in `just_ready`."""
         chunks: list[tuple[int, int]] = []
-        self.just_ready: list[Request] = []
         room = self.policy.token_budget - (0 if self.policy.mode == "prefill_first" else len(self.running))
         while room > 0:
             if not self.prefilling:
@@ -162,24 +149,96 @@ class OneByOne:
                 self.just_ready.append(self.prefilling.pop())
         return chunks
 
-    def step(self) -> tuple[list[Request], bool]:
-        gave_way = self.preempt()
+    def plan(self, gave_way: bool, held_back: bool) -> None:
         self.just_ready = []
-        chunks = [] if gave_way else self.gather()
-        decoding = list(self.running) if not chunks or self.policy.mode != "prefill_first" else []
-        if not chunks and not decoding:
-            return [], False
-        sizes = [request.size for request in decoding]
-        self.now += cost(self.table, sizes, chunks, len(sizes) + len(self.just_ready))
-        self.steps += 1
+        self.chunks = [] if gave_way or held_back else self.gather()
+        self.decoding = list(self.running) if not self.chunks or self.policy.mode != "prefill_first" else []
+
+    def tokens(self) -> int:
+        return len(self.decoding) + sum(tokens for _, tokens in self.chunks)
+
+    def seconds(self, table: StepTable) -> float:
+        sizes = [request.size for request in self.decoding]
+        return cost(table, sizes, self.chunks, len(sizes) + len(self.just_ready)) if self.tokens() else 0.0
+
+    def advance(self, now: float) -> list[Request]:
         self.running += self.just_ready
         finished: list[Request] = []
-        for request in (*decoding, *self.just_ready):
+        for request in (*self.decoding, *self.just_ready):
             request.made += 1
             if request.made == min(self.policy.response_interval_steps, request.output):
-                request.first = self.now
+                request.first = now
             if request.made == request.output:
-                request.done = self.now
+                request.done = now
                 finished.append(request)
         self.running = [request for request in self.running if request.done is None]
-        return finished, True
+        return finished
+
+
+@dataclass
+class OneByOne:
+    table: StepTable
+    policy: Policy
+    inputs: Inputs
+    now: float = 0.0
+    steps: int = 0
+    held_steps: int = 0
+    groups: list[Group] = field(default_factory=list)
+
+    @property
+    def preemptions(self) -> int:
+        return sum(group.preemptions for group in self.groups)
+
+    def serve(self) -> list[Request]:
+        load = self.inputs.requests
+        all_requests = [
+            Request(i, *numbers) for i, numbers in enumerate(zip(load.inputs, load.outputs, load.cached, strict=True))
+        ]
+        self.groups = [Group(self.policy) for _ in range(self.policy.groups)]
+        unborn = list(all_requests)
+        coming = sorted(load.arrivals)
+        to_launch = len(all_requests) - len(coming)
+        while any(request.done is None for request in all_requests):
+            while coming and coming[0] <= self.now:
+                request = unborn.pop(0)
+                request.arrived = coming.pop(0)
+                min(self.groups, key=Group.present).waiting.append(request)
+            finished, worked = self.step()
+            if not worked:
+                self.now = coming[0]
+            for request in finished:
+                if to_launch:
+                    to_launch -= 1
+                    coming.append(self.now + load.pauses[request.number])
+            coming.sort()
+        return all_requests
+
+    def hold_back(self) -> bool:
+        """Whether prompts wait until all groups have one."""
+        asking = [group.asks() for group in self.groups]
+        if self.policy.groups == 1 or self.policy.group_wait_steps == 0:
+            return False
+        if all(asking) or not all(group.running for group in self.groups):
+            self.held_steps = 0
+            return False
+        self.held_steps += 1
+        if self.held_steps < self.policy.group_wait_steps:
+            return True
+        self.held_steps = 0
+        return False
+
+    def step(self) -> tuple[list[Request], bool]:
+        gave_way = [group.preempt() for group in self.groups]
+        for group in self.groups:
+            group.just_ready = []
+        held_back = self.hold_back()
+        for group, gave in zip(self.groups, gave_way, strict=True):
+            group.plan(gave, held_back)
+        tokens = sum(group.tokens() for group in self.groups)
+        if not tokens:
+            return [], False
+        self.now += max(group.seconds(self.table) for group in self.groups)
+        if self.table.met_s:
+            self.now += read(self.table.met_tokens, self.table.met_s, tokens, False)
+        self.steps += 1
+        return [request for group in self.groups for request in group.advance(self.now)], True

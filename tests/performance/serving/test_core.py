@@ -13,14 +13,16 @@ from shardwright.tools.performance.serving import core
 from shardwright.tools.performance.serving.costs import position, rate_at, time_at, window_pairs
 from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
+from shardwright.tools.performance.serving.records import Seen
+from shardwright.tools.performance.serving.turns import steps_to_reach
 
-from .engines import ROOMY, WINDOWED
+from .engines import MEETING, ROOMY
 
 
 @given(st.floats(0.0, 1e3), st.floats(1e-6, 1.0), st.floats(0.0, 1.0))
 def test_steps_to_reach_are_the_fewest_that_last_so_long(duration: float, first: float, share: float) -> None:
     growth = first * share
-    steps = core.steps_to_reach(duration, first, growth)
+    steps = steps_to_reach(duration, first, growth)
     assert steps * (first + 0.5 * growth * (steps - 1)) >= duration
     assert steps == 1 or (steps - 1) * (first + 0.5 * growth * (steps - 2)) < duration
 
@@ -50,15 +52,19 @@ def compiled() -> Any:
 
 @pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
 @pytest.mark.parametrize("arrivals", [ClosedLoop(30, 200), OpenLoop(5.0, 200)], ids=["closed", "open"])
-def test_compiled_by_numba_the_core_gives_the_same_numbers(compiled: Any, mode: Any, arrivals: Arrivals) -> None:
+@pytest.mark.parametrize(("groups", "wait"), [(1, 0), (3, 0), (3, 10)])
+def test_compiled_by_numba_the_core_gives_the_same_numbers(
+    compiled: Any, mode: Any, arrivals: Arrivals, groups: int, wait: int
+) -> None:
     numpy = pytest.importorskip("numpy")
 
     def in_arrays(lists: NamedTuple) -> Any:
         return type(lists)(*(numpy.asarray(x) if isinstance(x, list | tuple) else x for x in lists))
 
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
-    inputs = inputs_of(WINDOWED, policy, arrivals, Lengths(300, 200, 0.4))
-    plain, fast = (core.Seen(*([0.0] * 200 for _ in range(3))), core.Seen(*(numpy.zeros(200) for _ in range(3))))
+    policy = replace(policy, groups=groups, group_wait_steps=wait, kv_tokens=2500 // groups)
+    inputs = inputs_of(MEETING, policy, arrivals, Lengths(300, 200, 0.4))
+    plain, fast = (Seen(*([0.0] * 200 for _ in range(3))), Seen(*(numpy.zeros(200) for _ in range(3))))
     expected = core.run(inputs.step, inputs.rules, inputs.requests, plain)
     got = compiled(in_arrays(inputs.step), inputs.rules, in_arrays(inputs.requests), fast)
     assert got.preemptions == expected.preemptions > 0

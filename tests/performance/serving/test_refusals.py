@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from shardwright.tools.errors import InputError
-from shardwright.tools.performance.serving.core import Seen, run
+from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from shardwright.tools.performance.serving.records import Seen
 from shardwright.tools.performance.serving.simulate import outcome_of, simulate
 
 from .engines import ENGINE, ROOMY

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.performance.serving.core import Seen, run
+from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.draws import request_lengths
 from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.policy import Mode, Policy
+from shardwright.tools.performance.serving.records import Seen
 from shardwright.tools.performance.serving.simulate import simulate
 from shardwright.tools.performance.serving.step_table import StepTable
 
-from .engines import ENGINE, ROOMY, WINDOWED
+from .engines import ENGINE, MEETING, ROOMY, WINDOWED
 from .one_by_one import OneByOne, cost, decode_seconds
 
 MODES: tuple[Mode, ...] = ("mixed", "prefill_first", "whole")
@@ -40,11 +41,13 @@ POLICIES = st.builds(
     prefix_hit_rate=st.sampled_from([0.0, 0.0, 0.4, 1.0]),
     client_s=st.sampled_from([0.0, 0.003]),
     jitter_s=st.sampled_from([0.0, 0.02]),
+    groups=st.sampled_from([1, 1, 2, 3]),
+    group_wait_steps=st.sampled_from([0, 0, 1, 4, 30]),
 )
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.sampled_from([ENGINE, WINDOWED]), POLICIES, ARRIVALS, LENGTHS)
+@given(st.sampled_from([ENGINE, WINDOWED, MEETING]), POLICIES, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths
 ) -> None:
@@ -106,9 +109,34 @@ def test_a_burst_that_fits_is_decoded_together_to_its_end(mode: Mode) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
+    # The second request comes while the first decodes, in a group of its own: their steps are one another's.
+    policy = replace(ROOMY, mode=mode, groups=2)
+    inputs = inputs_of(MEETING, policy, Burst(2), Lengths(4000, 50))
+    chunk, step = cost(MEETING, [], [(0, 4000)], 1) + 4e-6 * 4001, decode_seconds(MEETING, [4001]) + 4e-3
+    late = replace(inputs, requests=inputs.requests._replace(arrivals=[0.0, chunk + 0.5 * step]))
+    seen = Seen([0.0] * 2, [0.0] * 2, [0.0] * 2)
+    totals = run(late.step, late.rules, late.requests, seen)
+    assert seen.first[0] == pytest.approx(cost(MEETING, [], [(0, 4000)], 1) + 0.016, rel=1e-2)
+    assert max(totals.gap_s) > 0.9 * chunk
+    assert seen.first[1] - late.requests.arrivals[1] < chunk + step
+
+
+def test_prompts_that_are_held_back_for_one_another_disturb_decode_less_often() -> None:
+    load, lengths = ClosedLoop(32, 640), Lengths(2000, 200, 0.2)
+    plain = simulate(MEETING, replace(ROOMY, groups=8), load, lengths)
+    held = simulate(MEETING, replace(ROOMY, groups=8, group_wait_steps=30), load, lengths)
+    assert held.ttft.mean > plain.ttft.mean
+    assert held.prefill_share < plain.prefill_share
+    assert held.tpot.mean < plain.tpot.mean
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("reserve", ["prompt", "full"])
-def test_littles_law_holds_of_requests_in_the_system(mode: Mode, reserve: str) -> None:
-    policy = replace(ROOMY, mode=mode, reserve=reserve, kv_tokens=25_000, client_s=0.01, jitter_s=0.0)
+@pytest.mark.parametrize(("groups", "wait"), [(1, 0), (4, 0), (4, 20)])
+def test_littles_law_holds_of_requests_in_the_system(mode: Mode, reserve: str, groups: int, wait: int) -> None:
+    policy = replace(ROOMY, mode=mode, reserve=reserve, kv_tokens=25_000 // groups, client_s=0.01, jitter_s=0.0)
+    policy = replace(policy, groups=groups, group_wait_steps=wait)
     users, requests = 40, 2000
     times = simulate(ENGINE, policy, ClosedLoop(users, requests), Lengths(800, 100, 0.2))
     rate = requests / times.makespan_s
@@ -160,7 +188,8 @@ def test_percentiles_are_in_order_and_runs_repeat(policy: Policy, arrivals: Arri
         assert 0.0 <= statistics.p50 <= statistics.p90 <= statistics.p99
         assert statistics.mean <= statistics.p99 or statistics.p99 == pytest.approx(statistics.mean, rel=0.5)
     assert 0.0 <= times.prefill_share <= 1.0
-    assert times.running <= min(policy.max_sequences, len(inputs_of(ENGINE, policy, arrivals, lengths).requests.inputs))
+    requests = len(inputs_of(ENGINE, policy, arrivals, lengths).requests.inputs)
+    assert times.running <= min(policy.groups * policy.max_sequences, requests)
     assert simulate(ENGINE, policy, arrivals, lengths) == times
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 # A float, or an array of floats.
 Number = Any
+# A union in its place would be made anew for each of the many calls.
+_PLAIN = (float, int)
 
 
 def is_plain(value: Number) -> bool:
     """Whether `value` is one number."""
-    return isinstance(value, float | int)
+    return isinstance(value, _PLAIN)
 
 
 def ceil(value: Number) -> Number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...calibration.forms.elementary import exceeds
 from ..operation import Operation
 from ..operators.embedding import embedding
 from ..operators.linear import Matrix, linear
@@ -42,7 +43,7 @@ def write_head(writer: ProgramWriter) -> None:
     vectors = setting.tensor_bytes(architecture.final_norm_tensors).total
     work = norm(positions, context.hidden, vectors, context.element_bytes)
     writer.compute(Operation("head.norm", "Norm", "head", "head", here, here), work)
-    if shards > 1 and load.groups > 1:
+    if shards > 1 and exceeds(load.groups, 1):
         positions = positions * load.groups
         before, here = here, shape_of(positions, 1, "hidden", context.hidden)
         size = positions * context.hidden * context.element_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ...calibration.forms.elementary import Number, larger
 from ..clock import Clock
@@ -46,15 +46,26 @@ class ProgramWriter:
         self.context = context
         self.operations: list[Operation] = []
         self.last: str | None = before
-        self._behind: dict[str, frozenset[str]] = {}
+        # Of each operation: its own bit, and those of all that come before it, its own included.
+        self._own: dict[str, int] = {}
+        self._behind: dict[str, int] = {}
         self._last_of: dict[bool, str] = {}
+
+    def copy(self) -> ProgramWriter:
+        """A writer that goes on from here, while this one stays as it is."""
+        other = ProgramWriter(self.context, self.last)
+        other.operations = self.operations.copy()
+        other._own, other._behind, other._last_of = self._own.copy(), self._behind.copy(), self._last_of.copy()
+        return other
 
     def compute(self, operation: Operation, work: Work) -> str:
         """Add `operation` with the time of `work`."""
         time = self.context.clock.time(work)
+        inputs, after = self._order(operation)
         return self._add(
-            replace(
-                operation,
+            operation._replace(
+                inputs=inputs,
+                after=after,
                 dtype=work.dtype,
                 flops=work.flops,
                 moved_bytes=work.moved_bytes,
@@ -65,9 +76,11 @@ class ProgramWriter:
 
     def transfer(self, operation: Operation, transfer: Transfer) -> str:
         """Add a collective that costs `transfer`."""
+        inputs, after = self._order(operation)
         return self._add(
-            replace(
-                operation,
+            operation._replace(
+                inputs=inputs,
+                after=after,
                 sent_bytes=transfer.sent_bytes,
                 seconds=transfer.seconds,
                 kind="communication",
@@ -77,21 +90,30 @@ class ProgramWriter:
 
     def reshape(self, operation: Operation) -> str:
         """Add an operation that costs nothing of its own (a view of what is there)."""
-        return self._add(operation)
+        inputs, after = self._order(operation)
+        return self._add(operation._replace(inputs=inputs, after=after))
 
-    def _add(self, operation: Operation) -> str:
-        if not operation.inputs and self.last is not None:
-            operation = replace(operation, inputs=(self.last,))
-        behind = frozenset(operation.inputs).union(*(self._behind.get(name, ()) for name in operation.inputs))
+    def _order(self, operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What `operation` reads, and what it only waits for."""
+        inputs, after = operation.inputs, operation.after
+        if not inputs and self.last is not None:
+            inputs = (self.last,)
+        behind = 0
+        for name in inputs:
+            behind |= self._behind.get(name, 0)
         # Kernels of one device run one after the other, and so do transfers on its links: branches do not overlap
         # with their like.
         on_links = operation.op in COLLECTIVES
         previous = self._last_of.get(on_links)
-        if previous is not None and previous not in behind:
-            operation = replace(operation, after=(previous,))
-            behind |= {previous} | self._behind[previous]
-        self._behind[operation.name] = behind
+        if previous is not None and not self._own[previous] & behind:
+            after = (previous,)
+            behind |= self._behind[previous]
+        own = self._own[operation.name] = 1 << len(self.operations)
+        self._behind[operation.name] = behind | own
         self._last_of[on_links] = operation.name
+        return inputs, after
+
+    def _add(self, operation: Operation) -> str:
         self.operations.append(operation)
         self.last = operation.name
         return operation.name

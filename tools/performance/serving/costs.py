@@ -29,6 +29,8 @@ class StepColumns(NamedTuple):
     host_fixed: float
     host_per_sequence: float
     host_per_prefill: float
+    met_tokens: Sequence[float]
+    met: Sequence[float]
 
 
 def columns_of(table: StepTable) -> StepColumns:
@@ -49,6 +51,8 @@ def columns_of(table: StepTable) -> StepColumns:
         host_fixed=table.host_fixed_s,
         host_per_sequence=table.host_per_sequence_s,
         host_per_prefill=table.host_per_prefill_s,
+        met_tokens=table.met_tokens if len(table.met_s) > 0 else table.tokens,
+        met=_or_none(table.met_s, len(table.tokens)),
     )
 
 
@@ -96,19 +100,43 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
 
     `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
     """
-    seconds = time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed + step.host_per_sequence * sequences
-    if decoding > 0:
-        seconds += time_at(step.decode_base, position(step.sequences, decoding))
-    if rows > 0:
-        seconds += time_at(step.head, position(step.sequences, rows))
-    return seconds
+    seconds = tokens_time(step, tokens) + step.host_per_sequence * sequences
+    return seconds + decode_time(step, decoding) + head_time(step, rows)
+
+
+def tokens_time(step: StepColumns, tokens: int) -> float:
+    """Seconds of a pass that only count its tokens, or nothing at all."""
+    return time_at(step.linear, position(step.tokens, tokens)) + step.host_fixed
+
+
+def decode_time(step: StepColumns, sequences: int) -> float:
+    """Seconds of the attention of `sequences` that decode, but for what each cached token adds."""
+    return time_at(step.decode_base, position(step.sequences, sequences)) if sequences > 0 else 0.0
+
+
+def head_time(step: StepColumns, rows: int) -> float:
+    """Seconds of the head for `rows` that yield a token."""
+    return time_at(step.head, position(step.sequences, rows)) if rows > 0 else 0.0
+
+
+def met_time(step: StepColumns, tokens: int) -> float:
+    """Seconds of a step in which groups work together on the `tokens` of all of them."""
+    return time_at(step.met, position(step.met_tokens, tokens))
 
 
 def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
     """Seconds of the attention of one prompt chunk that follows `prefix` cached tokens."""
     place = position(step.chunks, tokens)
     pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)
-    seconds = time_at(step.prefill_fixed, place) + rate_at(step.prefill_per_pair, place) * pairs
+    fixed, rates = step.prefill_fixed, step.prefill_per_pair
+    if place < len(fixed) - 1:
+        # `time_at` and `rate_at` written out: half of what a simulation takes would be their calls.
+        low = int(place)
+        part = place - low
+        rate = rates[low] + part * (rates[low + 1] - rates[low])
+        seconds = fixed[low] + part * (fixed[low + 1] - fixed[low]) + rate * pairs
+    else:
+        seconds = time_at(fixed, place) + rates[len(rates) - 1] * pairs
     if step.window > 0:
         seconds += rate_at(step.prefill_per_window_pair, place) * window_pairs(prefix, tokens, step.window)
     return seconds

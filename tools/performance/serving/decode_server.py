@@ -6,9 +6,10 @@ import math
 from collections import deque
 from heapq import heappop, heappush
 
-from .core import Requests, steps_to_reach
 from .costs import StepColumns, pass_time, position, rate_at
 from .policy import Policy
+from .records import Requests
+from .turns import steps_to_reach
 
 _OUTGROWN, _SHOWN, _DONE = 0, 1, 2
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ...errors import InputError
-from .core import Requests, Seen
 from .costs import StepColumns, chunk_time, columns_of, pass_time
 from .decode_server import DecodeServer
 from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
+from .records import Requests, Seen
 from .simulate import queue_grew
 from .step_table import StepTable
 from .summary import Outcome, times_of

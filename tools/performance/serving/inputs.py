@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...errors import InputError
-from .core import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
 from .costs import StepColumns, columns_of
 from .draws import PAUSE_STREAM, poisson_arrivals, request_lengths, uniforms
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
+from .records import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
 from .step_table import StepTable
 
 MOST_REQUESTS = 100_000
@@ -43,7 +43,7 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
         # All prompts first, then all decode: the batch is whole before its first step of decode.
         policy = replace(policy, mode="prefill_first", max_sequences=count, reserve="full")
     requests = requests_of(policy, arrivals, lengths)
-    check_cache(policy, longest_of(requests), count if isinstance(arrivals, StaticBatch) else 1)
+    check_cache(policy, longest_of(requests), -(-count // policy.groups) if isinstance(arrivals, StaticBatch) else 1)
     check_budget(policy, requests)
     rules = Rules(
         mode=_MODES[policy.mode],
@@ -53,6 +53,8 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
         reserves_output=policy.reserve == "full",
         response_interval=policy.response_interval_steps,
         most_events=MOST_EVENTS,
+        groups=policy.groups,
+        group_wait=policy.group_wait_steps if policy.groups > 1 else 0,
     )
     return rules, requests
 

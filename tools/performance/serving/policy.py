@@ -27,6 +27,10 @@ class Policy:
     `prefix_hit_rate`: share of each prompt whose keys and values are already cached; it is not computed, but attended
     to and, on the safe side, counted as cache of this request.
     `client_s` + `client_s_per_token` x prompt: client, HTTP and tokeniser, before the engine sees the request.
+    `groups` such schedulers step together, each with a cache of its own (`kv_tokens` and `max_sequences` are of one):
+    attention-DP ranks that meet in every layer, so that a prompt of one holds up the decode of all.
+    `group_wait_steps`: prompts are held back until every group has one, or every so many steps (0: never; the
+    `attention_dp_config` of TensorRT-LLM with `enable_balance` and `timeout_iters`).
     `jitter_s`: users of a closed loop wait uniformly up to this long before their next request.
 
     Raises InputError, which names the field, for a figure out of range.
@@ -42,16 +46,20 @@ class Policy:
     client_s: float = 0.0
     client_s_per_token: float = 0.0
     jitter_s: float = 0.0
+    groups: int = 1
+    group_wait_steps: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a scheduler that could not run."""
         for name, known in (("mode", get_args(Mode)), ("reserve", get_args(Reserve))):
             if getattr(self, name) not in known:
                 raise InputError(f"Policy.{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
-        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps"):
+        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps", "groups"):
             value = getattr(self, name)
             if not 1 <= value <= 1e12:
                 raise InputError(f"Policy.{name} is {value}; it must be 1 or more")
+        if not 0 <= self.group_wait_steps <= 1e12:
+            raise InputError(f"Policy.group_wait_steps is {self.group_wait_steps}; it must be 0 or more")
         for name in ("client_s", "client_s_per_token", "jitter_s"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...errors import InputError
-from .core import Requests, Seen, Totals, run
+from .core import run
 from .inputs import Inputs, inputs_of
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
+from .records import Requests, Seen, Totals
 from .step_table import StepTable
 from .summary import Outcome, times_of
 

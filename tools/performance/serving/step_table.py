@@ -15,6 +15,7 @@ from ...errors import InputError
 
 _COLUMNS = {
     "tokens": ("linear_s",),
+    "met_tokens": ("met_s",),
     "sequences": ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s", "head_s"),
     "chunk_tokens": ("prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s"),
 }
@@ -28,6 +29,9 @@ class StepTable:
         + decode_base(n) + decode_per_token(n) x cached tokens [+ decode_per_window_token(n) x those inside the window]
         + for each chunk of T tokens: prefill_fixed(T) + prefill_per_pair(T) x pairs [+ the same inside the window]
         + host_per_prefill where it carries a chunk.
+
+    Where attention groups step together, each has such a time of its own, the longest of which counts, and `met_s` is
+    what they do together by `met_tokens` of all of them (routed experts, and the way to them and back).
 
     Pairs are those of a query token and a token that it attends to: with a prefix of p cached tokens,
     T x p + T (T + 1) / 2. Columns over `sequences` cover decode and the head, those over `chunk_tokens` one chunk's
@@ -54,10 +58,14 @@ class StepTable:
     window_tokens: int = 0
     decode_per_window_token_s: Sequence[float] = ()
     prefill_per_window_pair_s: Sequence[float] = ()
+    met_tokens: Sequence[float] = ()
+    met_s: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no table of times."""
         for grid, columns in _COLUMNS.items():
+            if grid == "met_tokens" and len(self.met_tokens) == len(self.met_s) == 0:
+                continue
             self._check_grid(grid)
             for name in columns:
                 self._check_column(name, grid)

@@ -1,0 +1,44 @@
+"""`--mix FILE` of `plan` and `search`: several kinds of requests at once, one strategy for all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from .streams import STANDARD, may_style, text_width, write_file, write_json, write_stdout
+
+if TYPE_CHECKING:
+    from ..intent.intent import Intent
+
+mix_option = click.option(
+    "--mix",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Several kinds of requests at once (YAML or JSON): name, weight, input_tokens, output_tokens, limits of each.",
+)
+
+
+def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, output: Path | None = None) -> int:
+    """Print the best strategy for the kinds in the file `mix`, and write its plan to `output`; the exit status.
+
+    Raises:
+        InputError: the kinds cannot be read, or the hardware is left open.
+    """
+    from ..mix import answer_mix, read_kinds
+
+    answer = answer_mix(intent, read_kinds(mix))
+    document = None if answer.plan is None else answer.plan.model_dump_json(indent=2) + "\n"
+    if output is not None and document is not None:
+        if str(output) == STANDARD:
+            write_stdout(document)
+            return answer.exit_status
+        write_file(output, document)
+    if output_format == "json":
+        write_json(answer)
+    else:
+        from ..report.mix import render_mix
+
+        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=output))
+    return answer.exit_status

@@ -1,0 +1,69 @@
+"""Number formats that are left open are searched like degrees: the answer is the best of all searches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shardwright.tools.plan.document import PrecisionBlock
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.search import search
+from shardwright.tools.search.sizing import fewest_gpus
+
+from .requests import search_request
+
+BF16 = PrecisionBlock(weights="bf16", kv_cache="bf16", activations="bf16")
+FP8 = PrecisionBlock(weights="fp8", kv_cache="fp8", activations="fp8")
+INT4 = PrecisionBlock(weights="int4", kv_cache="bf16", activations="bf16")
+OPEN = (BF16, FP8, INT4)
+
+
+def asked(**workload: object) -> SearchRequest:
+    """A search on two accelerators."""
+    return search_request("Llama-3.1-8B-Instruct", (1, 2, "h100-sxm"), input_tokens=1024, output_tokens=128, **workload)
+
+
+@pytest.mark.parametrize("objective", ["latency", "throughput", "cost"])
+def test_the_best_is_that_of_the_best_precision(objective: str) -> None:
+    request = asked(concurrency=16, objective=objective)
+    each = {one.weights: search(replace(request, precision=one)) for one in OPEN}
+    found = search(replace(request, precisions=OPEN))
+    best = min(
+        (result.best for result in each.values() if result.best is not None),
+        key=lambda one: (one.end_to_end_ms or 0.0) if objective == "latency" else -(one.output_tokens_per_s or 0.0),
+    )
+    assert found.best is not None and found.best.precision is not None
+    same = [one for one in each[found.best.precision.weights].candidates if one.strategy == found.best.strategy]
+    assert found.best.output_tokens_per_s == same[0].output_tokens_per_s
+    if objective != "cost":
+        assert found.best.end_to_end_ms == pytest.approx(best.end_to_end_ms, rel=0.006)
+    assert found.evaluated == sum(result.evaluated for result in each.values())
+    assert all(one.precision in OPEN for one in found.candidates)
+
+
+def test_no_point_of_the_joint_front_is_beaten_by_one_of_any_precision() -> None:
+    found = search(replace(asked(), precisions=OPEN))
+    front = [found.candidates[place] for place in found.pareto]
+    assert front
+    for one in front:
+        for other in found.candidates:
+            if other.feasible and other.tpot_ms is not None and one.tpot_ms is not None:
+                rates = other.output_tokens_per_s_per_gpu or 0.0, one.output_tokens_per_s_per_gpu or 0.0
+                assert not (other.tpot_ms < one.tpot_ms * (1 - 1e-9) and rates[0] > rates[1] * (1 + 1e-9))
+
+
+def test_a_request_is_settled_on_the_precision_of_its_plan() -> None:
+    request = replace(asked(concurrency=16), precisions=OPEN)
+    settled = request.settled(search(request).best)
+    assert settled.precision in OPEN and settled.precisions == ()
+    assert request.settled(None) == request
+
+
+def test_fewer_accelerators_do_where_a_smaller_format_may_be_chosen() -> None:
+    request = search_request("Llama-3.1-70B-Instruct", (1, 8, "h100-sxm"), input_tokens=1024, output_tokens=128)
+    alone = fewest_gpus(request, 8, at_most=8)
+    found = fewest_gpus(replace(request, precisions=OPEN), 8, at_most=8)
+    assert alone is not None and found is not None
+    assert found.request.facts.gpus < alone.request.facts.gpus and found.request.precision != BF16
+    assert found.request.precisions == ()

@@ -1,0 +1,81 @@
+"""Tables time what plans time: operators add up to layers and stages to pipelines, wherever their groups lie."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+
+from shardwright.tools.performance.operation import TokenLoad
+from shardwright.tools.performance.operator_times import OperatorTimes
+from shardwright.tools.performance.timing import StageTimer
+from shardwright.tools.plan.document import PolicyBlock, Relaxation
+from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.single import candidate_at, layout_at
+from shardwright.tools.search.space import strategies
+
+from .questions import drawn_questions
+from .requests import search_request
+
+SHARE = 1e-9
+FIGURES = ("ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s")
+
+
+def test_a_layer_takes_what_its_operators_take() -> None:
+    seen = 0
+    for asked in islice(drawn_questions(seed=5, most_gpus=16), 40):
+        request, draw = asked.search, random.Random(7)
+        setting = base_setting(request)
+        every = list(islice(strategies(request.space), 400))
+        for strategy in draw.sample(every, min(3, len(every))):
+            for phase in layout_at(request, setting, strategy, 1).replicas[0].phases:
+                timer = StageTimer(setting, phase, phase.stages[0])
+                load = TokenLoad(4, 1 if phase.phase == "decode" else 64, 1000, phase.attention_groups)
+                for kind in timer.kinds:
+                    whole = timer.layer(kind.spec, kind.following, load).seconds
+                    parts = OperatorTimes(timer).layer(kind.spec, kind.following, load)
+                    assert parts == pytest.approx(whole, rel=SHARE), (asked.name, strategy)
+                    seen += 1
+    assert seen > 100
+
+
+LARGE: list[tuple[str, tuple[int, int, str], tuple[Relaxation, ...]]] = [
+    # Stages wider than a domain of 72 lie in one domain or in two, by their place.
+    ("Llama-3.1-8B-Instruct", (20, 4, "gb200-nvl72"), ()),
+    ("Qwen3-30B-A3B", (20, 4, "gb200-nvl72"), ("attention_dp",)),
+    ("gpt-oss-120b", (4, 8, "h100-sxm"), ("tp_in_expert",)),
+]
+
+
+@pytest.mark.parametrize(("model", "hardware", "relaxations"), LARGE)
+def test_of_a_large_space_nothing_is_left_out(
+    model: str, hardware: tuple[int, int, str], relaxations: tuple[Relaxation, ...]
+) -> None:
+    request = search_request(model, hardware, input_tokens=2048, output_tokens=128, concurrency=64)
+    request = replace(request, policy=PolicyBlock(relaxations=relaxations))
+    result, setting = search(request), base_setting(request)
+    count = sum(1 for _ in strategies(request.space))
+    assert count > 700 and not result.pruned
+    assert count <= result.evaluated <= 2 * count
+    timed = [one for one in result.candidates if one.ttft_ms is not None]
+    for one in random.Random(3).sample(timed, 12):
+        alone = candidate_at(request, setting, one.strategy, one.concurrency)
+        for name in FIGURES:
+            assert getattr(one, name) == pytest.approx(getattr(alone, name), rel=SHARE), (name, one.strategy)
+        assert (one.memory_per_gpu_bytes, one.warnings) == (alone.memory_per_gpu_bytes, alone.warnings)
+
+
+def test_no_strategy_of_a_large_space_is_better_than_the_best() -> None:
+    """Strategies at random, each by itself."""
+    request = search_request("gpt-oss-120b", (4, 8, "h100-sxm"), input_tokens=2048, output_tokens=128, concurrency=64)
+    request = replace(request, workload=request.workload.model_copy(update={"objective": "throughput"}))
+    best, setting = search(request).best, base_setting(request)
+    assert best is not None and best.output_tokens_per_s is not None
+    every = list(strategies(request.space))
+    for strategy in random.Random(11).sample(every, 60):
+        alone = candidate_at(request, setting, strategy, 64)
+        # Ties go to fewer GPUs; what no rule warns of leads.
+        if alone.feasible and not alone.warnings and alone.output_tokens_per_s is not None:
+            assert alone.output_tokens_per_s <= best.output_tokens_per_s * 1.0051, strategy

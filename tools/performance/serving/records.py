@@ -1,0 +1,55 @@
+"""What a run of the simulation is given and what it fills in, in the types that `numba.njit` takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MIXED, PREFILL_FIRST, WHOLE = 0, 1, 2
+
+
+class Rules(NamedTuple):
+    """`Policy` in numbers; `most_events` bounds the work, `group_wait` is 0 where nothing waits for other groups."""
+
+    mode: int
+    token_budget: int
+    max_sequences: int
+    kv_tokens: int
+    reserves_output: bool
+    response_interval: int
+    most_events: int
+    groups: int = 1
+    group_wait: int = 0
+
+
+class Requests(NamedTuple):
+    """Tokens of each request; those of its prompt already cached; the pause in s after it; arrivals in s of the first.
+
+    Where there are fewer arrivals than requests, the end of a request and the pause after it bring the next one.
+    """
+
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    cached: Sequence[int]
+    pauses: Sequence[float]
+    arrivals: Sequence[float]
+
+
+class Seen(NamedTuple):
+    """What `run` fills in, in s, by request: when it arrived, first showed something, and was done."""
+
+    arrived: list[float]
+    first: list[float]
+    done: list[float]
+
+
+class Totals(NamedTuple):
+    """Requests done; seconds: end, with prompts in the step, sum over decoding requests; gaps between tokens."""
+
+    finished: int
+    end_s: float
+    prefill_s: float
+    decoding_s: float
+    preemptions: int
+    gap_s: list[float]
+    gap_tokens: list[int]

@@ -1,0 +1,47 @@
+"""Whose turn it is in the simulation, and when: written, as `core.py`, in what `numba.njit` compiles."""
+
+from __future__ import annotations
+
+import math
+
+# Later than any event; a heap that holds it is never empty.
+NO_EVENT = 1 << 62
+
+
+def steps_to_reach(duration_s: float, first_s: float, growth_s: float) -> int:
+    """How many steps, each `growth_s` longer than the one before, last at least `duration_s`; 1 or more."""
+    half = first_s - 0.5 * growth_s
+    steps = max(1, math.ceil(2.0 * duration_s / (half + math.sqrt(half * half + 2.0 * growth_s * duration_s))))
+    # The closed form can be one off where it falls between two floats.
+    while steps > 1 and (steps - 1) * (first_s + 0.5 * growth_s * (steps - 2)) >= duration_s:
+        steps -= 1
+    while steps * (first_s + 0.5 * growth_s * (steps - 1)) < duration_s:
+        steps += 1
+    return steps
+
+
+def next_in_line(put_back: list[int], line: list[int], admitted: int) -> int:
+    """The request to let in next: the last one put back, else the first of `line` that waits; -1 where none does."""
+    if len(put_back) > 0:
+        return put_back[-1]
+    return line[admitted] if admitted < len(line) else -1
+
+
+def least(counts: list[int]) -> int:
+    """Where the first of the lowest counts stands."""
+    found = 0
+    for place in range(1, len(counts)):
+        if counts[place] < counts[found]:
+            found = place
+    return found
+
+
+def youngest(events: list[int], requests: int, admitted_at: list[int]) -> int:
+    """The running request that was let in last; every running one has an event."""
+    found = -1
+    for event in events:
+        if event < NO_EVENT:
+            request = event % requests
+            if found < 0 or admitted_at[request] > admitted_at[found]:
+                found = request
+    return found

@@ -1,0 +1,196 @@
+"""One kind of replica of disaggregated strategies: every layout and pipeline of one phase, for every load at once.
+
+A side is timed by itself; what it is paired with is decided elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ..performance.setting import Setting
+from ..performance.transfer import stage_copy_seconds
+from ..plan.document import Phase
+from .candidate import SearchRequest
+from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
+from .footprints import Side, sides_joined
+from .inventory import Footprint
+from .memory_columns import MemoryColumns
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
+from .phase_table import Floats, Mask, PhaseTable, Whole
+from .ranking import UNEVEN_STAGES, phase_complexity
+from .space import PhaseOption, PhaseShape, phase_shapes
+from .stage_grid import Line, Lines, lines_of
+from .tables import Tables
+from .weights import weights_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseReplica:
+    """A layout of a stage of one phase as a pipeline."""
+
+    shape: PhaseShape
+    line: Line
+
+    @property
+    def footprint(self) -> Footprint:
+        """The devices that it takes."""
+        return self.shape.prints[self.line.stages - 1]
+
+    @property
+    def option(self) -> PhaseOption:
+        """Its degrees."""
+        return self.shape.option(self.line.stages, self.line.cut)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Pipelines of one layout in every number: row by row the line and how many; rows x loads what they take."""
+
+    first: int
+    replicas: tuple[PhaseReplica, ...]
+    line: Whole
+    counts: Whole
+    requests: Whole
+    memory: Whole
+    fits: Mask
+    ends: Whole
+    seconds: tuple[Floats, Floats]
+    warned: Whole
+
+    def side(self, load: int) -> Side:
+        """The rows that fit, under one of the loads."""
+        rows = np.flatnonzero(self.fits[:, load])
+        line, shape = self.line[rows], self.replicas[0].shape
+        prints = [one.footprint for one in self.replicas]
+        own = [phase_complexity(one.option.degrees) for one in self.replicas]
+        return Side(
+            self.first + line, self.counts[rows], self.requests[rows, load],
+            np.array([shape.stage * one.line.stages for one in self.replicas])[line],
+            np.array([one.unit for one in prints])[line], np.array([one.tail for one in prints])[line],
+            self.ends[line], self.seconds[0][rows, load], self.seconds[1][rows, load], self.memory[rows, load],
+            np.array(own)[line], self.warned[rows, load],
+        )  # fmt: skip
+
+
+class PhaseSides:
+    """All replicas of one phase under the loads of a search."""
+
+    def __init__(self, request: SearchRequest, setting: Setting, phase: Phase, batches: Batches, loads: Whole) -> None:
+        self.request, self.setting = request, setting
+        self.phase: Phase = phase
+        self._batches, self._loads = batches, loads
+        self._tables = Tables(setting, request.hardware.gpus_per_node)
+        self.usable_bytes = int(setting.hardware.memory_bytes * setting.memory_utilization)
+        # Those that hold the weights and one request; and the footprints of all, in the order of the space.
+        self.replicas: list[PhaseReplica] = []
+        self.prints: list[Footprint] = []
+        self._held = [
+            held for shape in phase_shapes(request.space, prefill=phase == "prefill") for held in self._of(shape)
+        ]
+
+    def side(self, load: int) -> Side:
+        """Every layout in every number that fits under one of the loads."""
+        return sides_joined([block.side(load) for block in self._blocks])
+
+    @cached_property
+    def _blocks(self) -> list[_Block]:
+        first, found = 0, list[_Block]()
+        for table, memory, lines in self._held:
+            own = tuple(self.replicas[first : first + len(lines)])
+            found.append(self._block(table, memory, lines, (first, own)))
+            first += len(lines)
+        return found
+
+    def _of(self, shape: PhaseShape) -> Iterator[tuple[PhaseTable, MemoryColumns, Lines]]:
+        """The pipelines of a layout that hold the weights and one request, in the even cut and in the best one."""
+        layers, engine = self.request.architecture.num_layers, self.request.space.engine
+        least = math.ceil(weights_bytes(self.setting) / self.usable_bytes / shape.stage)
+        self.prints.extend(shape.prints[: least - 1])
+        if least > len(shape.prints):
+            return
+        table = self._tables.table(self.phase, shape.degrees, shape.stage)
+        memory = MemoryColumns(self.setting, (table.layout,))
+        numbers = range(max(1, least), len(shape.prints) + 1)
+        if engine is not None:
+            # A named engine has one cut of its own.
+            cuts = ((stages, engine_cut(engine, layers, stages)) for stages in numbers)
+            fitting = self._fitting(
+                shape,
+                memory,
+                [Line.even(layers, stages) if cut is None else Line(cut, is_own_cut=True) for stages, cut in cuts],
+            )
+        else:
+            fitting = self._fitting(shape, memory, [Line.even(layers, stages) for stages in numbers])
+            fitting += self._fitting(shape, memory, self._best_lines(shape, table, fitting))
+        if fitting:
+            self.replicas.extend(PhaseReplica(shape, line) for line in fitting)
+            yield table, memory, lines_of(tuple(fitting))
+
+    def _fitting(self, shape: PhaseShape, memory: MemoryColumns, lines: Sequence[Line]) -> list[Line]:
+        """Those of `lines` that hold one request."""
+        if not lines:
+            return []
+        self.prints.extend(shape.prints[line.stages - 1] for line in lines)
+        every, ones = np.arange(len(lines)), np.ones(len(lines), dtype=np.int64)
+        fits = memory.fullest(lines_of(tuple(lines)), every, ones) <= self.usable_bytes
+        return [line for line, one in zip(lines, fits, strict=True) if one]
+
+    def _best_lines(self, shape: PhaseShape, table: PhaseTable, lines: Sequence[Line]) -> list[Line]:
+        """The best cut into as many stages as each of `lines` has, where it is another than the even one."""
+        known: dict[object, BestCuts] = {}
+        found: list[Line] = []
+        for stages in (line.stages for line in lines if line.stages > 1):
+            batch = TYPICAL_BATCH
+            if not self.request.concurrency_open:
+                batch = rounded_batch(-(-int(self._loads[-1]) // (stages * shape.room(stages) * table.groups)))
+            ends = table.ends(stages)
+            key = batch, id(ends[1])
+            if key not in known:
+                known[key] = BestCuts(phase_costs(*ends, batch))
+            cut = known[key].cut(stages)
+            if cut is not None:
+                found.append(Line(cut, is_own_cut=True))
+        return found
+
+    def _block(
+        self, table: PhaseTable, memory: MemoryColumns, lines: Lines, named: tuple[int, tuple[PhaseReplica, ...]]
+    ) -> _Block:
+        rooms = np.array([one.shape.room(one.line.stages) for one in named[1]])
+        line = np.repeat(np.arange(len(lines)), rooms)
+        counts = np.arange(len(line)) - (np.cumsum(rooms) - rooms)[line] + 1
+        requests = -(-self._loads[None, :] // counts[:, None])
+        lines_flat = np.repeat(line, len(self._loads))
+        taken = memory.fullest(lines, lines_flat, requests.ravel())
+        fits = taken <= self.usable_bytes
+        first, second, warned = (np.zeros(len(taken)) for _ in range(3))
+        one = self._timed(table, lines, lines_flat[fits], requests.ravel()[fits])
+        first[fits], second[fits], warned[fits] = one
+        shape = requests.shape
+        stage = table.layout.stages[0]
+        ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
+        return _Block(
+            *named, line, counts, requests, taken.reshape(shape), fits.reshape(shape), ends,
+            (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
+        )  # fmt: skip
+
+    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Whole) -> tuple[Floats, Floats, Whole]:
+        """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each number of requests."""
+        bits = table.warnings(lines)[line]
+        if self.phase == "prefill":
+            prompts = PrefillColumns(self.setting, table, lines, prompts_together(self.setting, table.groups, requests))
+            first, second = prompts.seconds(line, requests)
+            return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
+        steps = DecodeColumns(self.setting, table, lines, self._batches)
+        copies = self._copies(table, lines)[line]
+        return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
+
+    def _copies(self, table: PhaseTable, lines: Lines) -> Floats:
+        """Seconds in which the ranks of each line copy what they repeat of a cache."""
+        stages = zip(table.stages(lines), lines.first.tolist(), lines.last.tolist(), strict=True)
+        own = [stage_copy_seconds(self.setting, table.layout, stage, (first, last)) for stage, first, last in stages]
+        return np.add.reduceat(np.array(own), lines.starts)
