@@ -38,7 +38,7 @@ class Check(BaseModel):
 
 
 class Verification(BaseModel):
-    """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan that it ends in keeps every rule."""
+    """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan it ends in keeps every rule."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -135,8 +135,11 @@ class _Replay:
         what = f"fix {number} ({step.get('rule', '?')}, {step.get('safety', '?')})"
         if step.get("before") != self.sha256:
             return Check(what=what, holds=False, detail="it begins with another document")
+        patch = step.get("patch")
+        if not isinstance(patch, list):
+            return Check(what=what, holds=False, detail="it has no patch")
         try:
-            self.document = jsonpatch.apply_patch(self.document, step.get("patch"))
+            self.document = jsonpatch.apply_patch(self.document, cast("list[Any]", patch))
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError) as error:
             return Check(
                 what=what, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"
@@ -148,10 +151,11 @@ class _Replay:
 
     def _end(self) -> Iterator[Check]:
         yield Check(what="the hash of the plan", holds=self.claimed.get("plan_sha256") == self.sha256)
-        if not isinstance(self.document, dict):
+        plan: object = self.document
+        if not isinstance(plan, dict):
             yield Check(what="the plan", holds=False, detail="it is no JSON object")
             return
-        report = validate(cast("dict[str, Any]", self.document))
+        report = validate(cast("dict[str, Any]", plan))
         self.valid = report.valid
         claimed = self.claimed.get("report")
         yield Check(

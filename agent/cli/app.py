@@ -18,6 +18,7 @@ from .compare import compare_command
 from .completion import completion_command
 from .documents import estimate_command, expand_command, validate_command
 from .fidelity import fidelity_command
+from .fixing import fix_command, verify_command
 from .planning import plan_command
 from .search import search_command
 from .sweep import sweep_command
@@ -46,6 +47,7 @@ def cli(context: click.Context) -> int:
     \b
       shardwright plan "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency" -o plan.json
       shardwright validate plan.json
+      shardwright fix answer.txt -o plan.json
       shardwright estimate plan.json
 
     Every command takes --format json for programs. "-" is standard input.
@@ -60,6 +62,8 @@ for _command in (
     plan_command,
     search_command,
     validate_command,
+    fix_command,
+    verify_command,
     estimate_command,
     expand_command,
     compare_command,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the valid plan to this file.")
 @click.option("--request", type=TEXT, help="What was asked, for what FILE leaves out: model, hardware, load.")
 @click.option("--safe-only", is_flag=True, help="Make only fixes that keep the meaning.")
+@click.option("--rule", "rules", multiple=True, metavar="ID", help="Mend only what this rule finds; may be repeated.")
 @click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
 @click.option("--certificate", type=click.Path(path_type=Path), help="Write what `verify` replays to this file.")
 @output_format
@@ -46,7 +47,7 @@ def fix_command(
         if place is not None and str(place) != STANDARD:
             check_place(place)
     text = read_plan_text(document)
-    result = _fixed(text, request, safe_only=options["safe_only"])
+    result = _fixed(text, request, safe_only=options["safe_only"], rules=options["rules"])
     if certificate is not None:
         from ...tools.autofix.certificate import certificate as certificate_of
 
@@ -63,8 +64,8 @@ def fix_command(
     return 0 if result.valid else 1
 
 
-def _fixed(text: str, request: str | None, *, safe_only: bool) -> FixResult:
-    from ...tools.autofix.autofix import autofix_read
+def _fixed(text: str, request: str | None, *, safe_only: bool, rules: tuple[str, ...]) -> FixResult:
+    from ...tools.autofix.autofix import Chosen, autofix_read
     from ...tools.autofix.reading import read_text_anyhow
 
     found = read_text_anyhow(text)
@@ -73,7 +74,10 @@ def _fixed(text: str, request: str | None, *, safe_only: bool) -> FixResult:
         from ..fix_request import plan_defaults
 
         defaults = plan_defaults(request, found.read.raw)
-    return autofix_read(found.read, request=defaults, safe_only=safe_only, notes=found.notes)
+    from ...tools.rules.registry import find_rule
+
+    chosen = Chosen(safe_only, frozenset(find_rule(name).id for name in rules) or None)
+    return autofix_read(found.read, request=defaults, chosen=chosen, notes=found.notes)
 
 
 def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> None:

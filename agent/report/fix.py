@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .text import Bullets, Column, Section, Table, count_text, render, section
+from .text import Bullets, Column, Section, Table, bytes_text, count_text, figure, render, section
 from .validation import violation_sections
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ def render_fix(result: FixResult, *, title: str, width: int, bold: bool = False)
     """What was done to the document called `title`."""
     sections = [
         section("", *_head(result, title)),
-        section("As it was read", Bullets(tuple(_notes(result)))),
+        section("As it was read", Bullets(result.notes)),
+        *_strategy(result),
         *_fixes(result),
         section("Why no more could be done", Bullets(result.unfixed)),
+        *_infeasible(result),
         *violation_sections(result.remaining),
     ]
     return render(sections, width=width, bold=bold)
@@ -45,9 +47,32 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
 
 
-def _notes(result: FixResult) -> Iterator[str]:
-    for note in result.notes:
-        yield note
+def _strategy(result: FixResult) -> list[Section]:
+    """What became of the strategy, where it could not be kept."""
+    found = result.replanned
+    if found is None:
+        return []
+    from ...tools.search.describe import describe
+
+    nearest = "the nearest legal strategy" if found.is_nearest else "the nearest legal strategy that was looked at"
+    line = f"{describe(found.before)} → {describe(found.after)}: {nearest}, distance {figure(found.distance)}"
+    return [section("The strategy could not be kept", line, Bullets(found.moves))]
+
+
+def _infeasible(result: FixResult) -> list[Section]:
+    """Why no plan exists, and what would do."""
+    found = result.infeasible
+    if found is None:
+        return []
+    lines = [f"What binds: {found.rule}: {found.reason}"]
+    if found.shortfall_bytes is not None:
+        lines.append(f"Shortfall: {bytes_text(found.shortfall_bytes)} on the fullest GPU of the closest layout")
+    needs = found.needs
+    if needs is not None:
+        size = "none that was tried would do" if needs.gpus is None else f"{needs.gpus} × {needs.accelerator}"
+        lines.append(f"Least hardware: {size}" + (f" ({needs.note})" if needs.note else ""))
+    lines += [f"A valid plan exists with {one.change} (--format json has it)" for one in found.closest]
+    return [section("No plan exists", Bullets(tuple(lines)))]
 
 
 def _fixes(result: FixResult) -> list[Section]:

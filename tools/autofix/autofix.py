@@ -7,7 +7,8 @@ the document holds, and calls valid only what validation did.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ..plan.collector import collector_paused
 from ..plan.document import Plan
 from ..plan.reader import ReadDocument
 from ..plan.view import PlanView
+from ..rules.registry import find_rule
 from ..validate import validate_read
 from .engine import Repair, State
 from .intent import PlanDefaults, PlanIntent, read_intent
@@ -34,25 +36,43 @@ __all__ = ["FixResult", "PlanDefaults", "autofix", "autofix_read"]
 
 
 def autofix(
-    document: Mapping[str, Any] | str | Path | Plan, *, request: PlanDefaults | None = None, safe_only: bool = False
+    document: Mapping[str, Any] | str | Path | Plan,
+    *,
+    request: PlanDefaults | None = None,
+    safe_only: bool = False,
+    rules: Collection[str] | None = None,
 ) -> FixResult:
     """Mend a plan, or a proposal in any other form: an object, a text, the path of a file, or a `Plan`.
 
-    `request` stands in for what the document leaves out; with `safe_only` nothing that the author decided is changed.
+    `request` stands in for what the document leaves out; with `safe_only` nothing that the author decided is changed;
+    of `rules`, where they are named, only the findings are mended.
 
     Raises:
         InputError: the file cannot be opened or is too large. Whatever a document holds is answered, never raised.
     """
     with collector_paused():
         reading = read_anything(document)
-        return autofix_read(reading.read, request=request, safe_only=safe_only, notes=reading.notes)
+        chosen = Chosen(safe_only, None if rules is None else frozenset(find_rule(name).id for name in rules))
+        return autofix_read(reading.read, request=request, chosen=chosen, notes=reading.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone."""
+
+    safe_only: bool = False
+    rules: frozenset[str] | None = None
 
 
 def autofix_read(
-    read: ReadDocument, *, request: PlanDefaults | None = None, safe_only: bool = False, notes: tuple[str, ...] = ()
+    read: ReadDocument,
+    *,
+    request: PlanDefaults | None = None,
+    chosen: Chosen = Chosen(),
+    notes: tuple[str, ...] = (),
 ) -> FixResult:
     """Mend a document that was read already; its view is of no use afterwards. `notes` are told on."""
-    repair = Repair(State(read, validate_read(read)), safe_only=safe_only)
+    repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
     session = _Session(repair, request)
     if read.raw is not None:
         try:
@@ -90,10 +110,10 @@ class _Session:
         """Repair until it is valid or a whole pass changes nothing."""
         # What can only be read in one way is read so before anything is concluded from it.
         self.repair.toward(None)
-        while self.repair.state.errors:
+        while self.repair.errors:
             before = self.repair.rounds
             self.repair.toward(self._meant())
-            if self.repair.state.errors and not self.repair.safe_only:
+            if self.repair.errors and not self.repair.safe_only:
                 self.repair.toward(self._nearest())
             if self.repair.rounds == before:
                 return

@@ -85,11 +85,13 @@ def _tier(rule: str) -> int:
 class Repair:
     """One repair of one document: its state, and the fixes that led to it.
 
-    `safe_only`: fixes that change what the author decided are not made.
+    `safe_only`: fixes that change what the author decided are not made; `rules`: only findings of these are mended,
+    where they are named.
     """
 
     state: State
     safe_only: bool = False
+    rules: frozenset[str] | None = None
     rounds: int = 0
     applied: list[AppliedFix] = field(default_factory=list[AppliedFix])
     # How wide a scope was tried in vain for findings of a rule, since the last change that helped.
@@ -97,10 +99,15 @@ class Repair:
     # Rules that have more findings than are listed: what is listed is no place to begin at.
     _crowded: set[str] = field(default_factory=set[str])
 
+    @property
+    def errors(self) -> list[Violation]:
+        """The findings that are to be mended and still there."""
+        return [one for one in self.state.errors if self.rules is None or one.rule in self.rules]
+
     def toward(self, target: Target | None) -> None:
         """Make fixes that bring the document nearer to `target`, until it is valid or none helps."""
         self._tried.clear()
-        while self.state.errors:
+        while self.errors:
             fixes = self._fixes(target)
             if not fixes:
                 return
@@ -145,10 +152,10 @@ class Repair:
         """A fix for every finding that has one, each change in the first fix that claims it."""
         found: list[Fix] = []
         used = _Touched()
-        listed = Counter(violation.rule for violation in self.state.errors)
+        listed = Counter(violation.rule for violation in self.errors)
         self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
         claims = _LazyClaims(self.state.view, target)
-        for violation in self.state.errors:
+        for violation in self.errors:
             fix = self._fix(violation, claims)
             if fix is None:
                 continue

@@ -1,0 +1,168 @@
+"""`fix` and `verify`: a proposal made valid, written only when it is, with a certificate that anybody can replay."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonpatch
+import pytest
+
+import shardwright
+from shardwright.agent.cli.app import run
+from shardwright.tools.rules.examples import base_plan
+
+ANSWER = """Sure, here is the plan:
+
+```json
+{"model": "Llama-3.1-8B", "parallelism": "TP2", // both phases
+ "gpus": ["gpu0", "gpu1"],}
+```
+Let me know if you need anything else."""
+ASKED = "8B on 2 H100, 2k in / 128 out, 4 concurrent"
+
+
+def broken() -> dict[str, Any]:
+    """A plan with an operator that nothing sums, and a GPU count that is not the graph's."""
+    document = base_plan("dense-tp2")
+    document["nodes"] = [node for node in document["nodes"] if node["id"] != "r0.prefill.s0.b0.attn.ar"]
+    document["edges"] = [
+        edge for edge in document["edges"] if "r0.prefill.s0.b0.attn.ar" not in (edge["source"], edge["target"])
+    ]
+    document["strategy"]["gpu_count"] = 3
+    return document
+
+
+@pytest.fixture
+def draft(tmp_path: Path) -> Path:
+    """The broken plan as a file."""
+    path = tmp_path / "draft.json"
+    path.write_text(json.dumps(broken()), encoding="utf-8")
+    return path
+
+
+def test_the_plan_is_written_and_each_fix_listed_with_its_rule_and_patch(
+    draft: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "plan.json"
+    assert run(["fix", str(draft), "-o", str(target)]) == 0
+    report = capsys.readouterr().out
+    assert "TP003" in report and "GP001" in report and "replace /strategy/gpu_count 2" in report
+    assert shardwright.validate(target).valid
+
+
+def test_the_json_is_that_of_the_function_and_its_patches_lead_from_read_to_plan(
+    draft: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fix", str(draft), "--format", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == shardwright.autofix(draft).model_dump(mode="json")
+    document = printed["read"]
+    for fix in printed["fixes"]:
+        document = jsonpatch.apply_patch(document, fix["patch"])
+    assert document == printed["plan"]
+
+
+def test_the_diff_shows_lines_that_went_and_came(draft: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fix", str(draft), "--diff"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "-strategy.gpu_count: 3" in lines and "+strategy.gpu_count: 2" in lines
+    assert any(line.startswith('+nodes: {"id": "r0.prefill.s0.b0.attn.ar"') for line in lines) or any(
+        line.startswith("+nodes:") and "AllReduceNode" in line for line in lines
+    )
+
+
+def test_only_the_named_rule_is_mended(draft: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["fix", str(draft), "--rule", "GP001", "--format", "json"]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert [fix["rule"] for fix in printed["fixes"]] == ["GP001"]
+    assert {found["rule"] for found in printed["remaining"]} == {"TP003"}
+
+
+def test_nothing_is_written_that_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    draft, target = tmp_path / "draft.json", tmp_path / "plan.json"
+    draft.write_text('{"strategy": {"dp": 1, "gpu_count": 2}}', encoding="utf-8")
+    assert run(["fix", str(draft), "-o", str(target)]) == 1
+    assert "model" in capsys.readouterr().out
+    assert not target.exists()
+
+
+def test_an_answer_in_prose_is_read_and_completed_by_the_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer, target = tmp_path / "answer.txt", tmp_path / "plan.json"
+    answer.write_text(ANSWER, encoding="utf-8")
+    assert run(["fix", str(answer), "--request", ASKED.replace("8B", "Llama-3.1-8B"), "-o", str(target)]) == 0
+    assert "the model is" in capsys.readouterr().out
+    plan = json.loads(target.read_text(encoding="utf-8"))
+    assert plan["strategy"]["prefill"]["tp"] == plan["strategy"]["decode"]["tp"] == 2
+    assert plan["workload"]["input_tokens"] == 2048 and plan["hardware"]["accelerator"] == "h100-sxm"
+    assert shardwright.validate(target).valid
+
+
+def test_a_request_without_a_model_takes_that_of_the_document(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = tmp_path / "answer.txt"
+    answer.write_text(ANSWER, encoding="utf-8")
+    assert run(["fix", str(answer), "--request", "2 H100, 2k in / 128 out", "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["model"]["name"].endswith("8B")
+
+
+def certified(draft: Path, folder: Path) -> dict[str, Any]:
+    """The certificate of the repair of `draft`."""
+    path = folder / "certificate.json"
+    run(["fix", str(draft), "--certificate", str(path)])
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def verified(certificate: dict[str, Any], folder: Path) -> int:
+    """The exit status of `verify` in a process of its own."""
+    path = folder / "changed.json"
+    path.write_text(json.dumps(certificate), encoding="utf-8")
+    program = Path(sys.executable).parent / "shardwright"
+    return subprocess.run([str(program), "verify", str(path)], capture_output=True, check=False).returncode
+
+
+def test_a_certificate_is_confirmed_by_a_process_of_its_own(draft: Path, tmp_path: Path) -> None:
+    found = certified(draft, tmp_path)
+    assert verified(found, tmp_path) == 0
+    assert [fix["safety"] for fix in found["fixes"]] and found["reading"] == "as it stands"
+
+
+@pytest.mark.parametrize("part", ["proposal", "read", "patch", "before", "report", "plan_sha256"])
+def test_a_certificate_that_was_tampered_with_is_not_confirmed(
+    part: str, draft: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = certified(draft, tmp_path)
+    if part == "proposal":
+        found["proposal"] = found["proposal"].replace("512", "513", 1)
+    elif part == "read":
+        found["read"]["workload"]["output_tokens"] += 1
+    elif part == "patch":
+        found["fixes"][0]["patch"][-1]["value"] = 1
+    elif part == "before":
+        found["fixes"][-1]["before"] = "0" * 64
+    elif part == "report":
+        found["report"]["warnings"] += 1
+    else:
+        found["plan_sha256"] = "0" * 64
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    capsys.readouterr()
+    assert run(["verify", str(path), "--format", "json"]) == 1
+    verdict = json.loads(capsys.readouterr().out)
+    assert not verdict["confirmed"] and any(not check["holds"] for check in verdict["checks"])
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "{" * 5000, '{"format": "shardwright/certificate", "version": "1"}'])
+def test_what_is_no_certificate_is_refused_or_not_confirmed(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "certificate.json"
+    path.write_text(text, encoding="utf-8")
+    assert run(["verify", str(path)]) in (1, 2)
+    assert capsys.readouterr().err.count("\n") <= 1
