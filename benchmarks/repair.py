@@ -1,0 +1,161 @@
+"""Repairs corrupted plans and foreign proposals, and prints how it went: what ended valid, what was kept, how long.
+
+    python benchmarks/repair.py [--piled 1000] [--seed 10000]
+
+Single corruptions are the rows of tests/cases/rules, piled ones 2 to 20 of them at random over all base plans, foreign
+proposals those of tests/cases/foreign. A repair counts as right only if the patches, replayed by the JSON Patch library
+alone, lead to its plan, and validation agrees with its verdict. The exit status is 1 where one does not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shardwright.tests.autofix.corrupted import ROWS, is_local, piled, replayed, touches_strategy, untouched
+from shardwright.tests.autofix.foreign.proposals import Proposal, differences, proposals
+from shardwright.tests.rules.corruptions import Corruption
+from shardwright.tools.autofix.autofix import FixResult, autofix
+from shardwright.tools.autofix.foreign.reader import read_proposal
+from shardwright.tools.autofix.intent import PlanDefaults
+from shardwright.tools.plan.document import HardwareBlock, Strategy, WorkloadBlock
+from shardwright.tools.rules.examples import apply
+from shardwright.tools.rules.registry import find_rule
+from shardwright.tools.validate import validate
+
+# What a foreign proposal leaves out: a common node and a short load.
+DEFAULTS = PlanDefaults(
+    hardware=HardwareBlock(accelerator="h200-sxm", nodes=4, gpus_per_node=8),
+    workload=WorkloadBlock(input_tokens=1024, output_tokens=128),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One repair: what came of it, in how many rounds and seconds, and whether what it says of itself is so."""
+
+    result: FixResult
+    seconds: float
+    is_right: bool
+
+
+def repaired(document: dict[str, Any] | str, request: PlanDefaults | None = None) -> Repair:
+    """Repair `document` and check the result's own word."""
+    start = time.perf_counter()
+    result = autofix(document, request=request)
+    seconds = time.perf_counter() - start
+    says = result.plan is not None and validate(json.loads(json.dumps(result.plan))).valid
+    ends = result.valid or bool(result.remaining and (result.infeasible or result.unfixed or result.notes))
+    return Repair(result, seconds, says == result.valid and replayed(result) == result.plan and ends)
+
+
+def spread(values: Sequence[float], unit: str = "") -> str:
+    """Median and worst."""
+    return f"median {statistics.median(values):.3g}{unit}, worst {max(values):.3g}{unit}" if values else "none"
+
+
+def single() -> Iterator[bool]:
+    """Every row of the tables by itself."""
+    for kind, rows in (("local", [row for row in ROWS if is_local(row)]),
+                       ("others", [row for row in ROWS if not is_local(row)])):  # fmt: skip
+        kept: list[float] = []
+        times: list[float] = []
+        moved: Counter[str] = Counter()
+        distances: list[float] = []
+        invalid: list[str] = []
+        for row in rows:
+            document = apply(row.example)
+            one = repaired(document)
+            times.append(one.seconds)
+            yield one.is_right
+            result = one.result
+            if find_rule(row.rule).severity == "error" and not result.valid:
+                why = result.infeasible.rule if result.infeasible is not None else "; ".join(result.unfixed)[:60]
+                invalid.append(f"{row}: {why}")
+            if result.replanned is not None:
+                distances.append(result.replanned.distance)
+            kept.append(share_kept(row, document, result))
+            if kind == "local" and (result.plan or {}).get("strategy") != document["strategy"]:
+                moved["declared by the row itself" if touches_strategy(row) else str(row)] += 1
+        print(f"single corruptions, {kind}: {len(rows)} rows, {len(rows) - len(invalid)} valid; {spread(times, ' s')}")
+        print(f"  untouched nodes kept byte for byte: at least 95% in {sum(share >= 0.95 for share in kept)}, "
+              f"median {statistics.median(kept):.1%}, least {min(kept):.1%}")  # fmt: skip
+        if distances:
+            print(f"  re-planned {len(distances)}, distance {spread(distances)}")
+        for name, times_moved in moved.items():
+            print(f"  strategy changed: {times_moved} {name}")
+        for name in invalid:
+            print(f"  not valid: {name}")
+
+
+def share_kept(row: Corruption, document: dict[str, Any], result: FixResult) -> float:
+    """Of the nodes that neither the row nor a finding touches, those that are as the author wrote them."""
+    named = {name for found in validate(document).violations for name in found.nodes}
+    own = {name: node for name, node in untouched(row, document).items() if name not in named}
+    after = {node["id"]: node for node in (result.plan or {}).get("nodes", ())}
+    return sum(after.get(name) == node for name, node in own.items()) / len(own) if own else 1.0
+
+
+def piles(count: int, seed: int) -> Iterator[bool]:
+    """Many corruptions at once."""
+    times: list[float] = []
+    rounds: list[float] = []
+    ended: Counter[str] = Counter()
+    for number in range(seed, seed + count):
+        one = repaired(piled(number))
+        times.append(one.seconds)
+        rounds.append(one.result.rounds)
+        ended["valid" if one.result.valid else "none exists" if one.result.infeasible else f"open (seed {number})"] += 1
+        yield one.is_right
+    print(f"piled corruptions: {count} plans, {dict(ended)}; rounds {spread(rounds)}; {spread(times, ' s')}")
+
+
+def foreign() -> Iterator[bool]:
+    """Proposals of those who do not know the format: what was read, kept, changed."""
+    print(f"foreign proposals\n  {'name':32} {'as said':8} {'valid':6} strategy")
+    totals: Counter[str] = Counter()
+    for proposal in proposals():
+        misread = differences(read_proposal(proposal.text), proposal.expected)
+        one = repaired(proposal.text, DEFAULTS)
+        yield one.is_right
+        result = one.result
+        totals["read"] += not misread
+        totals["valid"] += result.valid
+        print(f"  {proposal.name:32} {'yes' if not misread else 'NO':8} {'yes' if result.valid else 'no':6} "
+              f"{strategy_text(proposal, result)}")  # fmt: skip
+    print(f"  of {len(proposals())}: read as said {totals['read']}, valid {totals['valid']}")
+
+
+def strategy_text(proposal: Proposal, result: FixResult) -> str:
+    """What became of the strategy."""
+    from shardwright.tools.search.describe import describe
+
+    if result.replanned is not None:
+        return f"{describe(result.replanned.before)} -> {describe(result.replanned.after)}"
+    if not result.valid or result.plan is None:
+        return "; ".join(result.unfixed)[:90]
+    said = ", ".join(proposal.expected.get("degrees", {})) or "no phase"
+    return f"{describe(Strategy.model_validate(result.plan['strategy']))} (degrees said of {said})"
+
+
+def main() -> int:
+    """Print the tables; 1 where a repair's own word does not hold."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--piled", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=10_000)
+    arguments = parser.parse_args()
+    wrong = 0
+    for part in (single(), foreign(), piles(arguments.piled, arguments.seed)):
+        wrong += sum(not is_right for is_right in part)
+    print(f"repairs whose own word does not hold: {wrong}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
