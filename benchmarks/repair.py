@@ -1,6 +1,6 @@
 """Repairs corrupted plans and foreign proposals, and prints how it went: what ended valid, what was kept, how long.
 
-    python benchmarks/repair.py [--piled 1000] [--seed 10000]
+    python benchmarks/repair.py [--piled 1000] [--seed 10000] [--pairs]
 
 Single corruptions are the rows of tests/cases/rules, piled ones 2 to 20 of them at random over all base plans, foreign
 proposals those of tests/cases/foreign. A repair counts as right only if the patches, replayed by the JSON Patch library
@@ -20,6 +20,7 @@ from typing import Any
 
 from shardwright.tests.autofix.corrupted import ROWS, is_local, piled, replayed, touches_strategy, untouched
 from shardwright.tests.autofix.foreign.proposals import Proposal, differences, proposals
+from shardwright.tests.autofix.pairs import agree, broken_by_both, conflicts, in_both_orders, pairs
 from shardwright.tests.rules.corruptions import Corruption
 from shardwright.tools.autofix.autofix import FixResult, autofix
 from shardwright.tools.autofix.foreign.reader import read_proposal
@@ -144,14 +145,32 @@ def strategy_text(proposal: Proposal, result: FixResult) -> str:
     return f"{describe(Strategy.model_validate(result.plan['strategy']))} (degrees said of {said})"
 
 
+def orders() -> Iterator[bool]:
+    """Every two rules, over a plan that breaks both, mended in both orders."""
+    ended: Counter[str] = Counter()
+    for pair in pairs():
+        document = broken_by_both(pair)
+        if document is None:
+            ended["no plan of the tables breaks both"] += 1
+            continue
+        same = agree(in_both_orders(document, pair))
+        ended["same plan" if same else "declared in conflict" if pair in conflicts() else "DIFFERENT"] += 1
+        if not same and pair not in conflicts():
+            print(f"  not the same plan: {pair}")
+        yield same or pair in conflicts()
+    print(f"pairs of rules in both orders: {dict(ended)}")
+
+
 def main() -> int:
     """Print the tables; 1 where a repair's own word does not hold."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--piled", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=10_000)
+    parser.add_argument("--pairs", action="store_true", help="every two rules in both orders as well (minutes)")
     arguments = parser.parse_args()
     wrong = 0
-    for part in (single(), foreign(), piles(arguments.piled, arguments.seed)):
+    parts = [single(), foreign(), piles(arguments.piled, arguments.seed), *([orders()] if arguments.pairs else [])]
+    for part in parts:
         wrong += sum(not is_right for is_right in part)
     print(f"repairs whose own word does not hold: {wrong}")
     return 1 if wrong else 0

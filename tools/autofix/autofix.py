@@ -87,7 +87,7 @@ def autofix_read(
         unfixed=tuple(session.reasons),
         replanned=session.replanned,
         infeasible=session.infeasible,
-        notes=notes,
+        notes=(*notes, *session.completed),
         read=read.raw,
         plan=repair.state.read.raw,
     )
@@ -101,6 +101,8 @@ class _Session:
     def __init__(self, repair: Repair, request: PlanDefaults | None) -> None:
         self.repair, self.request = repair, request
         self.reasons: list[str] = []
+        # What the author left open and what it was taken for, as the first look at the document shows it.
+        self.completed: tuple[str, ...] = ()
         self.replanned: Replanning | None = None
         self.infeasible: Infeasible | None = None
         # The intent for which no plan was found: looking again would only take the time again.
@@ -126,6 +128,9 @@ class _Session:
     def _meant(self) -> Target | None:
         """What the author's plan would be were it whole; `None` where that cannot be told."""
         view, intent = self._intent()
+        self.completed = self.completed or tuple(
+            f"completed: {note.what} is {note.value} ({note.source})" for note in intent.notes if note.is_completion
+        )
         self.reasons = [f"not stated, and nowhere to be read: {what}" for what in intent.missing]
         if intent.request is None or intent.architecture is None:
             return None

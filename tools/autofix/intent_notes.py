@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+# Sources: the strategy block, and the graph.
+DECLARED = "declared"
+SHOWN = "shown by the graph"
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
@@ -12,6 +16,11 @@ class Note:
     what: str
     value: str
     source: str
+
+    @property
+    def is_completion(self) -> bool:
+        """Whether it is from elsewhere than the strategy block and the graph."""
+        return not self.source.startswith((DECLARED, SHOWN))
 
 
 @dataclass(slots=True)

@@ -1,0 +1,39 @@
+"""Two faults at once: whichever is mended first, the same plan comes out, or the pair is declared to be in conflict."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from shardwright.tools.autofix.autofix import autofix
+
+from .pairs import Pair, agree, broken_by_both, conflicts, in_both_orders, pairs
+
+# All of them take minutes: `benchmarks/repair.py --pairs` looks at every one.
+SOME = Random(11).sample([pair for pair in pairs() if pair not in conflicts()], 36)
+
+
+@pytest.mark.parametrize("pair", SOME, ids=str)
+def test_the_order_of_two_repairs_means_nothing(pair: Pair) -> None:
+    document = broken_by_both(pair)
+    if document is None:
+        pytest.skip("no plan of the tables breaks both")
+    assert agree(in_both_orders(document, pair))
+
+
+@pytest.mark.parametrize("pair", sorted(conflicts())[::3], ids=str)
+def test_rules_in_conflict_have_a_reason_and_end_valid_in_both_orders(pair: Pair) -> None:
+    assert len(conflicts()[pair]) > 40
+    document = broken_by_both(pair)
+    assert document is not None
+    assert all(result.valid for result in in_both_orders(document, pair))
+
+
+def test_only_findings_of_the_named_rule_are_mended() -> None:
+    document = broken_by_both(("CO007", "TP003"))
+    assert document is not None
+    for rule, other in (("CO007", "TP003"), ("TP003", "CO007")):
+        result = autofix(document, rules=[rule])
+        assert {fix.rule for fix in result.fixes} == {rule}
+        assert other in {found.rule for found in result.remaining} and not result.valid
