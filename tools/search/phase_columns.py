@@ -15,6 +15,7 @@ import numpy as np
 
 from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
+from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
 from ..performance.schedule import prefill_loads
 from ..performance.setting import Setting
@@ -55,6 +56,13 @@ class DecodeColumns:
         self.groups = table.groups
         stated = None if setting.serving is None else setting.serving.microbatches
         self._most: Whole = lines.stages if stated is None else np.full(len(lines), stated)
+
+    def narrowed(self, line: Whole, requests: Whole) -> DecodeColumns:
+        """The same for these numbers of requests alone, where loads are timed one by one."""
+        if not is_two_batch(self.setting):
+            return self
+        needed = np.union1d(self.batches.sequences[self._batch(line, requests)[0]], [1.0])
+        return DecodeColumns(self.setting, self.table, self.lines, Batches(needed))
 
     def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
