@@ -19,7 +19,7 @@ from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
 from ..performance.schedule import prefill_loads
 from ..performance.setting import Setting
-from ..performance.throughput import prompt_share
+from ..performance.throughput import met_together, prompt_share
 from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
@@ -84,7 +84,7 @@ class DecodeColumns:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
         microbatches = np.minimum(self._most[line], batch)
-        return self.batches.places(-(-batch // microbatches)), microbatches
+        return self.batches.places(met_together(batch, microbatches)), microbatches
 
     def is_uneven(self, line: Whole, requests: Whole) -> Mask:
         """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""
