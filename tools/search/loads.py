@@ -40,7 +40,8 @@ def shared_batches(concurrency: Whole, gpus: int) -> Batches:
 
 def _batches(shares: Whole) -> Batches:
     """Even shares, and one more: what a request finds itself in where they fall unevenly (`met_together`)."""
-    return Batches(np.unique([1, *shares.ravel(), *(shares.ravel() + 1)]).astype(np.float64))
+    found = np.union1d(shares, shares + 1)
+    return Batches(np.union1d(found, [1]).astype(np.float64))
 
 
 def replica_ladder(groups: int, microbatches: int) -> Whole:
