@@ -116,14 +116,13 @@ def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
         )
         dp = sum(counts)
     strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
-    relaxations = [one for one in layout["relaxations"] if one != "redundant_experts"]
     request = SearchRequest(
         architecture=load_model(layout["model"]).architecture(),
         hardware=hardware,
         facts=facts_of(hardware, accelerator),
         workload=WorkloadBlock.model_validate(load.get("load", layout["load"])),
         precision=PrecisionBlock.model_validate(layout["precision"]),
-        policy=PolicyBlock.model_validate({"relaxations": relaxations}),
+        policy=PolicyBlock.model_validate({"relaxations": list(layout["relaxations"])}),
         serving=None if "serving" not in load else ServingBlock.model_validate(load["serving"]),
         disaggregated=prefill.replicas is not None or None,
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import InputError
 from ..plan.document import Phase, PhaseStrategy, Strategy
-from ..plan.graph import expert_groups
+from ..plan.graph import evening_copies, expert_groups
 from ..plan.placement import Placement, StagePlacement
 from ..plan.view import PlanView
 from .graph_reading import read_replicas, read_setting, read_strategy
@@ -85,10 +85,10 @@ class Layout:
 
 
 @lru_cache(maxsize=1024)
-def _even_experts(experts: int, groups: int) -> tuple[frozenset[int], ...]:
+def _even_experts(experts: int, groups: int, redundant: int) -> tuple[frozenset[int], ...]:
     """The experts of each group as the builder deals them out."""
     result: list[frozenset[int]] = []
-    for runs in expert_groups(experts, groups):
+    for runs in expert_groups(experts, groups, redundant):
         ids: set[int] = set()
         for run in runs:
             ids.update((run,) if isinstance(run, int) else range(run[0], run[1] + 1))
@@ -100,7 +100,9 @@ def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, 
     width = degrees.tp_expert or 1
     experts: tuple[frozenset[int], ...] = ()
     if setting.architecture.is_moe:
-        groups = _even_experts(setting.architecture.num_experts, degrees.ep)
+        count = setting.architecture.num_experts
+        copies = evening_copies(count, degrees.ep) if "redundant_experts" in setting.relaxations else 0
+        groups = _even_experts(count, degrees.ep, copies)
         experts = tuple(
             groups[place // width] if place // width < len(groups) else NO_EXPERTS
             for place in range(len(placed.devices))

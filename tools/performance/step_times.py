@@ -19,6 +19,7 @@ from .overlap_halves import is_two_batch
 from .schedule import PhaseTimer
 from .serving.step_table import StepTable
 from .setting import Setting
+from .throughput import met_together
 from .timing import Piece, StageTimer
 
 _TOKENS = (
@@ -79,8 +80,8 @@ class StepTimes:
         self.likeness = self.groups, tuple((key, like.count) for key, like in likes.items())
 
     def _share(self, count: float) -> int:
-        """Of `count` tokens or sequences in a cycle over all stages, those of one microbatch."""
-        return max(1, math.ceil(count / len(self.stages)))
+        """Of `count` tokens or sequences in a cycle over all stages, those of the microbatch that a request is in."""
+        return met_together(max(1, math.ceil(count)), self._microbatches(count))
 
     def linear(self, tokens: Sequence[int]) -> list[float]:
         """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""

@@ -52,6 +52,15 @@ def apart_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> f
     return seconds + (share.passes - 1) * busiest
 
 
+def met_together(batch: Number, microbatches: Number) -> Number:
+    """Sequences of the microbatch that a request finds itself in, of `batch` in `microbatches`, to the nearest whole.
+
+    Requests fall into microbatches as they come and stay there: of the others one in `microbatches` shares its own, so
+    that it meets 1 + (batch - 1) / microbatches on average, more than the batch cut into even parts.
+    """
+    return 1 + (2 * (batch - 1) + microbatches) // (2 * microbatches)
+
+
 def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:
     """The load of one microbatch of a decode step with `requests` on the replica, and how many microbatches there are.
 
@@ -63,7 +72,7 @@ def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[Token
     batch = math.ceil(requests / groups)
     stated = None if setting.serving is None else setting.serving.microbatches
     microbatches = min(stated or len(timer.stages), batch)
-    return TokenLoad(math.ceil(batch / microbatches), 1, setting.mean_decode_context, groups), microbatches
+    return TokenLoad(met_together(batch, microbatches), 1, setting.mean_decode_context, groups), microbatches
 
 
 def decode_time(layout: Layout, timer: PhaseTimer, requests: int) -> PhaseTime:

@@ -218,14 +218,14 @@ class StageTimer:
         return slices, following.shape.token_group, between
 
     @cached_property
-    def _layer_key(self) -> tuple[tuple[int, OperatorSet | None], ...]:
+    def layer_key(self) -> tuple[tuple[int, OperatorSet | None], ...]:
         return tuple((id(spec), following) for spec, following in self.layer_sequence)
 
     def likeness(self, following: StageTimer | None) -> object:
         """What tells its passes, sent on to `following`, from those of stages that take another time."""
         way = None if following is None else self.way_to(following)
         ends = bool(self.stage.embedding_devices), bool(self.stage.head_devices)
-        return self.shape_number, self._layer_key, ends, way
+        return self.shape_number, self.layer_key, ends, way
 
     def _without(self, piece: Piece) -> Piece:
         """`piece` with the operation that is free at no cost."""
@@ -278,9 +278,22 @@ class StageTimer:
         halves = split_load(load) if is_two_batch(self.setting) else None
         if halves is None:
             return None
-        clash = contention(self.setting, load)
-        layers = ([self.layer(kind.spec, kind.following, half).operations for half in halves] for kind in self.kinds)
-        return tuple(halve_layer(first, second, clash) for first, second in layers)
+        return tuple(self._halved(kind, load, halves) for kind in self.kinds)
+
+    def _halved(self, kind: LayerKind, load: TokenLoad, halves: tuple[TokenLoad, TokenLoad]) -> HalvedLayer:
+        key = ("halved", id(kind.spec), kind.following, self.shape_number, load, self.free)
+        found: HalvedLayer | None = self.setting.pieces.get(key)
+        if found is None:
+            first, second = (self.layer(kind.spec, kind.following, half).operations for half in halves)
+            found = self.setting.pieces[key] = halve_layer(first, second, contention(self.setting, load))
+        return found
+
+    def layers_seconds(self, load: TokenLoad) -> float:
+        """Seconds of all layers of the stage, as two halves in turn where the plan chooses that."""
+        halved = self.halved_layers(load)
+        if halved is None:
+            return pieces_seconds(self.layer_pieces(load))
+        return overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence)).seconds
 
     @cached_property
     def kind_sequence(self) -> tuple[int, ...]:

@@ -29,7 +29,7 @@ from .document import (
     Strategy,
     WorkloadBlock,
 )
-from .graph import GraphWriter, OperatorSite, write_attention, write_ffn, write_moe, write_vocabulary
+from .graph import GraphWriter, OperatorSite, evening_copies, write_attention, write_ffn, write_moe, write_vocabulary
 from .placement import Placement, ReplicaPlacement, StagePlacement, gpu_count, place, stage_width
 
 RECURRENCE = "kv_cache:t->t+1"
@@ -37,7 +37,11 @@ RECURRENCE = "kv_cache:t->t+1"
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """Everything that a plan states but the graph. `placement` is chosen by `place` where it is `None`."""
+    """Everything that a plan states but the graph. `placement` is chosen by `place` where it is `None`.
+
+    `redundant_experts` are copies in every MoE operator; where they are 0 and the relaxation is in force, each phase
+    has the fewest with which its expert groups are even.
+    """
 
     model: ModelBlock
     hardware: HardwareBlock
@@ -197,8 +201,13 @@ class _Builder:
         if kind == "attn" and layer.attention is not None:
             return write_attention(self.graph, site, layer.attention.kind)
         if kind == "moe" and layer.moe is not None:
-            return write_moe(self.graph, site, layer.moe, self.request.redundant_experts)
+            return write_moe(self.graph, site, layer.moe, self._redundant(layer.moe.experts, site.degrees.ep))
         return write_ffn(self.graph, site)
+
+    def _redundant(self, experts: int, groups: int) -> int:
+        """Copies of experts: as many as were asked for, else as many as even the groups out where that is allowed."""
+        allowed = "redundant_experts" in self.request.policy.relaxations
+        return self.request.redundant_experts or (evening_copies(experts, groups) if allowed else 0)
 
     def _degrees(self, phase: Phase) -> PhaseStrategy:
         return self.request.strategy.prefill if phase == "prefill" else self.request.strategy.decode

@@ -188,6 +188,11 @@ def expert_groups(experts: int, groups: int, redundant: int = 0) -> list[list[li
     return result
 
 
+def evening_copies(experts: int, groups: int) -> int:
+    """The fewest redundant experts with which all groups host equally many."""
+    return -experts % groups
+
+
 def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_experts: int = 0) -> str:
     """One MoE operator: router, dispatch, one expert group a device, combine, and the shared expert beside."""
     degrees, devices = site.degrees, list(site.stage.devices)

@@ -228,7 +228,7 @@ class PairEvaluator:
         first, second = self.tables.pair(shape)
         together = prompts_together(self.setting, first.groups, requests)
         prefill = PrefillColumns(self.setting, first, lines, together)
-        decode = DecodeColumns(self.setting, second, lines, self.batches)
+        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, requests)
         prompts = Prompts(*prefill.seconds(line, requests), prefill.apart(line, requests))
         held = held_back(self.setting, second.groups, requests, self.workload.output_tokens - 1)
         seconds = PhaseSeconds(prompts, decode.step(line, requests), 0.0, client_seconds(self.setting), held)

@@ -29,14 +29,19 @@ def ladder(most: int) -> Whole:
 
 def open_batches() -> Batches:
     """The batches of a microbatch where the number of requests is open."""
-    return Batches(ladder(MOST_SEQUENCES).astype(np.float64))
+    return _batches(ladder(MOST_SEQUENCES))
 
 
 def shared_batches(concurrency: Whole, gpus: int) -> Batches:
     """Every batch that sharing one of `concurrency` out over up to `gpus` parts gives."""
     parts = np.arange(1, gpus + 1)
-    batches = np.unique(-(-concurrency[:, None] // parts[None, :]))
-    return Batches(np.union1d(batches, [1]).astype(np.float64))
+    return _batches(-(-concurrency[:, None] // parts[None, :]))
+
+
+def _batches(shares: Whole) -> Batches:
+    """Even shares, and one more: what a request finds itself in where they fall unevenly (`met_together`)."""
+    found = np.union1d(shares, shares + 1)
+    return Batches(np.union1d(found, [1]).astype(np.float64))
 
 
 def replica_ladder(groups: int, microbatches: int) -> Whole:

@@ -15,10 +15,11 @@ import numpy as np
 
 from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
+from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
 from ..performance.schedule import prefill_loads
 from ..performance.setting import Setting
-from ..performance.throughput import prompt_share
+from ..performance.throughput import met_together, prompt_share
 from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
@@ -56,6 +57,13 @@ class DecodeColumns:
         stated = None if setting.serving is None else setting.serving.microbatches
         self._most: Whole = lines.stages if stated is None else np.full(len(lines), stated)
 
+    def narrowed(self, line: Whole, requests: Whole) -> DecodeColumns:
+        """The same for these numbers of requests alone, where loads are timed one by one."""
+        if not is_two_batch(self.setting):
+            return self
+        needed = np.union1d(self.batches.sequences[self._batch(line, requests)[0]], [1.0])
+        return DecodeColumns(self.setting, self.table, self.lines, Batches(needed))
+
     def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
         return self.table.seconds(self.lines, load)
@@ -76,7 +84,7 @@ class DecodeColumns:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
         microbatches = np.minimum(self._most[line], batch)
-        return self.batches.places(-(-batch // microbatches)), microbatches
+        return self.batches.places(met_together(batch, microbatches)), microbatches
 
     def is_uneven(self, line: Whole, requests: Whole) -> Mask:
         """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""

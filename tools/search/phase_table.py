@@ -24,7 +24,7 @@ from ..performance.schedule import host_seconds
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout, StageLayout
 from ..performance.stage_shape import OperatorSet
-from ..performance.timing import StageTimer, pieces_seconds
+from ..performance.timing import StageTimer
 from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import stage_on
 from .ranking import layout_warnings, warning_bits
@@ -189,23 +189,27 @@ class PhaseTable:
 
     def _one_by_one(self, lines: Lines, load: TokenLoad, classes: Whole) -> Floats:
         """Seconds of the layers of each stage, where halves of the batch overlap: stage by stage, load by load."""
-        known: dict[tuple[int, int, int, bool], list[float]] = {}
         groups = np.broadcast_to(load.groups, np.shape(load.sequences))
         pairs = [(int(count), int(group)) for count, group in zip(load.sequences, groups, strict=True)]
         loads = [replace(load, sequences=count, groups=group) for count, group in pairs]
-        for row in zip(lines.first, lines.last, classes, lines.ends, strict=True):
-            if row not in known:
-                timer = self._of_layers(int(row[0]), int(row[1]), self._timers[int(row[2])], is_last=bool(row[3]))
-                pieces = (timer.overlapped_pieces(one) or timer.layer_pieces(one) for one in loads)
-                known[row] = [pieces_seconds(one) for one in pieces]
-        rows = zip(lines.first, lines.last, classes, lines.ends, strict=True)
-        return np.array([known[row] for row in rows])
+        # Two halves of each load share nothing with other layouts: kept, they would fill the memory.
+        setting = replace(self.setting, pieces={})
+        known: dict[object, list[float]] = {}
+        found: list[list[float]] = []
+        for first, last, number, is_last in zip(lines.first, lines.last, classes, lines.ends, strict=True):
+            timer = self._of_layers((int(first), int(last)), self._timers[int(number)], setting, is_last=bool(is_last))
+            # Stages with like layers in like places take the same time.
+            key = int(number), timer.layer_key
+            if key not in known:
+                known[key] = [timer.layers_seconds(one) for one in loads]
+            found.append(known[key])
+        return np.array(found)
 
-    def _of_layers(self, first: int, last: int, like: StageTimer, *, is_last: bool) -> StageTimer:
-        stage: StageLayout = replace(like.stage, layers=(first, last))
+    def _of_layers(self, layers: tuple[int, int], like: StageTimer, setting: Setting, *, is_last: bool) -> StageTimer:
+        stage: StageLayout = replace(like.stage, layers=layers)
         if not is_last:
             stage = replace(stage, head_devices=())
-        return StageTimer(self.setting, like.phase, stage, shape=like.shape)
+        return StageTimer(setting, like.phase, stage, shape=like.shape)
 
 
 def joined_loads(parts: Sequence[StageSeconds]) -> StageSeconds:

@@ -185,7 +185,7 @@ class PhaseSides:
             prompts = PrefillColumns(self.setting, table, lines, prompts_together(self.setting, table.groups, requests))
             first, second = prompts.seconds(line, requests)
             return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
-        steps = DecodeColumns(self.setting, table, lines, self._batches)
+        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, requests)
         copies = self._copies(table, lines)[line]
         return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
 
