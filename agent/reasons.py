@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.columns import TIE_SHARE
-from ..tools.search.describe import describe, in_format, number, precision_name, precision_words
+from ..tools.search.describe import describe, in_format, number, precision_name
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption, OpenPrecisions
 from .results import Alternative
@@ -63,7 +63,7 @@ def formats_chosen(
         names = ", ".join(precision_name(one) for one in others)
         why = f"chosen with the hardware: {names} would do no better, or not on as little of it"
     reason = f"the number format was left open: {why}; {QUALITY}"
-    return (Assumption(field="precision", value=precision_words(request.precision), reason=reason),)
+    return (Assumption(field="precision", value=precision_name(request.precision), reason=reason),)
 
 
 def _family(strategy: Strategy) -> tuple[int, ...]:

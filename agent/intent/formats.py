@@ -15,7 +15,7 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DTYPES, DType
 from ...tools.errors import InputError
 from ...tools.plan.document import PrecisionBlock
-from ...tools.search.describe import precision_words
+from ...tools.search.describe import precision_name
 from .errors import RequestError
 from .intent import Assumption, OpenPrecisions, Said, StatedPrecision
 from .merge import refusal
@@ -39,7 +39,9 @@ def said_weights(text: str) -> dict[str, Any]:
         return {"precisions": OpenPrecisions(is_open=True)}
     unknown = next((name for name in names if name not in DTYPES), None)
     if unknown is not None:
-        raise InputError(f"{unknown!r} is none of {', '.join(DTYPES)}, any; several are joined by commas")
+        raise InputError(
+            f"{unknown!r} is no number format of weights; there are {', '.join(DTYPES)}, any; several take commas"
+        )
     chosen: list[DType] = [dtype for name in dict.fromkeys(names) for dtype in DTYPES if dtype == name]
     if len(chosen) == 1:
         return {"weights": chosen[0]}
@@ -98,7 +100,7 @@ def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accel
         reason = "the formats to choose from, what was not said of them being as usual"
     assumption = Assumption(
         field="precision",
-        value="; ".join(precision_words(one) for one in formats),
+        value=", ".join(precision_name(one) for one in formats),
         reason=f"{reason}; {QUALITY}",
     )
     return Formats(formats[0], asked, (assumption,))

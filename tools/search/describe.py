@@ -40,18 +40,6 @@ def describe(strategy: Strategy) -> str:
     return _shape(strategy, prefill, decode) + (f" (layers {' / '.join(cuts)})" if cuts else "")
 
 
-def precision_words(precision: PrecisionBlock) -> str:
-    """Number formats in words: `fp8 weights and activations, bf16 KV cache`."""
-    weights, kv_cache, activations = precision.weights, precision.kv_cache, precision.activations
-    if weights == activations == kv_cache:
-        return f"{weights} throughout"
-    if weights == activations:
-        return f"{weights} weights and activations, {kv_cache} KV cache"
-    if activations == kv_cache:
-        return f"{weights} weights, {activations} activations and KV cache"
-    return f"{weights} weights, {activations} activations, {kv_cache} KV cache"
-
-
 def precision_name(precision: PrecisionBlock) -> str:
     """Number formats as short as a table wants them: `fp8`, with what else is unusual: `fp8 KV-fp8`, `int4 A-bf16`."""
     parts: list[str] = [precision.weights]
