@@ -9,7 +9,7 @@ import time
 from typing import Unpack
 
 from ..tools.errors import InputError
-from ..tools.plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock
+from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
@@ -131,7 +131,7 @@ def _misses_limits(found: Examined | Refused) -> bool:
 
 def _asked_for(intent: Intent, request: SearchRequest | None = None, result: SearchResult | None = None) -> AskedFor:
     hardware: HardwareBlock | None = None if request is None else request.hardware
-    searched = {one.precision for one in result.candidates} if result is not None else set[PrecisionBlock | None]()
+    searched = [one.precision for one in result.candidates] if result is not None else []
     precisions = ()
     if request is not None and intent.precisions is not None:
         accelerator, own = request.facts.accelerator, request.architecture.native_precision

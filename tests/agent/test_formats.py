@@ -139,7 +139,7 @@ def test_unnamed_hardware_is_chosen_with_the_format() -> None:
     wide, free = (search(model="llama-3.1-70b", workload=LOAD, precision=name) for name in ("bf16", "any"))
     assert wide.request.hardware is not None and free.request.hardware is not None
     memory = [
-        find_accelerator(str(one.accelerator)).memory_gb_marketing * one.nodes * one.gpus_per_node
+        (find_accelerator(str(one.accelerator)).memory_gb_marketing or 0.0) * one.nodes * one.gpus_per_node
         for one in (free.request.hardware, wide.request.hardware)
     ]
     assert memory[0] < memory[1]
