@@ -12,10 +12,9 @@ from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.describe import describe, number
 from ..tools.search.families import family
-from ..tools.search.search import base_setting
+from ..tools.search.sizing import least_weights_bytes
 from ..tools.search.space import SP_MIN_INPUT_TOKENS, PairOption, SpaceRequest, divisible, pair_options, stage_widths
-from ..tools.search.weights import weights_bytes
-from .reasons import Lost, why_lost
+from .reasons import Lost, named, why_lost
 from .search_results import Excluded, FamilyLost
 
 _DEGREES_SHOWN = 6
@@ -34,7 +33,7 @@ def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[Fami
             yield FamilyLost(
                 family=name,
                 strategy=candidate.strategy,
-                summary=describe(candidate.strategy),
+                summary=named(candidate),
                 reason=lost.reason,
                 rule=lost.rule,
             )
@@ -47,7 +46,7 @@ def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) ->
     layouts: dict[str, list[PairOption]] = {}
     for option in pair_options(request.space):
         layouts.setdefault(family(option.strategy(1)), []).append(option)
-    need = weights_bytes(base_setting(request))
+    need = least_weights_bytes(request)
     usable = request.facts.memory_bytes * request.policy.memory_utilization
     for name, options in layouts.items():
         if name in seen or f"DP × {name}" in seen:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.describe import describe
+from ..tools.search.describe import describe, in_format
 from ..tools.search.ranking import worth
-from ..tools.search.search import base_setting, search
-from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus
-from ..tools.search.weights import weights_bytes
-from .reasons import figures
+from ..tools.search.search import search
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
+from .reasons import figures, named
 from .results import Infeasible, Needs
 
 # What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
@@ -33,7 +32,7 @@ def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None
     best = search(replace(request, policy=policy)).best
     if best is None or not best.strategy.decode.attention_dp:
         return None
-    found = f"{describe(best.strategy)} with {figures(best)}"
+    found = f"{named(best)} with {figures(best)}"
     if chosen is None:
         return f"with attention DP allowed (--relax attention_dp) there is a plan: {found}"
     gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
@@ -58,22 +57,25 @@ def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
 
 
 def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
-    need = weights_bytes(base_setting(request))
+    fewer = None if request.concurrency_open else _most_requests(request)
+    nearest = fewer or closest
+    # Of several number formats the one that comes closest is spoken of.
+    need = least_weights_bytes(request.settled(nearest))
+    weights = f"weights{in_format(nearest.precision) if nearest is not None else ''}"
     usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
     lacking = closest.shortfall_bytes if closest is not None else None
     shortfall = lacking if lacking is not None else max(0, round(need - usable))
-    fewer = None if request.concurrency_open else _most_requests(request)
     if fewer is None:
         twice = " in each of the two kinds of replica" if request.disaggregated else ""
         reason = (
-            f"the weights alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
+            f"the {weights} alone take {need / 1e9:.1f} GB{twice}, {_kind(request)} have {usable / 1e9:.1f} GB usable"
         )
     else:
         workload = request.workload
         tokens = workload.input_tokens + workload.output_tokens
         reason = (
             f"{workload.concurrency:,} requests of {tokens:,} tokens do not fit into "
-            f"{_kind(request)} beside {need / 1e9:.1f} GB of weights; at most {fewer.concurrency:,} do"
+            f"{_kind(request)} beside {need / 1e9:.1f} GB of {weights}; at most {fewer.concurrency:,} do"
         )
     if lacking is not None and fewer is None:
         reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
@@ -117,11 +119,12 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
         return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
+    chosen = in_format(sized.request.precision) if request.precisions else ""
     return Needs(
         gpus=hardware.nodes * hardware.gpus_per_node,
         nodes=hardware.nodes,
         accelerator=name,
         note=f"fits into memory; not timed, since {sized.unknown}"
         if best is None
-        else f"{describe(best.strategy)}: {figures(best)}",
+        else f"{describe(best.strategy)}{chosen}: {figures(best)}",
     )

@@ -17,7 +17,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.files import read_bounded, utf8_text
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import Limit, ModelBlock, Plan, Tokens
+from ..tools.plan.document import Limit, ModelBlock, Plan, PrecisionBlock, Tokens
 from ..tools.plan.performance import Sparse
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
@@ -60,6 +60,8 @@ class MixAnswer(Sparse):
     candidates: tuple[MixCandidate, ...]
     evaluated: int
     rejected: dict[str, int]
+    # The number formats that were chosen, where they were left open.
+    precision: PrecisionBlock | None = None
     plan: Plan | None = None
 
     @property
@@ -144,6 +146,7 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
         candidates=found.candidates,
         evaluated=found.evaluated,
         rejected=found.rejected,
+        precision=found.precision,
         plan=_plan(intent, parts, found),
     )
 
@@ -160,7 +163,7 @@ def _plan(intent: Intent, parts: Sequence[Part], found: MixResult) -> Plan | Non
             model=ModelBlock(name=intent.model.name, config=intent.model.config),
             hardware=request.hardware,
             workload=request.workload.model_copy(update={"concurrency": best.concurrency}),
-            precision=request.precision,
+            precision=found.precision or request.precision,
             strategy=best.strategy,
             policy=request.policy,
             serving=request.serving,

@@ -13,13 +13,13 @@ from ..tools.catalog.config import read_architecture
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock
-from ..tools.search.describe import describe, number
+from ..tools.search.describe import describe, in_format, number
 from ..tools.validate import validate
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import Proposal, alternatives, figures
+from .reasons import Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated import judge
 
@@ -141,9 +141,10 @@ def _report(
     intent: Intent, proposal: Proposal, stated: StatedStrategyVerdict | None, seen: dict[str, int]
 ) -> PlanReport:
     chosen, result = proposal.chosen, proposal.result
-    decided = {assumption.field for assumption in proposal.assumptions}
+    made = (*proposal.assumptions, *formats_chosen(intent.precisions, proposal.request, result))
+    decided = {assumption.field for assumption in made}
     assumptions = [a for a in intent.assumptions if a.field not in decided]
-    assumptions.extend(proposal.assumptions)
+    assumptions.extend(made)
     if intent.concurrency_open:
         reason = (
             "no concurrency was stated: as few requests in flight as hold the stated rate"
@@ -152,9 +153,10 @@ def _report(
         )
         assumptions = [a for a in assumptions if a.field != "concurrency"]
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
+    formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     explanation = (
-        f"{describe(chosen.strategy)} is the best for {proposal.request.workload.objective} of {result.evaluated} "
-        f"legal strategies that were evaluated: {figures(chosen)}."
+        f"{describe(chosen.strategy)}{formats} is the best for {proposal.request.workload.objective} of "
+        f"{result.evaluated} legal strategies that were evaluated: {figures(chosen)}."
     )
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"

@@ -16,14 +16,13 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.describe import describe
 from ..tools.search.kinds import Kind, cheapest, least_memory
-from ..tools.search.search import base_setting, search
-from ..tools.search.sizing import Sized, facts_of, fewest_gpus, resized
-from ..tools.search.weights import weights_bytes
+from ..tools.search.search import search
+from ..tools.search.sizing import Sized, facts_of, fewest_gpus, least_weights_bytes, resized
 from .infeasible import relaxed_hint, why_infeasible
+from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
-from .reasons import Proposal, figures
+from .reasons import Proposal, figures, named
 from .results import Infeasible, Needs
 
 # An accelerator that nobody named is chosen among these vendors' parts: those that the common engines run on.
@@ -55,12 +54,17 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     accelerator = hardware.accelerator
     if not isinstance(accelerator, Accelerator):
         accelerator = find_accelerator(accelerator)
+    precision, precisions = intent.precision, ()
+    if intent.precisions is not None:
+        formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
+        precision, precisions = formats[0], formats if len(formats) > 1 else ()
     return SearchRequest(
         architecture=architecture,
         hardware=hardware,
         facts=facts_of(hardware, accelerator),
         workload=intent.workload,
-        precision=intent.precision,
+        precision=precision,
+        precisions=precisions,
         policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
         serving=intent.serving,
         concurrency_open=intent.concurrency_open,
@@ -130,7 +134,8 @@ def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:
     if found.best is None:
         return None
     why = "no strategy whose replicas serve both phases holds the limits: " + "; ".join(result.candidates[0].why_not)
-    return Examined(apart, found, found.best, (Assumption(field="disaggregated", value=True, reason=why),))
+    assumption = Assumption(field="disaggregated", value=True, reason=why)
+    return Examined(apart.settled(found.best), found, found.best, (assumption,))
 
 
 def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> Refused:
@@ -192,8 +197,8 @@ def _constrained(free: Proposal, stated: StatedStrategy) -> Proposal:
         return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
     if feasible is best:
         return free
-    better = f"{describe(best.strategy)} would be better ({figures(best)})"
-    return replace(free, chosen=feasible, note=f"The degrees asked for are kept; without them {better}.")
+    note = f"The degrees asked for are kept; without them {named(best)} would be better ({figures(best)})."
+    return replace(free, request=free.request.settled(feasible), chosen=feasible, note=note)
 
 
 def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
@@ -231,7 +236,7 @@ def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:
     """Why no kind does: by what the kind with the most memory for its number lacks."""
     holding = [kind for kind in kinds if kind.least_gpus <= _MAX_UNNAMED_GPUS]
     if not holding:
-        need = weights_bytes(base_setting(kinds[0].request))
+        need = min(least_weights_bytes(kind.request) for kind in kinds)
         reason = (
             f"the weights alone take {need / 1e9:.0f} GB: more than {_MAX_UNNAMED_GPUS} accelerators of any kind hold"
         )

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from ..tools.plan.document import Objective
 from ..tools.search.candidate import Candidate, SearchRequest
-from ..tools.search.describe import describe
 from ..tools.search.search import search
+from .reasons import named
 from .search_results import RankedCandidate, WithinReach
 
 
@@ -51,4 +51,4 @@ def _distance(candidate: Candidate, limit: _Limit) -> float:
 
 def ranked(candidate: Candidate) -> RankedCandidate:
     """The candidate with its strategy in words."""
-    return RankedCandidate(**dict(candidate), summary=describe(candidate.strategy))
+    return RankedCandidate(**dict(candidate), summary=named(candidate))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.columns import TIE_SHARE
-from ..tools.search.describe import describe, number
-from .intent.intent import Assumption
+from ..tools.search.describe import describe, in_format, number, precision_name
+from .intent.formats import QUALITY, formats_on
+from .intent.intent import Assumption, OpenPrecisions
 from .results import Alternative
 
 MAX_ALTERNATIVES = 5
@@ -34,6 +35,35 @@ def figures(candidate: Candidate) -> str:
         f"TTFT {number(candidate.ttft_ms)} ms, TPOT {number(candidate.tpot_ms or 0)} ms, "
         f"{number(candidate.output_tokens_per_s or 0)} output tokens/s on {candidate.gpus} GPU(s)"
     )
+
+
+def named(candidate: Candidate) -> str:
+    """The strategy of a candidate in words, with its number formats where they were left open."""
+    return describe(candidate.strategy) + in_format(candidate.precision)
+
+
+def formats_chosen(
+    asked: OpenPrecisions | None, request: SearchRequest, result: SearchResult
+) -> tuple[Assumption, ...]:
+    """Which number formats were chosen (those of `request`), and why; nothing where none were left open."""
+    if asked is None:
+        return ()
+    accelerator, own = request.facts.accelerator, request.architecture.native_precision
+    others = [one for one in formats_on(asked, own, accelerator) if one != request.precision]
+    told: list[str] = []
+    for precision in others:
+        best = next((one for one in result.candidates if one.precision == precision), None)
+        if best is not None:
+            told.append(f"the best in {precision_name(precision)}: {'; '.join(best.why_not) or figures(best)}")
+    if not others:
+        why = f"no other may be chosen on {accelerator.id}"
+    elif told:
+        why = f"chosen with the strategy, for {request.workload.objective}; {'; '.join(told)}"
+    else:
+        names = ", ".join(precision_name(one) for one in others)
+        why = f"chosen with the hardware: {names} would do no better, or not on as little of it"
+    reason = f"the number format was left open: {why}; {QUALITY}"
+    return (Assumption(field="precision", value=precision_name(request.precision), reason=reason),)
 
 
 def _family(strategy: Strategy) -> tuple[int, ...]:
@@ -72,7 +102,7 @@ def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
         found.append(
             Alternative(
                 strategy=candidate.strategy,
-                summary=describe(candidate.strategy),
+                summary=named(candidate),
                 reason=lost.reason,
                 rule=lost.rule,
                 gpus=candidate.gpus,

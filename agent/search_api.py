@@ -11,13 +11,14 @@ from typing import Unpack
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
-from ..tools.search.describe import describe
 from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
+from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
 from .pipeline import intent_of
 from .proposer import Examined, Refused, examine, keeps
 from .reach import ranked, within_reach
+from .reasons import formats_chosen, named
 from .search_results import AskedFor, SearchAnswer, StatedRank
 from .stated_arguments import (
     Arguments,
@@ -81,7 +82,7 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
 def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float) -> SearchAnswer:
     return SearchAnswer(
         feasible=False,
-        request=_asked_for(intent, None),
+        request=_asked_for(intent),
         candidates=(),
         pareto=(),
         listed=0,
@@ -104,7 +105,7 @@ def _answer(
 ) -> SearchAnswer:
     return SearchAnswer(
         feasible=isinstance(found, Examined),
-        request=_asked_for(intent, request),
+        request=_asked_for(intent, request, result),
         candidates=tuple(ranked(one) for one in result.candidates),
         pareto=result.pareto,
         listed=len(result.candidates),
@@ -128,14 +129,20 @@ def _misses_limits(found: Examined | Refused) -> bool:
     return isinstance(found, Refused) and found.infeasible.rule == "PE010"
 
 
-def _asked_for(intent: Intent, request: SearchRequest | None) -> AskedFor:
+def _asked_for(intent: Intent, request: SearchRequest | None = None, result: SearchResult | None = None) -> AskedFor:
     hardware: HardwareBlock | None = None if request is None else request.hardware
+    searched = [one.precision for one in result.candidates] if result is not None else []
+    precisions = ()
+    if request is not None and intent.precisions is not None:
+        accelerator, own = request.facts.accelerator, request.architecture.native_precision
+        precisions = tuple(one for one in formats_on(intent.precisions, own, accelerator) if one in searched)
     return AskedFor(
         model=intent.model.name,
         hardware=hardware,
         workload=intent.workload,
         concurrency_open=intent.concurrency_open,
-        precision=intent.precision,
+        precision=intent.precision if request is None else request.precision,
+        precisions=precisions or None,
         policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
         serving=intent.serving,
         disaggregated=intent.disaggregated,
@@ -144,6 +151,8 @@ def _asked_for(intent: Intent, request: SearchRequest | None) -> AskedFor:
 
 def _assumptions(intent: Intent, found: Examined | Refused) -> tuple[Assumption, ...]:
     decided = found.assumptions if isinstance(found, Examined) else ()
+    if isinstance(found, Examined):
+        decided = (*decided, *formats_chosen(intent.precisions, found.request, found.result))
     fields = {assumption.field for assumption in decided}
     return (*(one for one in intent.assumptions if one.field not in fields), *decided)
 
@@ -155,7 +164,7 @@ def _stated_rank(intent: Intent, result: SearchResult) -> StatedRank | None:
         return None
     for place, candidate in enumerate(result.candidates):
         if keeps(candidate.strategy, stated):
-            return StatedRank(place=place, summary=describe(candidate.strategy))
+            return StatedRank(place=place, summary=named(candidate))
     return StatedRank(summary="no legal strategy that is listed has them")
 
 

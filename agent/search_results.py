@@ -74,6 +74,8 @@ class AskedFor(Sparse):
     workload: WorkloadBlock
     concurrency_open: bool
     precision: PrecisionBlock
+    # The number formats that were searched, where several were; `precision` is that of the best.
+    precisions: tuple[PrecisionBlock, ...] | None = None
     policy: PolicyBlock
     serving: ServingBlock | None = None
     disaggregated: bool | None = None

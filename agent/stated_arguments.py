@@ -5,7 +5,7 @@ Values are checked here; what is left out is completed, with stated assumptions,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
@@ -28,15 +28,19 @@ from ..tools.plan.document import (
 )
 from ..tools.rules.engines import TITLES, engine_of
 from .intent.cluster import read_cluster
-from .intent.intent import Said
+from .intent.formats import said_weights
+from .intent.intent import OpenPrecisions, Said, StatedPrecision
 
 ModelArgument = str | Path | Mapping[str, Any]
 HardwareArgument = str | HardwareBlock | Mapping[str, Any]
+PrecisionArgument = str | PrecisionBlock | Mapping[str, str]
 WorkloadArgument = WorkloadBlock | Mapping[str, Any]
 
 _Model = TypeVar("_Model", bound=BaseModel)
 # Lengths that stand in while what was stated of a workload is checked.
 _LENGTHS = {"input_tokens": 1, "output_tokens": 1}
+# Each of them is a search of its own.
+_MOST_PRECISIONS = 20
 _PRECISIONS = ("weights", "kv_cache", "activations")
 
 
@@ -59,9 +63,12 @@ class LoadArguments(TypedDict, total=False):
 
 
 class Arguments(LoadArguments, total=False):
-    """What may be stated beside model, hardware and workload. `precision` names the weights' format, or all three."""
+    """What may be stated beside model, hardware and workload.
 
-    precision: str | PrecisionBlock | Mapping[str, str]
+    `precision` names the weights' format, or all three; `any` or a list of these leaves it to the search.
+    """
+
+    precision: PrecisionArgument | Sequence[PrecisionArgument]
     relaxations: Iterable[Relaxation]
     memory_utilization: float
     disaggregated: bool
@@ -164,14 +171,27 @@ def _workload(stated: dict[str, Any]) -> dict[str, Any]:
     return {name: getattr(block, name) for name in stated}
 
 
-def _precision(precision: str | PrecisionBlock | Mapping[str, str] | None) -> dict[str, Any]:
+def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None) -> dict[str, Any]:
     if precision is None:
         return {}
     if isinstance(precision, str):
-        return {"weights": precision}
+        return said_weights(precision)
+    if isinstance(precision, Sequence):
+        return _choice(precision)
     stated = precision.model_dump() if isinstance(precision, PrecisionBlock) else dict(precision)
     _refuse_unknown(stated, _PRECISIONS, "field of a precision", InputError)
     return stated
+
+
+def _choice(precisions: Sequence[PrecisionArgument]) -> dict[str, Any]:
+    """Several precisions to choose from; the only one of a list is stated."""
+    listed = [_precision(one) for one in precisions[: _MOST_PRECISIONS + 1]]
+    if not 1 <= len(listed) <= _MOST_PRECISIONS or any("precisions" in one for one in listed):
+        raise InputError(f'precision: a list holds one to {_MOST_PRECISIONS} formats, each by itself; or write "any"')
+    if len(listed) == 1:
+        return listed[0]
+    named = tuple(checked(StatedPrecision, one, "precision") for one in listed)
+    return {"precisions": OpenPrecisions(named=named)}
 
 
 def _relaxations(names: Iterable[str] | None) -> tuple[str, ...]:

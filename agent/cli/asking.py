@@ -14,6 +14,7 @@ from .flags import (
     HARDWARE,
     LIMIT,
     OBJECTIVE,
+    PRECISION,
     RELAXATION,
     TEXT,
     HardwareFlag,
@@ -33,7 +34,6 @@ _FIELDS = {
     "ttft_ms": "ttft_ms_max",
     "tpot_ms": "tpot_ms_max",
     "objective": "objective",
-    "precision": "weights",
     "kv_precision": "kv_cache",
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
@@ -49,7 +49,12 @@ _OPTIONS = (
     click.option("--ttft-ms", type=LIMIT, help="Time to first token at most."),
     click.option("--tpot-ms", type=LIMIT, help="Time per output token at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
-    click.option("--precision", type=DTYPE, help="Number format of the weights."),
+    click.option(
+        "--precision",
+        type=PRECISION,
+        metavar="FORMAT|any",
+        help="Number format of the weights; any, or several with commas, to search them and choose the best.",
+    ),
     click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
@@ -115,6 +120,13 @@ def said_of_options(options: dict[str, Any]) -> Said:
         if value is not None:
             fields[field] = value
             words[field] = f"--{option.replace('_', '-')} {value}"
+    precision: str | None = options.get("precision")
+    if precision is not None:
+        from ..intent.formats import said_weights
+
+        weights = said_weights(precision)
+        fields |= weights
+        words |= dict.fromkeys(weights, f"--precision {precision}")
     hardware: HardwareFlag | None = options.get("hardware")
     if hardware is not None:
         spoken = f"--hardware {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator}"

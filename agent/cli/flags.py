@@ -138,6 +138,20 @@ class NameType(click.ParamType):
         return [CompletionItem(name) for name in self._names() if name.startswith(incomplete.lower())]
 
 
+class PrecisionType(NameType):
+    """A number format of weights, several to choose from (`fp8,bf16`, `fp8 or bf16`), or `any`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """`value` as it is said: names in lower case with commas between them, or `any`."""
+        from ..intent.formats import said_weights
+
+        try:
+            said_weights(str(value))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+        return str(value).strip().lower()
+
+
 class HardwareType(click.ParamType):
     """`NODESxGPUS:ACCELERATOR`."""
 
@@ -177,5 +191,6 @@ COUNT = CountType()
 LIMIT = LimitType()
 HARDWARE = HardwareType()
 DTYPE = NameType("dtype", dtype_names)
+PRECISION = PrecisionType("precision", lambda: ("any", *dtype_names()))
 OBJECTIVE = NameType("objective", objective_names)
 RELAXATION = NameType("relaxation", relaxation_names)

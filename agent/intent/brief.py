@@ -26,7 +26,7 @@ from .brief_statements import Source, StatedObject, join_sources
 from .brief_strategy import read_stated_strategy
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
-from .intent import Said
+from .intent import OpenPrecisions, Said
 
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
@@ -158,10 +158,11 @@ def _card(facts: Facts, names: Names, objects: Sequence[StatedObject]) -> Card:
 def _wishes(facts: Facts, names: Names) -> dict[str, Any]:
     """What is said without a figure: formats, objective, separate phases, relaxations, engine."""
     said: dict[str, Any] = {}
-    for name in ("weights", "kv_cache", "activations", "engine", "disaggregated"):
+    for name in ("weights", "kv_cache", "activations", "precisions", "engine", "disaggregated"):
         if (fact := only(name, facts.of(name))) is not None:
             said[name] = fact.value
-    if names.weights is not None:
+    asked: OpenPrecisions | None = said.get("precisions")
+    if names.weights is not None and (asked is None or not (asked.is_open or any(one.weights for one in asked.named))):
         said.setdefault("weights", names.weights)
     if relaxations := {name for fact in facts.of("relaxations") for name in fact.value}:
         said["relaxations"] = tuple(sorted(relaxations))

@@ -46,6 +46,11 @@ _BESIDE_CONFIG = re.compile(
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
+# A list of number formats is a choice between them.
+_FORMAT_LIST = re.compile(
+    r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
+    r"(?:precisions?|d?types?|formats?))|精度|量化"
+)
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 _COUNT = re.compile(r"(?:count|number|quantity|replicas|num|amount|数量|台数|n)")
 _GPU_KEY = re.compile(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
@@ -181,6 +186,8 @@ class _Walker:
             self._counted(keys, items, at, _NODES)
         elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
+        elif len(items) > 1 and _FORMAT_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
+            self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
             is_range = len(items) == 2 and items[0] < items[1]
             self._add(keys, f"{items[0]} to {items[1]}" if is_range else ", ".join(map(str, items)), at)

@@ -12,13 +12,12 @@ from typing import Any
 
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
-from ...tools.catalog.dtypes import DType
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
-from ...tools.plan.document import Objective, PrecisionBlock, ServingBlock, WorkloadBlock
-from .errors import RequestError
-from .intent import Assumption, HardwareChoice, Intent, ModelChoice, Said, Understood
-from .merge import merge_said
+from ...tools.plan.document import Objective, ServingBlock, WorkloadBlock
+from .formats import complete_precision
+from .intent import Assumption, HardwareChoice, Intent, ModelChoice, Said
+from .merge import merge_said, refusal
 
 DEFAULT_INPUT_TOKENS = 1024
 DEFAULT_OUTPUT_TOKENS = 256
@@ -57,7 +56,8 @@ def complete(*said: Said) -> Intent:
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
-    precision = _precision(merged, architecture, accelerator, notes)
+    formats = complete_precision(merged, architecture.native_precision, accelerator)
+    notes.assumptions.extend(formats.assumptions)
     for reason in architecture.assumptions:
         notes.assume("model.config", None, reason)
     if accelerator is None:
@@ -72,7 +72,8 @@ def complete(*said: Said) -> Intent:
         hardware=hardware,
         workload=workload,
         concurrency_open=concurrency_open,
-        precision=precision,
+        precision=formats.precision,
+        precisions=formats.precisions,
         relaxations=merged.relaxations,
         memory_utilization=utilization,
         disaggregated=merged.disaggregated,
@@ -86,21 +87,11 @@ def complete(*said: Said) -> Intent:
     )
 
 
-def _refusal(said: Said, reason: str) -> RequestError:
-    stated = said.model_dump(
-        exclude_defaults=True, exclude={"words", "unread", "readings", "model_config_object", "accelerator_object"}
-    )
-    understood = tuple(
-        Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
-    )
-    return RequestError(reason, understood)
-
-
 def _model(said: Said) -> ModelEntry:
     if said.model_config_object is not None:
         return load_model(said.model_config_object)
     if said.model is None:
-        raise _refusal(said, "no model is named; name one (`shardwright models` lists them) or give its config")
+        raise refusal(said, "no model is named; name one (`shardwright models` lists them) or give its config")
     return load_model(said.model)
 
 
@@ -154,7 +145,7 @@ def _counts(said: Said, accelerator: Accelerator, notes: _Notes) -> tuple[int | 
 
 def _divided(said: Said, gpus: int, by: int, what: str) -> int:
     if gpus % by:
-        raise _refusal(said, f"{gpus} GPUs do not divide evenly by {by} {what}; mend one of the two")
+        raise refusal(said, f"{gpus} GPUs do not divide evenly by {by} {what}; mend one of the two")
     return gpus // by
 
 
@@ -252,41 +243,8 @@ def _check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, archi
     longest_out = max(workload.output_tokens, *(workload.output_tokens_range or (0,)))
     limit = architecture.max_position_embeddings
     if longest_in + longest_out > limit:
-        raise _refusal(
+        raise refusal(
             said,
             f"{longest_in} input + {longest_out} output tokens are more than the {limit} positions of "
             f"{entry.name} (max_position_embeddings); shorten them",
         )
-
-
-def _precision(
-    said: Said, architecture: Architecture, accelerator: Accelerator | None, notes: _Notes
-) -> PrecisionBlock:
-    weights = said.weights
-    if weights is None:
-        weights = notes.assume("precision.weights", architecture.native_precision, "the checkpoint's own format")
-    kv_cache = said.kv_cache
-    if kv_cache is None:
-        sixteen: DType = "fp16" if weights == "fp16" else "bf16"
-        kv_cache = notes.assume("precision.kv_cache", sixteen, "16 bits unless the request says otherwise")
-    activations = said.activations
-    if activations is None:
-        dtype, reason = _activations(weights, accelerator)
-        activations = notes.assume("precision.activations", dtype, reason)
-    return PrecisionBlock(weights=weights, kv_cache=kv_cache, activations=activations)
-
-
-def _activations(weights: DType, accelerator: Accelerator | None) -> tuple[DType, str]:
-    """The format that matmuls compute in: that of the weights where the accelerator has units for it, else 16 bits.
-
-    int4 and mxfp4 are stored formats only: kernels widen the weights and compute with 16-bit activations.
-    """
-    if weights in ("bf16", "fp16", "fp32"):
-        return weights, "as the weights"
-    if weights in ("int4", "mxfp4"):
-        return "bf16", f"{weights} is a format of weights alone"
-    peaks = None if accelerator is None else accelerator.dense_peak_tflops
-    keys = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "fp4": "fp4", "nvfp4": "fp4"}
-    if peaks is None or getattr(peaks, keys[weights]) is not None:
-        return weights, "as the weights"
-    return "bf16", f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"

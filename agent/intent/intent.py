@@ -44,6 +44,26 @@ class StatedStrategy(FrozenModel):
     decode: StatedDegrees = StatedDegrees()
 
 
+class StatedPrecision(FrozenModel):
+    """Number formats that a person stated together; `None` is not said."""
+
+    weights: DType | None = None
+    kv_cache: DType | None = None
+    activations: DType | None = None
+
+
+class OpenPrecisions(FrozenModel):
+    """Number formats to choose from: `named` ones, where `is_open` the usual ones as well, never `excluded` weights.
+
+    `common` is what was stated for all of them.
+    """
+
+    is_open: bool = False
+    named: tuple[StatedPrecision, ...] = ()
+    excluded: tuple[DType, ...] = ()
+    common: StatedPrecision = StatedPrecision()
+
+
 class Said(FrozenModel):
     """What was said, and nothing else. `words` maps a field's name to the words that it came from.
 
@@ -76,6 +96,7 @@ class Said(FrozenModel):
     weights: DType | None = None
     kv_cache: DType | None = None
     activations: DType | None = None
+    precisions: OpenPrecisions | None = None
     relaxations: tuple[Relaxation, ...] = ()
     memory_utilization: float | None = None
     disaggregated: bool | None = None
@@ -132,6 +153,8 @@ class Intent(FrozenModel):
     workload: WorkloadBlock
     concurrency_open: bool
     precision: PrecisionBlock
+    # Number formats that were left open; `precision` is then the first of them.
+    precisions: OpenPrecisions | None = None
     relaxations: tuple[Relaxation, ...] = ()
     memory_utilization: float = 0.90
     disaggregated: bool | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .intent import Said
+from .errors import RequestError
+from .intent import Said, Understood
 
 # Fields that are stated together: a later statement of one of them replaces them all.
 _GROUPS: tuple[frozenset[str], ...] = (
@@ -14,6 +15,7 @@ _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"nodes", "gpus_per_node", "gpus", "gpus_open"}),
     frozenset({"input_tokens", "input_tokens_range"}),
     frozenset({"output_tokens", "output_tokens_range"}),
+    frozenset({"weights", "precisions"}),
 )
 _COLLECTED = frozenset({"words", "unread", "readings", "relaxations"})
 
@@ -45,6 +47,17 @@ def merge_said(said: Sequence[Said]) -> Said:
         unread=tuple(dict.fromkeys(note for one in said for note in one.unread)),
         readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),
     )
+
+
+def refusal(said: Said, reason: str) -> RequestError:
+    """The error that refuses a request for `reason`, with what was understood of it."""
+    stated = said.model_dump(
+        exclude_defaults=True, exclude={"words", "unread", "readings", "model_config_object", "accelerator_object"}
+    )
+    understood = tuple(
+        Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items()
+    )
+    return RequestError(reason, understood)
 
 
 def _stated(said: Said) -> dict[str, Any]:

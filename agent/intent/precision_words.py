@@ -1,17 +1,22 @@
 """Number formats of a request: "fp8 weights with bf16 KV cache", "W4A16", "int4 AWQ", "FP8 量化".
 
 A format belongs to the tensor that is named beside it, else to the weights. "Quantised" without a format is no format.
+Several that are joined by "or" are a choice between them; beside "any precision" a format is one more to choose from.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
 
-from ...tools.catalog.dtypes import DType
+from ...tools.catalog.dtypes import DTYPES, DType, element_bytes
 from .claims import Claims
+from .intent import OpenPrecisions, StatedPrecision
 from .matching import Role, pair
 from .names import NamedModel
+from .open_precision_words import read_open_precision
 from .page import Page
 
 _FORMATS: dict[DType, str] = {
@@ -58,25 +63,58 @@ _BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
 
 
+# What joins formats of which one is to be chosen; what may join them where the words beside them say so.
+_OR = re.compile(
+    r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use)\s|用)?",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"\s?,\s?")
+_AND = re.compile(r"\s?(?:weights?|权重)?\s?,?\s?(?:and|&|和|与|及)\s?", re.IGNORECASE)
+_ONE_OF_AFTER = re.compile(
+    r"\s?(?:weights?\s)?(?:are\s|is\s)?(?:both|either)|"
+    r"\s?(?:权重)?(?:均可|都可以?|都行|皆可|任选|二选一|之?中?选)",
+    re.IGNORECASE,
+)
+_ONE_OF_BEFORE = re.compile(r"(?:(?<![a-z])(?:either\sof|between|one\sof)|从|在)\s?$", re.IGNORECASE)
+_NEITHER = re.compile(r"\s?,?\s?(?:n?or|或者?)\s?", re.IGNORECASE)
+_EXCEPT = re.compile(
+    r"(?:other\sthan|(?:precisions?|formats?|quanti[sz]ations?)\sbut|besides|(?:apart|aside)\sfrom|除了?|除开)\s?$",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    r"(?:at\sleast|minimum(?:\sof)?|no\s(?:less|fewer)\sthan|>=|≥|至少|不低于|不少于)\s?$", re.IGNORECASE
+)
+_OR_MORE = re.compile(
+    r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better|up)|(?:及|或)?以上)", re.IGNORECASE
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """One mention of a number format."""
+    """One mention of a number format, or of several to choose from; `denied`: said not to be meant."""
 
-    dtype: DType
+    dtypes: tuple[DType, ...]
     start: int
     end: int
+    denied: bool = False
 
 
 def read_precision(page: Page, claims: Claims, model: NamedModel) -> None:
     """Read the formats; a suffix of the model's name ("-FP8") speaks of the weights where nothing else does."""
+    opened = read_open_precision(page, claims)
     _read_schemes(page, claims)
-    _read_formats(page, claims)
+    reader = _Reader(page, claims, opened)
+    reader.read()
     for match in page.search(_QUANTISED):
-        if not any(claims.has(field) for field in _FIELDS) and not page.is_negated(*match.span()):
+        said = opened or claims.has("precisions") or any(claims.has(field) for field in _FIELDS)
+        if not said and not page.is_negated(*match.span()):
             claims.leave_unread(f"{match.group()!r} names no number format; say which (fp8, int8, int4)")
         page.take(*match.span())
-    if model.weights is not None and not claims.has("weights"):
+    if model.weights is not None and opened:
+        reader.choose("weights", (model.weights,), model.words)
+    elif model.weights is not None and not claims.has("weights") and "weights" not in reader.chosen:
         claims.claim("weights", model.weights, model.words)
+    reader.claim_choice()
 
 
 def _read_schemes(page: Page, claims: Claims) -> None:
@@ -97,42 +135,150 @@ def _read_schemes(page: Page, claims: Claims) -> None:
         claims.reading(f"{words!r} read as {formats[match['w']]} weights and {formats[match['a']]} activations")
 
 
-def _read_formats(page: Page, claims: Claims) -> None:
-    formats = _find_formats(page, claims)
-    roles = [Role(str(match.lastgroup), *match.span()) for match in page.search(_ROLE)]
-    pairings = pair(page.text, roles, formats, lambda _role, _format: True)
-    roled = {pairing.value for pairing in pairings}
-    for pairing in pairings:
-        words = page.original[slice(*pairing.span)].strip()
-        claims.claim(pairing.role.name, pairing.value.dtype, words)
-    for item in formats:
-        words = page.take(item.start, item.end)
-        if item in roled or claims.values.get("weights") == item.dtype:
-            continue
-        claims.claim("weights", item.dtype, words)
+class _Reader:
+    """Reads formats off a page; `chosen` collects what is to be chosen from, by tensor."""
+
+    def __init__(self, page: Page, claims: Claims, opened: str) -> None:
+        self._page, self._claims, self._opened = page, claims, opened
+        self.chosen: dict[str, tuple[DType, ...]] = {}
+        self._words = [opened] if opened else []
+        self._excluded: list[DType] = []
+        # Weights that are listed behind "open" ("precision open: fp8 or bf16") are all that may be chosen.
+        self._listed = False
+
+    def read(self) -> None:
+        """Read every format with the tensor that it belongs to."""
+        page = self._page
+        mentioned = self._mentioned()
+        formats = _choices(page, [item for item in mentioned if not item.denied])
+        for item in mentioned:
+            if item.denied:
+                page.take(item.start, item.end)
+                self._excluded.extend(item.dtypes)
+        roles = [Role(str(match.lastgroup), *match.span()) for match in page.search(_ROLE)]
+        roles = [role for role in roles if not any(item.start < role.start < item.end for item in formats)]
+        pairings = pair(page.text, roles, formats, lambda _role, _format: True)
+        roled = {pairing.value for pairing in pairings}
+        for pairing in pairings:
+            words = page.original[slice(*pairing.span)].strip()
+            self._claim(pairing.role.name, pairing.value, words)
+        for item in formats:
+            words = page.take(item.start, item.end)
+            if item in roled or (self._claims.values.get("weights"),) == item.dtypes:
+                continue
+            if self._opened:
+                self._listed = self._listed or len(item.dtypes) > 1
+                self.choose("weights", item.dtypes, words)
+            else:
+                self._claim("weights", item, words)
+
+    def choose(self, field: str, dtypes: tuple[DType, ...], words: str) -> None:
+        """One of `dtypes` is to be chosen for `field`."""
+        known = self.chosen.get(field, ())
+        if known and not self._opened and set(known) != set(dtypes):
+            raise self._claims.refusal(
+                f"{field} are left to be chosen twice: of {', '.join(known)} and, in {words!r}, of "
+                f"{', '.join(dtypes)}; keep one"
+            )
+        self.chosen[field] = tuple(dict.fromkeys((*known, *dtypes)))
+        self._words.append(words)
+
+    def claim_choice(self) -> None:
+        """Claim what is to be chosen from, if anything is."""
+        if not self._opened and not self.chosen:
+            return
+        words = "; ".join(dict.fromkeys(self._words))
+        for field, dtypes in self.chosen.items():
+            if self._claims.has(field):
+                raise self._claims.refusal(
+                    f"{field} is stated twice: {self._claims.values[field]} in {self._claims.words[field]!r}, and to "
+                    f"be chosen of {', '.join(dtypes)} in {words!r}; keep one"
+                )
+        named = [StatedPrecision(**dict(zip(self.chosen, one, strict=True))) for one in product(*self.chosen.values())]
+        value = OpenPrecisions(
+            is_open=bool(self._opened) and not self._listed,
+            named=tuple(named) if self.chosen else (),
+            excluded=tuple(dict.fromkeys(self._excluded)) if self._opened else (),
+        )
+        self._claims.claim("precisions", value, words)
+
+    def _claim(self, field: str, item: _Format, words: str) -> None:
+        if len(item.dtypes) > 1:
+            self._listed = self._listed or field == "weights"
+            self.choose(field, item.dtypes, words)
+            return
+        for dtype in item.dtypes:
+            self._claims.claim(field, dtype, words)
+
+    def _mentioned(self) -> list[_Format]:
+        """Every format that is named, in order."""
+        page, found = self._page, list[_Format]()
+        for match in page.search(_FORMAT):
+            denied = self._is_denied(match)
+            if not denied and _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
+                page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
+                continue
+            found.append(_Format((_dtype(str(match.lastgroup)),), *match.span(), denied))
+        for match in page.search(_BITS):
+            if self._opened and self._is_least(match):
+                continue
+            denied = self._is_denied(match)
+            if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in found):
+                page.take(*match.span())
+                continue
+            dtype = _BIT_FORMATS[match["bits"]]
+            if not denied:
+                self._claims.reading(f"{match.group().strip()!r} read as {dtype}")
+            found.append(_Format((dtype,), *match.span(), denied))
+        found.sort(key=lambda item: item.start)
+        for i, (one, after) in enumerate(pairwise(found), start=1):
+            gap = page.text[one.end : after.start]
+            if found[i - 1].denied and (_NEITHER.fullmatch(gap) or (self._opened and _AND.fullmatch(gap))):
+                found[i] = replace(after, denied=True)
+        return found
+
+    def _is_denied(self, match: re.Match[str]) -> bool:
+        if self._page.is_negated(*match.span()):
+            return True
+        before = self._page.original[max(0, match.start() - 30) : match.start()]
+        return bool(self._opened) and _EXCEPT.search(before) is not None
+
+    def _is_least(self, match: re.Match[str]) -> bool:
+        """Whether bits are the fewest that may be: then narrower formats are excluded."""
+        before = self._page.original[max(0, match.start() - 20) : match.start()]
+        if not _AT_LEAST.search(before) and not _OR_MORE.match(self._page.original, match.end()):
+            return False
+        self._excluded.extend(dtype for dtype in DTYPES if element_bytes(dtype) * 8 < int(match["bits"]))
+        self._words.append(self._page.take(*match.span()))
+        return True
 
 
-def _find_formats(page: Page, claims: Claims) -> list[_Format]:
+def _choices(page: Page, formats: Sequence[_Format]) -> list[_Format]:
+    """`formats` with those that are joined by "or" as one."""
     found: list[_Format] = []
-    for match in page.search(_FORMAT):
-        if page.is_negated(*match.span()):
-            page.take(*match.span())
-            continue
-        if _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
-            page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
-            continue
-        found.append(_Format(_dtype(str(match.lastgroup)), *match.span()))
-    for match in page.search(_BITS):
-        if page.is_negated(*match.span()):
-            page.take(*match.span())
-            continue
-        dtype = _BIT_FORMATS[match["bits"]]
-        if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in found):
-            page.take(*match.span())
-            continue
-        claims.reading(f"{match.group().strip()!r} read as {dtype}")
-        found.append(_Format(dtype, *match.span()))
-    return sorted(found, key=lambda item: item.start)
+    run: list[_Format] = []
+    for item in formats:
+        if run and not any(joint.fullmatch(page.text[run[-1].end : item.start]) for joint in (_OR, _COMMA, _AND)):
+            found.extend(_chosen(page, run))
+            run = []
+        run.append(item)
+    return [*found, *_chosen(page, run)]
+
+
+def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
+    """A list of formats as one choice where "or" stands before its last, or the words beside it say "one of"."""
+    before = page.text[max(0, run[0].start - 20) : run[0].start] if run else ""
+    one_of = len(run) > 1 and (_ONE_OF_BEFORE.search(before) or _ONE_OF_AFTER.match(page.text, run[-1].end))
+    is_or = [_OR.fullmatch(page.text[one.end : after.start]) is not None for one, after in pairwise(run)]
+    if not one_of and not any(is_or):
+        return run
+    length = len(run)
+    if not one_of:
+        first = is_or.index(True)
+        length = next((i + 1 for i in range(first, len(is_or)) if not is_or[i]), len(run))
+    of, rest = run[:length], run[length:]
+    dtypes: list[DType] = [dtype for item in of for dtype in item.dtypes]
+    return [_Format(tuple(dict.fromkeys(dtypes)), of[0].start, of[-1].end), *_chosen(page, rest)]
 
 
 def _names_bits_beside(page: Page, match: re.Match[str]) -> bool:

@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
     """The whole report with the first `top` strategies; `saved_as` is the file that holds the plan, if any."""
-    from ...tools.search.describe import describe
+    from ...tools.search.describe import describe, in_format
 
     best = answer.candidates[0] if answer.candidates else None
     head = f"{answer.model} on {answer.hardware}, {answer.objective}, {len(answer.workloads)} kinds of requests"
-    verdict = "No strategy fits into memory" if best is None else f"Nearest: {describe(best.strategy)}"
+    leading = "" if best is None else describe(best.strategy) + in_format(answer.precision)
+    verdict = "No strategy fits into memory" if best is None else f"Nearest: {leading}"
     if best is not None and answer.feasible:
-        verdict = f"Best for the mixture: {describe(best.strategy)} with {best.concurrency:,} requests in flight"
+        verdict = f"Best for the mixture: {leading} with {best.concurrency:,} requests in flight"
     counts = f"{answer.evaluated:,} strategies evaluated"
     if answer.rejected:
         counts += ", of them rejected: " + ", ".join(f"{rule} {count:,}" for rule, count in answer.rejected.items())

@@ -156,13 +156,15 @@ def infeasible_section(infeasible: Infeasible) -> Section:
 
 def closest_text(closest: dict[str, Any]) -> str:
     """The nearest that was found, on one line: its strategy, its figures, and what stands against it."""
-    from ...tools.plan.document import Strategy
-    from ...tools.search.describe import describe
+    from ...tools.plan.document import PrecisionBlock, Strategy
+    from ...tools.search.describe import describe, in_format
 
     rest = dict(closest)
     parts: list[str] = []
     if "strategy" in rest:
-        parts.append(describe(Strategy.model_validate(rest.pop("strategy"))))
+        precision = rest.pop("precision", None)
+        formats = in_format(None if precision is None else PrecisionBlock.model_validate(precision))
+        parts.append(describe(Strategy.model_validate(rest.pop("strategy"))) + formats)
     for name, value in rest.items():
         if isinstance(value, bool) or value in (None, [], ()):
             continue

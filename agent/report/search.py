@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .plan import assumption_section, hardware_text, infeasible_section, workload_text
+from .search_tables import bytes_of, figure_of, front_section, ms_of, ranking_section
 from .text import (
-    NONE,
     Bullets,
     Column,
     Section,
     Table,
-    bytes_text,
     count_text,
     figure,
     ms_text,
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from ..search_results import AskedFor, Excluded, FamilyLost, SearchAnswer, WithinReach
 
 FAMILIES_SHOWN = 12
-FRONT_SHOWN = 12
 _REASONS = {
     "ME001": "do not fit into memory",
     "PE010": "miss a limit",
@@ -47,8 +45,8 @@ def render_search(
         section("", *_head(answer)),
         *([infeasible_section(answer.infeasible)] if answer.infeasible is not None else []),
         _within_reach(answer.within_reach),
-        _ranking(answer, top),
-        _front(answer),
+        ranking_section(answer, top),
+        front_section(answer),
         _families(answer.families),
         section("Not among the strategies", Bullets(tuple(_excluded_text(one) for one in answer.excluded))),
         _counts(answer),
@@ -69,12 +67,8 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
     yield _load_text(asked, best)
-    precision = asked.precision
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
-    yield (
-        f"Weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}; "
-        f"{asked.policy.memory_utilization:.0%} of memory may be used{relaxed}"
-    )
+    yield (f"{_formats_text(asked, best)}; {asked.policy.memory_utilization:.0%} of memory may be used{relaxed}")
     limits = ", ".join(limit_texts(asked.workload))
     if limits:
         yield f"Limits: {limits}"
@@ -84,19 +78,33 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
         yield f"The degrees that were stated: {rank}"
 
 
-def strategy_text(candidate: Candidate) -> str:
-    """The strategy in shorthand."""
-    from ...tools.search.describe import describe
+def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
+    """The number formats; where several were searched, which they were and which the best one has."""
+    precision = asked.precision
+    chosen = f"Weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
+    if asked.precisions is None:
+        return chosen
+    from ...tools.search.describe import precision_name
 
-    return describe(candidate.strategy)
+    searched = ", ".join(precision_name(one) for one in asked.precisions)
+    return f"{chosen} (the best of {searched})" if best is not None else f"Number formats searched: {searched}"
+
+
+def strategy_text(candidate: Candidate) -> str:
+    """The strategy in shorthand, with its number formats where they were left open."""
+    from ...tools.search.describe import describe, in_format
+
+    return describe(candidate.strategy) + in_format(candidate.precision)
 
 
 def figures_line(candidate: Candidate) -> str:
     """The figures of a candidate with figures on one line."""
+    per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
     return (
-        f"TTFT {_ms(candidate.ttft_ms)} · TPOT {_ms(candidate.tpot_ms)} · end to end {_ms(candidate.end_to_end_ms)} · "
-        f"{_figure(candidate.output_tokens_per_s)} tokens/s ({_figure(candidate.output_tokens_per_s_per_gpu)} per GPU) "
-        f"on {count_text(candidate.gpus, 'GPU')}, {_bytes(candidate.memory_per_gpu_bytes)} on the fullest"
+        f"TTFT {ms_of(candidate.ttft_ms)} · TPOT {ms_of(candidate.tpot_ms)} · "
+        f"end to end {ms_of(candidate.end_to_end_ms)} · "
+        f"{figure_of(candidate.output_tokens_per_s)} tokens/s ({per_gpu} per GPU) "
+        f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
     )
 
 
@@ -142,71 +150,6 @@ def _within_reach(found: tuple[WithinReach, ...]) -> Section:
 
 def _reach_text(candidate: Candidate) -> str:
     return f"{strategy_text(candidate)}, {count_text(candidate.concurrency, 'request')}: {figures_line(candidate)}"
-
-
-_FIGURES = (
-    Column("#", figures=True),
-    Column("strategy", wraps=True),
-    Column("GPUs", figures=True),
-    Column("load", figures=True),
-    Column("TTFT", figures=True),
-    Column("TPOT", figures=True),
-    Column("tok/s", figures=True),
-    Column("/GPU", figures=True),
-    Column("memory", figures=True),
-)
-_LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that of the fullest GPU."
-
-
-def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
-    return (
-        str(rank),
-        strategy_text(candidate),
-        str(candidate.gpus),
-        f"{candidate.concurrency:,}",
-        _ms(candidate.ttft_ms),
-        _ms(candidate.tpot_ms),
-        _figure(candidate.output_tokens_per_s),
-        _figure(candidate.output_tokens_per_s_per_gpu),
-        _bytes(candidate.memory_per_gpu_bytes),
-    )
-
-
-def _ranking(answer: SearchAnswer, top: int) -> Section:
-    shown = answer.candidates[:top]
-    rows = [(*_figure_cells(rank, one), _remark(one)) for rank, one in enumerate(shown, start=1)]
-    columns = _FIGURES
-    if any(row[-1] for row in rows):
-        columns = (*_FIGURES, Column("remark", wraps=True))
-    else:
-        rows = [row[:-1] for row in rows]
-    title = "Ranked strategies" if answer.feasible else "Closest strategies"
-    return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)), _LEGEND)
-
-
-def _remark(candidate: Candidate) -> str:
-    if candidate.why_not:
-        return "; ".join(candidate.why_not)
-    return f"warned of: {', '.join(candidate.warnings)}" if candidate.warnings else ""
-
-
-def _front(answer: SearchAnswer) -> Section:
-    places = _thinned(list(answer.pareto), FRONT_SHOWN)
-    columns = (*_FIGURES[:4], Column("/user", figures=True), *_FIGURES[4:8])
-    rows: list[tuple[str, ...]] = []
-    for place in places:
-        one = answer.candidates[place]
-        cells = _figure_cells(place + 1, one)
-        rows.append((*cells[:4], NONE if not one.tpot_ms else figure(1e3 / one.tpot_ms), *cells[4:8]))
-    title = f"Pareto front ({len(places)} of {len(answer.pareto)} points)"
-    return section(title, Table(columns, tuple(rows)))
-
-
-def _thinned(places: list[int], most: int) -> list[int]:
-    """At most `most` of `places`, the ends among them, evenly apart."""
-    if len(places) <= most:
-        return places
-    return [places[round(step * (len(places) - 1) / (most - 1))] for step in range(most)]
 
 
 def _families(families: tuple[FamilyLost, ...]) -> Section:
@@ -255,13 +198,14 @@ def flip_text(flip: Flip) -> str:
         there = "nothing holds the limits" if after is None else f"{strategy_text(after)} holds them"
         return f"With {flip.change}: {there}"
     text = f"With {flip.change}: {strategy_text(before)} → {strategy_text(after)}"
-    text += f", TTFT {_ms(before.ttft_ms)} → {_ms(after.ttft_ms)}, TPOT {_ms(before.tpot_ms)} → {_ms(after.tpot_ms)}"
-    text += f", {_figure(before.output_tokens_per_s)} → {_figure(after.output_tokens_per_s)} tokens/s"
+    text += f", TTFT {ms_of(before.ttft_ms)} → {ms_of(after.ttft_ms)}"
+    text += f", TPOT {ms_of(before.tpot_ms)} → {ms_of(after.tpot_ms)}"
+    text += f", {figure_of(before.output_tokens_per_s)} → {figure_of(after.output_tokens_per_s)} tokens/s"
     if flip.kept is None:
         return text
     kept = "; ".join(flip.kept.why_not) or (
-        f"TTFT {_ms(flip.kept.ttft_ms)}, TPOT {_ms(flip.kept.tpot_ms)}, "
-        f"{_figure(flip.kept.output_tokens_per_s)} tokens/s"
+        f"TTFT {ms_of(flip.kept.ttft_ms)}, TPOT {ms_of(flip.kept.tpot_ms)}, "
+        f"{figure_of(flip.kept.output_tokens_per_s)} tokens/s"
     )
     return f"{text} (kept, {strategy_text(before)} has {kept})"
 
@@ -273,15 +217,3 @@ def _next(answer: SearchAnswer, plotted: Path | None) -> Section:
     if answer.sensitivity is None and answer.evaluated:
         lines.append("--sensitivity says what flips the answer")
     return section("Next", Bullets(tuple(lines), mark="→"))
-
-
-def _ms(value: float | None) -> str:
-    return NONE if value is None else ms_text(value)
-
-
-def _figure(value: float | None) -> str:
-    return NONE if value is None else figure(value)
-
-
-def _bytes(value: int | None) -> str:
-    return NONE if value is None else bytes_text(value)

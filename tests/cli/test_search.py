@@ -41,6 +41,33 @@ def test_the_json_is_what_the_function_returns(capsys: pytest.CaptureFixture[str
         assert data == wanted
 
 
+@pytest.mark.parametrize(("flag", "formats"), [("any", "bf16, fp8"), ("fp8,int4", "fp8, int4 A-bf16")])
+def test_a_precision_that_is_left_open_is_a_column_of_the_tables(
+    flag: str, formats: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["search", WORDS, "--precision", flag, "--top", "3"]) == 0
+    report = capsys.readouterr().out
+    header = next(line for line in report.splitlines() if line.split()[:2] == ["#", "strategy"])
+    assert header.split()[2] == "format"
+    assert f"(the best of {formats})" in report
+    data = searched([WORDS, "--precision", flag], capsys)
+    assert data["candidates"][0]["precision"] == data["request"]["precision"]
+
+
+def test_one_precision_is_no_column(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", WORDS, "--precision", "fp8", "--top", "3"]) == 0
+    assert " format " not in capsys.readouterr().out
+
+
+def test_a_precision_that_there_is_not_is_refused_with_those_that_there_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["search", WORDS, "--precision", "fp8,fp9"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and len(err.splitlines()) == 1
+    assert "'fp9'" in err and "bf16" in err and "any" in err
+
+
 def test_options_alone_are_a_request_and_all_of_plan_are_taken(capsys: pytest.CaptureFixture[str]) -> None:
     flags = (
         "--model llama-3.1-8b --hardware 1x2:h100 --input-tokens 4k --output-tokens 1,000 --concurrency 8 "

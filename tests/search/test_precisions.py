@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PrecisionBlock
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.search import search
+from shardwright.tools.search.search import base_setting, fits_somehow, holding, search
 from shardwright.tools.search.sizing import fewest_gpus
 
 from .requests import search_request
@@ -58,6 +59,24 @@ def test_a_request_is_settled_on_the_precision_of_its_plan() -> None:
     settled = request.settled(search(request).best)
     assert settled.precision in OPEN and settled.precisions == ()
     assert request.settled(None) == request
+
+
+def test_what_looks_at_one_setting_refuses_open_formats() -> None:
+    request = replace(asked(), precisions=OPEN)
+    for ask in (holding, fits_somehow):
+        with pytest.raises(InputError, match="number formats are open"):
+            ask(request, base_setting(request))
+    assert all(fits_somehow(one, base_setting(one)) for one in request.each_precision())
+
+
+def test_the_cheapest_part_of_a_node_is_that_of_the_cheapest_format() -> None:
+    request = asked(objective="cost")
+    each = [fewest_gpus(one, 8) for one in replace(request, precisions=OPEN).each_precision()]
+    found = fewest_gpus(replace(request, precisions=OPEN), 8)
+    assert found is not None and found.result is not None and found.result.best is not None
+    bests = [one.result.best for one in each if one is not None and one.result is not None]
+    rates = [best.output_tokens_per_s_per_gpu or 0.0 for best in bests if best is not None]
+    assert found.result.best.output_tokens_per_s_per_gpu == max(rates)
 
 
 def test_fewer_accelerators_do_where_a_smaller_format_may_be_chosen() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import random
+import weakref
 from dataclasses import replace
 from itertools import islice
 
@@ -15,6 +17,7 @@ from shardwright.tools.plan.document import PolicyBlock, Relaxation
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at, layout_at
 from shardwright.tools.search.space import strategies
+from shardwright.tools.search.stage_grid import Line, lines_of
 
 from .questions import drawn_questions
 from .requests import search_request
@@ -79,3 +82,14 @@ def test_no_strategy_of_a_large_space_is_better_than_the_best() -> None:
         # Ties go to fewer GPUs; what no rule warns of leads.
         if alone.feasible and not alone.warnings and alone.output_tokens_per_s is not None:
             assert alone.output_tokens_per_s <= best.output_tokens_per_s * 1.0051, strategy
+
+
+def test_a_model_lives_as_long_as_what_is_kept_by_its_identity() -> None:
+    request = search_request("Llama-3.1-8B", (1, 1, "h100-sxm"), input_tokens=512, output_tokens=64, concurrency=4)
+    search(request)
+    identity, model = id(request.architecture), weakref.ref(request.architecture)
+    kept = lines_of((Line.even(request.architecture.num_layers, 1),)).kept
+    del request
+    gc.collect()
+    assert any(isinstance(key, tuple) and identity in key for key in kept)
+    assert model() is not None

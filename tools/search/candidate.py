@@ -44,6 +44,10 @@ class SearchRequest:
             return self
         return replace(self, precision=found.precision, precisions=())
 
+    def each_precision(self) -> tuple[SearchRequest, ...]:
+        """The request with each of the number formats that were left open; itself where none were."""
+        return tuple(replace(self, precision=one, precisions=()) for one in self.precisions) or (self,)
+
     @property
     def space(self) -> SpaceRequest:
         """The bounds of the space of strategies."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from ..plan.document import PhaseStrategy, Strategy
+from ..plan.document import PhaseStrategy, PrecisionBlock, Strategy
 from ..plan.placement import is_disaggregated
 
 
@@ -38,6 +38,21 @@ def describe(strategy: Strategy) -> str:
     prefill, decode = describe_phase(strategy.prefill), describe_phase(strategy.decode)
     cuts = dict.fromkeys(text for text in map(_cut, (strategy.prefill, strategy.decode)) if text)
     return _shape(strategy, prefill, decode) + (f" (layers {' / '.join(cuts)})" if cuts else "")
+
+
+def precision_name(precision: PrecisionBlock) -> str:
+    """Number formats as short as a table wants them: `fp8`, with what else is unusual: `fp8 KV-fp8`, `int4 A-bf16`."""
+    parts: list[str] = [precision.weights]
+    if precision.activations != precision.weights:
+        parts.append(f"A-{precision.activations}")
+    if precision.kv_cache not in ("bf16", "fp16"):
+        parts.append(f"KV-{precision.kv_cache}")
+    return " ".join(parts)
+
+
+def in_format(precision: PrecisionBlock | None) -> str:
+    """What a strategy in words ends with where number formats were left open: ` in fp8`; nothing where not."""
+    return "" if precision is None else f" in {precision_name(precision)}"
 
 
 def _cut(phase: PhaseStrategy) -> str:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .candidate import SearchRequest
-from .search import base_setting
-from .sizing import Sized, fewest_gpus
-from .weights import weights_bytes
+from .sizing import Sized, fewest_gpus, least_weights_bytes
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,7 @@ class Kind:
     def least_gpus(self) -> int:
         """What holds the weights, were they spread perfectly."""
         return math.ceil(
-            weights_bytes(base_setting(self.request)) / (self.memory_bytes * self.request.policy.memory_utilization)
+            least_weights_bytes(self.request) / (self.memory_bytes * self.request.policy.memory_utilization)
         )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..catalog.architecture import LayerSpec
+from ..catalog.architecture import Architecture, LayerSpec
 from ..performance.activations import widest_bytes
 from ..performance.budget import (
     DeviceTerms,
@@ -167,10 +167,11 @@ class _Columns:
 def _columns(setting: Setting, lines: Lines) -> list[_Columns]:
     """The last stage of each line, and of the others those that differ, one of each line at a time."""
     key = "kinds of stages", id(setting.architecture)
-    found: list[_Columns] | None = lines.kept.get(key)
-    if found is None:
-        found = lines.kept[key] = list(_made_columns(setting, lines))
-    return found
+    kept: tuple[Architecture, list[_Columns]] | None = lines.kept.get(key)
+    if kept is None:
+        # With the columns the architecture is kept: no other one can come to have its identity.
+        kept = lines.kept[key] = setting.architecture, list(_made_columns(setting, lines))
+    return kept[1]
 
 
 def _made_columns(setting: Setting, lines: Lines) -> Iterator[_Columns]:

@@ -6,13 +6,15 @@ mixed service is shared by what each kind takes. Memory must hold the kind that 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import inf
 
 import numpy as np
 
 from ..errors import InputError
-from ..plan.document import Strategy
+from ..plan.document import PrecisionBlock, Strategy
 from ..plan.performance import Sparse
 from .candidate import Candidate, SearchRequest
 from .colocated import Held, PairEvaluator, Replica
@@ -56,6 +58,8 @@ class MixResult(Sparse):
     candidates: tuple[MixCandidate, ...]
     evaluated: int
     rejected: dict[str, int]
+    # The number formats of all candidates, where they were left open: those of the best.
+    precision: PrecisionBlock | None = None
 
     @property
     def best(self) -> MixCandidate | None:
@@ -66,12 +70,15 @@ class MixResult(Sparse):
 def search_mix(parts: Sequence[Part]) -> MixResult:
     """Evaluate every colocated strategy for all `parts`, which differ in nothing but their workloads.
 
-    The objective and whether concurrency is open are those of the first part.
+    The objective, the number formats and whether concurrency is open are those of the first part. Where formats were
+    left open each is evaluated, and the answer is that of the best.
 
     Raises:
         InputError: a part asks for what a mixture has no answer to.
     """
     _check(parts)
+    if parts[0].request.precisions:
+        return _over_precisions(parts)
     mixer = _Mixer(parts)
     replicas: list[Replica] = []
     found: list[Columns] = []
@@ -90,6 +97,30 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
         evaluated=evaluated,
         rejected={rule: count for rule, count in rejected.items() if count},
     )
+
+
+def _over_precisions(parts: Sequence[Part]) -> MixResult:
+    """The answer in the best of the open number formats; the first that fits where none holds the limits."""
+    found: list[MixResult] = []
+    for single in parts[0].request.each_precision():
+        formats = {"precision": single.precision, "precisions": ()}
+        settled = [replace(part, request=replace(part.request, **formats)) for part in parts]
+        found.append(search_mix(settled).model_copy(update={"precision": single.precision}))
+    best = min(found, key=lambda one: (not one.candidates, _worth(one.best, parts)))
+    rejected: Counter[str] = Counter()
+    for one in found:
+        rejected.update(one.rejected)
+    return best.model_copy(update={"evaluated": sum(one.evaluated for one in found), "rejected": dict(rejected)})
+
+
+def _worth(one: MixCandidate | None, parts: Sequence[Part]) -> float:
+    """What is to be made small of a candidate of the mixture."""
+    if one is None:
+        return inf
+    objective = parts[0].request.workload.objective
+    if objective == "latency":
+        return sum(part.weight * (one.parts[part.name].end_to_end_ms or inf) for part in parts)
+    return -(one.output_tokens_per_s if objective == "throughput" else one.output_tokens_per_s_per_gpu)
 
 
 def _check(parts: Sequence[Part]) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from .candidate import Candidate, SearchRequest, SearchResult
 from .candidate_columns import columns_of, reordered
@@ -23,9 +22,9 @@ def over_precisions(request: SearchRequest, search: Callable[[SearchRequest], Se
     Equal candidates stand in the order of the precisions, so that the first one named wins ties.
     """
     results: list[SearchResult] = []
-    for precision in request.precisions:
-        found = search(replace(request, precision=precision, precisions=()))
-        named = tuple(one.model_copy(update={"precision": precision}) for one in found.candidates)
+    for single in request.each_precision():
+        found = search(single)
+        named = tuple(one.model_copy(update={"precision": single.precision}) for one in found.candidates)
         results.append(found.model_copy(update={"candidates": named}))
     return _joined(request, results)
 

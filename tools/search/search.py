@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
 from ..plan.placement import place
@@ -77,18 +78,34 @@ class Holding:
 
 
 def holding(request: SearchRequest, setting: Setting) -> Holding:
-    """The strategies that hold every limit of `request` (limits on percentiles by their means)."""
+    """The strategies that hold every limit of `request` (limits on percentiles by their means).
+
+    Raises:
+        InputError: number formats are open.
+    """
+    _refuse_open(request)
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     rows = joined(found.rows)
     return Holding(rows.take(rows.over <= 0.0), request, found.name)
 
 
 def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
-    """Whether any strategy fits into memory with a request on each replica; no times are computed."""
+    """Whether any strategy fits into memory with a request on each replica; no times are computed.
+
+    Raises:
+        InputError: number formats are open.
+    """
+    _refuse_open(request)
     if request.disaggregated:
         return SplitEvaluator(request, setting).fits_somehow()
     evaluator = PairEvaluator(request, setting)
     return any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space))
+
+
+def _refuse_open(request: SearchRequest) -> None:
+    """One setting has the formats of one search: what looks at it must not be asked about several."""
+    if request.precisions:
+        raise InputError("number formats are open; ask for each of them by itself (SearchRequest.each_precision)")
 
 
 class _Found:

@@ -58,6 +58,11 @@ def facts_of(hardware: HardwareBlock, accelerator: Accelerator) -> HardwareFacts
     )
 
 
+def least_weights_bytes(request: SearchRequest) -> float:
+    """Bytes of all weights, in the smallest of the number formats where they were left open."""
+    return min(weights_bytes(base_setting(one)) for one in request.each_precision())
+
+
 def fewest_gpus(
     request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
 ) -> Sized | None:
@@ -81,21 +86,24 @@ def fewest_gpus(
 
 
 def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:
-    """The smallest of the clusters that each of the open number formats needs; of equal ones that of the best plan."""
+    """The smallest of the clusters that each of the open number formats needs; of equal ones that of the best plan.
+
+    For cost all parts of one node are equal.
+    """
     found: list[Sized] = []
-    for precision in request.precisions:
-        one = replace(request, precision=precision, precisions=())
+    least = usual_node if request.workload.objective == "cost" else 0
+    for one in request.each_precision():
         sized = fewest_gpus(one, usual_node, more_than=more_than, at_most=at_most)
         if sized is not None:
             found.append(sized)
             # More accelerators than are known to do need not be looked at.
-            at_most = min(at_most, sized.request.facts.gpus)
-    return min(found, key=lambda one: _size_and_worth(one, request.workload.objective), default=None)
+            at_most = min(at_most, max(least, sized.request.facts.gpus))
+    return min(found, key=lambda one: (max(least, one.request.facts.gpus), _worth(one)), default=None)
 
 
-def _size_and_worth(sized: Sized, objective: str) -> tuple[int, float]:
+def _worth(sized: Sized) -> float:
     best = None if sized.result is None else sized.result.best
-    return sized.request.facts.gpus, inf if best is None else worth(best, objective)
+    return inf if best is None else worth(best, sized.request.workload.objective)
 
 
 @dataclass(frozen=True, slots=True)

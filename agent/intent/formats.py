@@ -1,0 +1,171 @@
+"""Which number formats a plan has where some were not stated, and which may be chosen where they were left open.
+
+Left open, the formats are those whose quality is not in doubt in the usual practice: the checkpoint's own, 16 bits, and
+fp8 where the accelerator computes in it. It knows nothing of what a format costs in quality on a given task.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from ...tools.catalog.accelerators import Accelerator
+from ...tools.catalog.dtypes import DTYPES, DType
+from ...tools.errors import InputError
+from ...tools.plan.document import PrecisionBlock
+from ...tools.search.describe import precision_name
+from .errors import RequestError
+from .intent import Assumption, OpenPrecisions, Said, StatedPrecision
+from .merge import refusal
+
+# Said with every choice of a format.
+QUALITY = "what a format costs in quality is yours to judge"
+
+_OR = re.compile(r"\s?,\s?|\sor\s")
+_SIXTEEN: tuple[DType, ...] = ("bf16", "fp16")
+_WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
+
+
+def said_weights(text: str) -> dict[str, Any]:
+    """What one value says of the weights, as fields of `Said`: a format, `fp8,bf16` or `fp8 or bf16`, or `any`.
+
+    Raises:
+        InputError: it is none of these.
+    """
+    names = [part.strip().replace("-", "_") for part in _OR.split(text.strip().lower()[:200])]
+    if names == ["any"]:
+        return {"precisions": OpenPrecisions(is_open=True)}
+    unknown = next((name for name in names if name not in DTYPES), None)
+    if unknown is not None:
+        raise InputError(
+            f"{unknown!r} is no number format of weights; there are {', '.join(DTYPES)}, any; several take commas"
+        )
+    chosen: list[DType] = [dtype for name in dict.fromkeys(names) for dtype in DTYPES if dtype == name]
+    if len(chosen) == 1:
+        return {"weights": chosen[0]}
+    return {"precisions": OpenPrecisions(named=tuple(StatedPrecision(weights=dtype) for dtype in chosen))}
+
+
+@dataclass(frozen=True, slots=True)
+class Formats:
+    """The number formats of a request, or what they may be chosen of (`precision` is then the first of these)."""
+
+    precision: PrecisionBlock
+    precisions: OpenPrecisions | None
+    assumptions: tuple[Assumption, ...]
+
+
+def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) -> Formats:
+    """The number formats of `said`, what is left out being assumed; `own` is the format of the checkpoint.
+
+    Raises:
+        RequestError: a format is stated and left open, or none is left to choose.
+    """
+    if said.precisions is not None:
+        return _to_choose(said, said.precisions, own, accelerator)
+    weights, kv_cache, activations = said.weights, said.kv_cache, said.activations
+    assumed: list[Assumption] = []
+    if weights is None:
+        weights = own
+        reason = "the checkpoint's own format"
+        assumed.append(Assumption(field="precision.weights", value=weights, reason=reason))
+    if kv_cache is None:
+        kv_cache = _kv_format(weights)
+        reason = "16 bits unless the request says otherwise"
+        assumed.append(Assumption(field="precision.kv_cache", value=kv_cache, reason=reason))
+    if activations is None:
+        activations, reason = _activation_format(weights, accelerator)
+        assumed.append(Assumption(field="precision.activations", value=activations, reason=reason))
+    block = PrecisionBlock(weights=weights, kv_cache=kv_cache, activations=activations)
+    return Formats(block, None, tuple(assumed))
+
+
+def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accelerator | None) -> Formats:
+    common = StatedPrecision(weights=said.weights, kv_cache=said.kv_cache, activations=said.activations)
+    for name, stated in common:
+        chosen = [value for one in asked.named if (value := getattr(one, name)) is not None]
+        if stated is not None and (chosen or (name == "weights" and asked.is_open)):
+            left = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
+            raise refusal(said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {left}; keep one")
+    asked = asked.model_copy(update={"common": common})
+    formats = formats_on(asked, own, accelerator)
+    if asked.is_open:
+        reason = (
+            f"the number format was left open: looked at are the checkpoint's own ({own}), 16 bits, and fp8 where the "
+            "accelerator computes in it; nothing of 4 bits that was not named"
+        )
+    else:
+        reason = "the formats to choose from, what was not said of them being as usual"
+    assumption = Assumption(
+        field="precision",
+        value=", ".join(precision_name(one) for one in formats),
+        reason=f"{reason}; {QUALITY}",
+    )
+    return Formats(formats[0], asked, (assumption,))
+
+
+def _kv_format(weights: DType) -> DType:
+    return "fp16" if weights == "fp16" else "bf16"
+
+
+def _activation_format(weights: DType, accelerator: Accelerator | None) -> tuple[DType, str]:
+    """The format that matmuls compute in, and why: that of the weights where the accelerator has units for it.
+
+    int4 and mxfp4 are stored formats only: kernels widen the weights and compute with 16-bit activations.
+    """
+    if weights in _WIDE:
+        return weights, "as the weights"
+    if weights in ("int4", "mxfp4"):
+        return "bf16", f"{weights} is a format of weights alone"
+    peaks = None if accelerator is None else accelerator.dense_peak_tflops
+    keys = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "fp4": "fp4", "nvfp4": "fp4"}
+    if peaks is None or getattr(peaks, keys[weights]) is not None:
+        return weights, "as the weights"
+    return "bf16", f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"
+
+
+def formats_on(asked: OpenPrecisions, own: DType, accelerator: Accelerator | None) -> tuple[PrecisionBlock, ...]:
+    """The number formats that may be chosen on `accelerator` (`None`: any), those of the checkpoint (`own`) first.
+
+    Raises:
+        RequestError: what is excluded leaves none.
+    """
+    named = [one for one in asked.named if one.weights is not None]
+    varied = [one for one in asked.named if one.weights is None]
+    base: list[DType] = []
+    if asked.is_open:
+        base = _usual(own, accelerator)
+    elif varied or not named:
+        base = [asked.common.weights or own]
+    pairs = product(base, varied or [StatedPrecision()])
+    wanted = [one.model_copy(update={"weights": weights}) for weights, one in pairs] + named
+    blocks = [_completed(one, asked.common, own, accelerator) for one in wanted if one.weights not in asked.excluded]
+    if not blocks:
+        raise RequestError(f"no number format is left: {', '.join(asked.excluded)} are excluded; name one to use")
+    return tuple(sorted(dict.fromkeys(blocks), key=lambda one: one.weights != own))
+
+
+def _usual(own: DType, accelerator: Accelerator | None) -> list[DType]:
+    """Formats of weights that need no leave: never 4 bits, unless the checkpoint has them.
+
+    A checkpoint of 8 bits or less is not cast to another narrow format, which no published one is.
+    """
+    usual: list[DType] = [own]
+    if own not in _SIXTEEN:
+        usual.append("bf16")
+    if own in _WIDE and (accelerator is None or accelerator.dense_peak_tflops.fp8 is not None):
+        usual.append("fp8")
+    return usual
+
+
+def _completed(
+    stated: StatedPrecision, common: StatedPrecision, own: DType, accelerator: Accelerator | None
+) -> PrecisionBlock:
+    weights = stated.weights or own
+    return PrecisionBlock(
+        weights=weights,
+        kv_cache=stated.kv_cache or common.kv_cache or _kv_format(weights),
+        activations=stated.activations or common.activations or _activation_format(weights, accelerator)[0],
+    )

@@ -1,0 +1,115 @@
+"""The tables of `search`: the leading strategies and the Pareto front, with the figures of each.
+
+Where number formats were left open they have a column. It ranks nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .text import NONE, Column, Section, Table, bytes_text, figure, ms_text, section
+
+if TYPE_CHECKING:
+    from ...tools.search.candidate import Candidate
+    from ..search_results import SearchAnswer
+
+FRONT_SHOWN = 12
+_FIGURES = (
+    Column("#", figures=True),
+    Column("strategy", wraps=True),
+    Column("GPUs", figures=True),
+    Column("load", figures=True),
+    Column("TTFT", figures=True),
+    Column("TPOT", figures=True),
+    Column("tok/s", figures=True),
+    Column("/GPU", figures=True),
+    Column("memory", figures=True),
+)
+_LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that of the fullest GPU."
+
+
+# How many of the columns name a strategy.
+_NAMING = 2
+
+
+def _columns(answer: SearchAnswer) -> tuple[Column, ...]:
+    """The columns; where several number formats were searched, one for these."""
+    if answer.request.precisions is None:
+        return _FIGURES
+    return (*_FIGURES[:_NAMING], Column("format"), *_FIGURES[_NAMING:])
+
+
+def _figure_cells(rank: int, candidate: Candidate) -> tuple[str, ...]:
+    """The cells of `_columns`: a candidate names its number formats where several were searched."""
+    from ...tools.search.describe import describe, precision_name
+
+    return (
+        str(rank),
+        describe(candidate.strategy),
+        *([] if candidate.precision is None else [precision_name(candidate.precision)]),
+        str(candidate.gpus),
+        f"{candidate.concurrency:,}",
+        ms_of(candidate.ttft_ms),
+        ms_of(candidate.tpot_ms),
+        figure_of(candidate.output_tokens_per_s),
+        figure_of(candidate.output_tokens_per_s_per_gpu),
+        bytes_of(candidate.memory_per_gpu_bytes),
+    )
+
+
+def ranking_section(answer: SearchAnswer, top: int) -> Section:
+    """The first `top` strategies."""
+    shown = answer.candidates[:top]
+    rows = [(*_figure_cells(rank, one), _remark(one)) for rank, one in enumerate(shown, start=1)]
+    columns = _columns(answer)
+    if any(row[-1] for row in rows):
+        columns = (*columns, Column("remark", wraps=True))
+    else:
+        rows = [row[:-1] for row in rows]
+    title = "Ranked strategies" if answer.feasible else "Closest strategies"
+    return section(f"{title} ({len(shown)} of {answer.listed:,} listed)", Table(columns, tuple(rows)), _LEGEND)
+
+
+def _remark(candidate: Candidate) -> str:
+    if candidate.why_not:
+        return "; ".join(candidate.why_not)
+    return f"warned of: {', '.join(candidate.warnings)}" if candidate.warnings else ""
+
+
+def front_section(answer: SearchAnswer) -> Section:
+    """The Pareto front, or at most `FRONT_SHOWN` of its points evenly apart."""
+    places = _thinned(list(answer.pareto), FRONT_SHOWN)
+    columns = _columns(answer)
+    # The rate of a user stands before the times; memory is left out.
+    times = len(columns) - 5
+    columns = (*columns[:times], Column("/user", figures=True), *columns[times:-1])
+    rows: list[tuple[str, ...]] = []
+    for place in places:
+        one = answer.candidates[place]
+        cells = _figure_cells(place + 1, one)
+        per_user = NONE if not one.tpot_ms else figure(1e3 / one.tpot_ms)
+        rows.append((*cells[:times], per_user, *cells[times:-1]))
+    title = f"Pareto front ({len(places)} of {len(answer.pareto)} points)"
+    return section(title, Table(columns, tuple(rows)))
+
+
+def _thinned(places: list[int], most: int) -> list[int]:
+    """At most `most` of `places`, the ends among them, evenly apart."""
+    if len(places) <= most:
+        return places
+    return [places[round(step * (len(places) - 1) / (most - 1))] for step in range(most)]
+
+
+def ms_of(value: float | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else ms_text(value)
+
+
+def figure_of(value: float | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else figure(value)
+
+
+def bytes_of(value: int | None) -> str:
+    """The text of `value`, a dash where there is none."""
+    return NONE if value is None else bytes_text(value)
