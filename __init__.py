@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agent.compare import compare
+    from .agent.fix_api import autofix
     from .agent.mix import plan_mix
     from .agent.pipeline import plan
     from .agent.results import PlanResult
     from .agent.search_api import search
     from .agent.search_results import SearchAnswer
-    from .tools.autofix.autofix import FixResult, autofix
+    from .tools.autofix.result import FixResult
     from .tools.errors import InputError, ShardwrightError
     from .tools.performance.estimate import estimate
     from .tools.plan.document import Plan
     from .tools.plan.performance import PerformanceEstimate
     from .tools.validate import ValidationReport, validate
+    from .tools.verify import Verification, verify
 
     __version__: str
 
@@ -38,6 +40,7 @@ __all__ = [
     "SearchAnswer",
     "ShardwrightError",
     "ValidationReport",
+    "Verification",
     "__version__",
     "autofix",
     "compare",
@@ -46,6 +49,7 @@ __all__ = [
     "plan_mix",
     "search",
     "validate",
+    "verify",
 ]
 
 _HOMES = {
@@ -57,13 +61,15 @@ _HOMES = {
     "SearchAnswer": ".agent.search_results",
     "ShardwrightError": ".tools.errors",
     "ValidationReport": ".tools.validate",
-    "autofix": ".tools.autofix.autofix",
+    "Verification": ".tools.verify",
+    "autofix": ".agent.fix_api",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "search": ".agent.search_api",
     "validate": ".tools.validate",
+    "verify": ".tools.verify",
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -20,9 +21,13 @@ from pydantic import BaseModel, ConfigDict
 from .errors import InputError
 from .files import read_bounded, utf8_text
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
+from .rules.registry import all_rules
 from .validate import validate
 
 FORMAT = "shardwright/certificate"
+# Places where a change is one of what the author decided, and where it is one of what is only shown.
+_DECIDED = re.compile(r"/(?:(?:model|hardware|workload|precision|policy|serving|strategy)(?:/|$)|nodes/\d+/layers$)")
+_SHOWN = re.compile(r"/(?:reasoning|construction|performance)(?:/|$)")
 # A certificate holds the proposal, the document as read, and the patches.
 MAX_CERTIFICATE_BYTES = 3 * MAX_DOCUMENT_BYTES
 
@@ -38,7 +43,10 @@ class Check(BaseModel):
 
 
 class Verification(BaseModel):
-    """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan it ends in keeps every rule."""
+    """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan it ends in keeps every rule.
+
+    `not_checked` is what no replay can show.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -48,6 +56,7 @@ class Verification(BaseModel):
     valid: bool
     plan_sha256: str = ""
     checks: tuple[Check, ...] = ()
+    not_checked: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> Literal[0, 1]:
@@ -85,7 +94,11 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     except RecursionError:
         raise InputError("not a certificate: nested too deeply") from None
     return Verification(
-        confirmed=all(check.holds for check in checks), valid=replay.valid, plan_sha256=replay.sha256, checks=checks
+        confirmed=all(check.holds for check in checks),
+        valid=replay.valid,
+        plan_sha256=replay.sha256,
+        checks=checks,
+        not_checked=tuple(replay.not_checked),
     )
 
 
@@ -93,6 +106,20 @@ def _sha256(document: object) -> str:
     """Of the document as JSON with sorted keys and no spaces."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
+    """What is wrong with the rule and the safety class that a fix is given; "" where nothing is."""
+    rule, safety = step.get("rule"), step.get("safety")
+    if not isinstance(rule, str) or rule not in {known.id for known in all_rules()}:
+        return "it names a rule that there is not"
+    paths = [operation.get("path", "") for operation in patch if operation.get("op") != "test"]
+    found = "safe"
+    if any(_DECIDED.match(path) and path != "/strategy/gpu_count" for path in paths):
+        found = "strategy"
+    elif all(_SHOWN.match(path) for path in paths):
+        found = "display"
+    return "" if safety == found else f"it is called {safety}, and its patch is of the kind {found}"
 
 
 class _Replay:
@@ -103,6 +130,7 @@ class _Replay:
         self.document: Any = certificate.get("read")
         self.sha256 = _sha256(self.document)
         self.valid = False
+        self.not_checked: list[str] = []
 
     def checks(self) -> Iterator[Check]:
         yield from self._proposal()
@@ -125,7 +153,12 @@ class _Replay:
             return
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         yield Check(what="the hash of the proposal", holds=digest == self.claimed.get("proposal_sha256"))
-        if self.claimed.get("reading") != "as it stands":
+        reading = self.claimed.get("reading")
+        if reading == "translated":
+            self.not_checked.append("that the proposal, which is no plan document, was understood as it was meant")
+            return
+        if reading != "as it stands":
+            yield Check(what="how the proposal was read", holds=False, detail="neither as it stands nor translated")
             return
         read = read_text(text)
         yield Check(what="what was read is what the proposal says", holds=read.raw == self.document)
@@ -144,6 +177,9 @@ class _Replay:
             return Check(
                 what=what, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"
             )
+        wrong = _misnamed(step, cast("list[Any]", patch))
+        if wrong:
+            return Check(what=what, holds=False, detail=wrong)
         self.sha256 = _sha256(self.document)
         if step.get("after") != self.sha256:
             return Check(what=what, holds=False, detail="it ends in another document")

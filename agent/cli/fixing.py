@@ -14,7 +14,6 @@ from .flags import TEXT, output_format
 from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
 
 if TYPE_CHECKING:
-    from ...tools.autofix.intent import PlanDefaults
     from ...tools.autofix.result import FixResult
 
 
@@ -43,11 +42,18 @@ def fix_command(
       shardwright fix answer.txt --request "Llama-3.1-70B on 8 H100, 2k in / 256 out" --diff
     """
     certificate: Path | None = options["certificate"]
+    if options["diff"] and output_format == "json":
+        raise click.UsageError("--diff prints text: leave out --format json")
+    if output is not None and output == certificate:
+        raise click.UsageError("-o and --certificate name one file: give each its own")
     for place in (output, certificate):
         if place is not None and str(place) != STANDARD:
             check_place(place)
     text = read_plan_text(document)
-    result = _fixed(text, request, safe_only=options["safe_only"], rules=options["rules"])
+    from ...tools.autofix.reading import read_text_anyhow
+    from ..fix_api import fixed
+
+    result = fixed(read_text_anyhow(text), request, safe_only=options["safe_only"], rules=options["rules"])
     if certificate is not None:
         from ...tools.autofix.certificate import certificate as certificate_of
 
@@ -64,27 +70,13 @@ def fix_command(
     return 0 if result.valid else 1
 
 
-def _fixed(text: str, request: str | None, *, safe_only: bool, rules: tuple[str, ...]) -> FixResult:
-    from ...tools.autofix.autofix import Chosen, autofix_read
-    from ...tools.autofix.reading import read_text_anyhow
-
-    found = read_text_anyhow(text)
-    defaults: PlanDefaults | None = None
-    if request is not None:
-        from ..fix_request import plan_defaults
-
-        defaults = plan_defaults(request, found.read.raw)
-    from ...tools.rules.registry import find_rule
-
-    chosen = Chosen(safe_only, frozenset(find_rule(name).id for name in rules) or None)
-    return autofix_read(found.read, request=defaults, chosen=chosen, notes=found.notes)
-
-
 def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> None:
     from ..report.fix import diff_text, render_fix
 
     if diff:
-        write_stdout(diff_text(result.read, result.plan, old=f"{title} as read", new=f"{title} fixed"))
+        change = diff_text(result.read, result.plan, old=f"{title} as read", new=f"{title} fixed")
+        if change:
+            write_stdout(change)
     elif output_format == "json":
         write_json(result)
     else:

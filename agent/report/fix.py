@@ -140,7 +140,11 @@ def render_verification(found: Verification, *, title: str, width: int, bold: bo
     verdict = "The plan that it ends in is valid" if found.valid else "The plan that it ends in is NOT valid"
     lines = tuple(f"{check.what}: {check.detail or 'does not hold'}" for check in failed)
     return render(
-        [section("", head, f"{verdict} (sha256 {found.plan_sha256})"), section("What does not hold", Bullets(lines))],
+        [
+            section("", head, f"{verdict} (sha256 {found.plan_sha256})"),
+            section("What does not hold", Bullets(lines)),
+            section("What a replay cannot show", Bullets(found.not_checked)),
+        ],
         width=width,
         bold=bold,
     )

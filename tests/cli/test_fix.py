@@ -133,7 +133,9 @@ def test_a_certificate_is_confirmed_by_a_process_of_its_own(draft: Path, tmp_pat
     assert [fix["safety"] for fix in found["fixes"]] and found["reading"] == "as it stands"
 
 
-@pytest.mark.parametrize("part", ["proposal", "read", "patch", "before", "report", "plan_sha256"])
+@pytest.mark.parametrize(
+    "part", ["proposal", "read", "patch", "before", "report", "plan_sha256", "rule", "safety", "reading"]
+)
 def test_a_certificate_that_was_tampered_with_is_not_confirmed(
     part: str, draft: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +148,12 @@ def test_a_certificate_that_was_tampered_with_is_not_confirmed(
         found["fixes"][0]["patch"][-1]["value"] = 1
     elif part == "before":
         found["fixes"][-1]["before"] = "0" * 64
+    elif part == "rule":
+        found["fixes"][0]["rule"] = "XX999"
+    elif part == "safety":
+        found["fixes"][0]["safety"] = "strategy"
+    elif part == "reading":
+        found["reading"] = "by magic"
     elif part == "report":
         found["report"]["warnings"] += 1
     else:
@@ -166,3 +174,44 @@ def test_what_is_no_certificate_is_refused_or_not_confirmed(
     path.write_text(text, encoding="utf-8")
     assert run(["verify", str(path)]) in (1, 2)
     assert capsys.readouterr().err.count("\n") <= 1
+
+
+def test_what_a_replay_cannot_show_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer, certificate = tmp_path / "answer.txt", tmp_path / "certificate.json"
+    answer.write_text(ANSWER, encoding="utf-8")
+    asked = ["--request", "Llama-3.1-8B on 2 H100, 2k in / 128 out"]
+    assert run(["fix", str(answer), *asked, "--certificate", str(certificate)]) == 0
+    capsys.readouterr()
+    assert run(["verify", str(certificate)]) == 0
+    assert "understood as it was meant" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--diff", "--format", "json"], ["-o", "one.json", "--certificate", "one.json"], ["--rule", "XX999"]]
+)
+def test_calls_that_contradict_themselves_are_refused(
+    arguments: list[str], draft: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["fix", str(draft), *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+
+
+def test_a_request_that_says_otherwise_than_the_document_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(base_plan("dense-tp2")), encoding="utf-8")
+    assert run(["fix", str(path), "--request", "Qwen3-32B on 4 H200, 8k in / 1k out"]) == 0
+    assert "not used: the request says input tokens 8192" in capsys.readouterr().out
+
+
+def test_the_function_takes_words_texts_paths_and_a_request_in_words(tmp_path: Path) -> None:
+    assert shardwright.autofix("Use TP2 for it", request="Llama-3.1-8B on 2 H100, 1k in / 128 out").valid
+    assert shardwright.autofix({"tp": 2}, request="Llama-3.1-8B on 2 H100, 1k in / 128 out").valid
+    assert not shardwright.autofix("").valid
+    for nothing in (None, b"{}", 3):
+        with pytest.raises(shardwright.InputError):
+            shardwright.autofix(nothing)  # type: ignore[arg-type] - what a careless caller does
+    with pytest.raises(shardwright.InputError):
+        shardwright.autofix(tmp_path / "nowhere.json")

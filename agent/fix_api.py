@@ -1,0 +1,137 @@
+"""`autofix`: a proposal in any form made valid; what was asked for, in words, stands in for what it leaves out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..tools.autofix.autofix import Chosen, autofix_read
+from ..tools.autofix.intent import PlanDefaults
+from ..tools.autofix.reading import Reading, read_anything, read_text_anyhow
+from ..tools.autofix.result import FixResult
+from ..tools.errors import InputError
+from ..tools.plan.collector import collector_paused
+from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
+from ..tools.plan.view import as_mapping, as_str
+from ..tools.rules.registry import find_rule
+from .intent.complete import complete
+from .intent.intent import HardwareChoice, Said
+from .intent.request import read_words
+
+# Fields of a request that a document may state otherwise: the block, the field, and the words for it.
+_COMPARED = (
+    ("model", "name", "model"), ("hardware", "accelerator", "accelerator"), ("hardware", "nodes", "nodes"),
+    ("hardware", "gpus_per_node", "GPUs in a node"), ("workload", "input_tokens", "input tokens"),
+    ("workload", "output_tokens", "output tokens"), ("workload", "concurrency", "requests at once"),
+    ("workload", "ttft_ms_max", "limit on TTFT in ms"), ("workload", "tpot_ms_max", "limit on TPOT in ms"),
+)  # fmt: skip
+
+
+def autofix(
+    document: Mapping[str, Any] | str | Path | Plan,
+    *,
+    request: str | PlanDefaults | None = None,
+    safe_only: bool = False,
+    rules: Collection[str] | None = None,
+) -> FixResult:
+    """Mend a plan, or a proposal in any other form: an object, a text, the path of a file, or a `Plan`.
+
+    `request`, in words, stands in for what the document leaves out, and for nothing else; with `safe_only` nothing that
+    the author decided is changed; of `rules`, where they are named, only the findings are mended.
+
+    Raises:
+        InputError: a file that cannot be read, a request that cannot be, an unknown rule, or no document at all.
+            Whatever a document holds is answered, never raised.
+    """
+    return fixed(_read(document), request, safe_only=safe_only, rules=rules)
+
+
+def fixed(
+    reading: Reading, request: str | PlanDefaults | None, *, safe_only: bool, rules: Collection[str] | None
+) -> FixResult:
+    """`autofix` of what was read already.
+
+    Raises:
+        InputError: as `autofix`.
+    """
+    chosen = Chosen(safe_only, frozenset(find_rule(name).id for name in rules) if rules else None)
+    notes = reading.notes
+    if isinstance(request, str):
+        defaults = plan_defaults(request, reading.read.raw)
+        notes = (*notes, *_contradictions(defaults, reading.read.raw or {}))
+    else:
+        defaults = request
+    with collector_paused():
+        return autofix_read(reading.read, request=defaults, chosen=chosen, notes=notes)
+
+
+def _read(document: Any) -> Reading:
+    if not isinstance(document, Mapping | str | Path | Plan):
+        kind = type(document).__name__
+        raise InputError(f"autofix takes a plan: an object, a text, a path or a Plan, not {kind}")
+    if isinstance(document, str) and _is_text(document):
+        return read_text_anyhow(document)
+    return read_anything(document)  # pyright: ignore[reportUnknownArgumentType] - any mapping
+
+
+def _is_text(source: str) -> bool:
+    """Whether it is a proposal in words: it has what no name of a file has, or words apart and is no file."""
+    if not source.strip() or any(sign in source for sign in "\n{["):
+        return True
+    try:
+        return any(letter.isspace() for letter in source) and not Path(source).exists()
+    except (OSError, ValueError):
+        return True
+
+
+def plan_defaults(request: str, document: Mapping[str, Any] | None) -> PlanDefaults:
+    """The model, hardware, load and number formats that `request` asks for; `document` may name the model instead.
+
+    Raises:
+        InputError: neither names a model, or the request cannot be (an unknown name, an impossible figure).
+    """
+    said = read_words(request)
+    if said.model is None and said.model_config_object is None:
+        said = said.model_copy(update=_model_of(document or {}))
+    intent = complete(said)
+    return PlanDefaults(
+        model=ModelBlock(name=intent.model.name, config=intent.model.config),
+        hardware=None if intent.hardware is None else _hardware(intent.hardware),
+        workload=intent.workload,
+        precision=intent.precision if _states_precision(said) else None,
+    )
+
+
+def _contradictions(asked: PlanDefaults, document: Mapping[str, Any]) -> Iterator[str]:
+    """What the request and the document both say, and not alike: the document's is kept."""
+    for block, field, words in _COMPARED:
+        wanted = getattr(getattr(asked, block), field, None)
+        stated = as_mapping(document.get(block)).get(field)
+        if isinstance(wanted, str | int | float) and isinstance(stated, str | int | float) and wanted != stated:
+            yield f"not used: the request says {words} {wanted}, the document {stated}, which is kept"
+
+
+def _states_precision(said: Said) -> bool:
+    return any((said.weights, said.kv_cache, said.activations))
+
+
+def _model_of(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The model of a document as a field of what was said."""
+    block = as_mapping(document.get("model"))
+    config = as_mapping(block.get("config"))
+    if config:
+        return {"model_config_object": dict(config)}
+    return {"model": as_str(block.get("name"))}
+
+
+def _hardware(choice: HardwareChoice) -> HardwareBlock:
+    if choice.nodes is None:
+        raise InputError("the request names an accelerator and not how many: say so ('8 H100', '2x8 H200')")
+    return HardwareBlock(
+        accelerator=choice.accelerator,
+        nodes=choice.nodes,
+        gpus_per_node=choice.gpus_per_node,
+        intra_node_bw_gb_s=choice.intra_node_bw_gb_s,
+        inter_node_bw_gb_s=choice.inter_node_bw_gb_s,
+    )
