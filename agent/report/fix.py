@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 OPERATIONS_SHOWN = 4
 FIXES_SHOWN = 30
 _VALUE_SHOWN = 90
+# What withholds fixes, as it is asked for on the command line.
+_FLAGS = {"safe_only": "--safe-only", "rules": "--rule"}
 
 
 def render_fix(result: FixResult, *, title: str, width: int, bold: bool = False) -> str:
     """What was done to the document called `title`."""
     sections = [
         section("", *_head(result, title)),
+        section("The strategy block differs from what was read", Bullets(result.strategy_changes)),
         section("As it was read", Bullets(result.notes)),
         *_strategy(result),
         *_fixes(result),
@@ -45,6 +48,10 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
     else:
         errors = sum(found.severity == "error" for found in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
+    if result.withheld is not None:
+        flags = " and ".join(_FLAGS[one] for one in result.withheld.by)
+        findings = count_text(result.withheld.findings, "finding has", "findings have")
+        yield f"{findings} fixes that were not asked for: run without {flags}"
 
 
 def _strategy(result: FixResult) -> list[Section]:

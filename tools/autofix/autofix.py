@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import PydanticSerializationError
 
@@ -21,11 +21,12 @@ from ..plan.reader import ReadDocument
 from ..plan.view import PlanView
 from ..rules.registry import find_rule
 from ..validate import validate_read
-from .engine import Repair, State
+from .engine import Repair, State, state_of
 from .intent import PlanDefaults, PlanIntent, read_intent
 from .reading import read_anything
 from .reference import reference_for
-from .result import Closest, FixResult, Infeasible, Needs, Replanning
+from .result import Closest, FixResult, Infeasible, Needs, Replanning, Withheld
+from .strategy_changes import strategy_changes
 from .target import Target, target_from, target_of
 
 if TYPE_CHECKING:
@@ -73,19 +74,16 @@ def autofix_read(
 ) -> FixResult:
     """Mend a document that was read already; its view is of no use afterwards. `notes` are told on."""
     repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
-    session = _Session(repair, request)
-    if read.raw is not None:
-        try:
-            session.run()
-        except (RecursionError, PydanticSerializationError):
-            session.reasons = ["nested too deeply to be mended"]
+    session = _run(repair, request, read.raw)
     result = FixResult(
         valid=repair.state.report.valid,
         rounds=repair.rounds,
         fixes=tuple(repair.applied),
         remaining=repair.state.report.violations,
         unfixed=tuple(session.reasons),
+        strategy_changes=strategy_changes(read.raw, repair.state.read.raw),
         replanned=session.replanned,
+        withheld=_withheld(repair, chosen, request),
         infeasible=session.infeasible,
         notes=(*notes, *session.completed),
         read=read.raw,
@@ -93,6 +91,33 @@ def autofix_read(
     )
     repair.state.view.release()
     return result
+
+
+def _run(repair: Repair, request: PlanDefaults | None, raw: Mapping[str, Any] | None) -> _Session:
+    """`repair` done as far as it goes; `raw` is its document, `None` where there is none."""
+    session = _Session(repair, request)
+    if raw is not None:
+        try:
+            session.run()
+        except (RecursionError, PydanticSerializationError):
+            session.reasons = ["nested too deeply to be mended"]
+    return session
+
+
+def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> Withheld | None:
+    """What repair of all findings would still mend where only some fixes were asked for."""
+    left, raw = len(repair.state.errors), repair.state.read.raw
+    if raw is None or not left or not (chosen.safe_only or chosen.rules is not None):
+        return None
+    further = Repair(state_of(raw))
+    _run(further, request, raw)
+    mended = left - len(further.state.errors)
+    further.state.view.release()
+    by: tuple[Literal["safe_only", "rules"], ...] = (
+        *(("safe_only",) if chosen.safe_only else ()),
+        *(("rules",) if chosen.rules is not None else ()),
+    )
+    return Withheld(findings=mended, by=by) if mended > 0 else None
 
 
 class _Session:

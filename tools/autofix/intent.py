@@ -7,6 +7,7 @@ It judges nothing: an intent may be illegal, or lack what nobody can guess (`mis
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -158,10 +159,9 @@ def _strategy(
     view: PlanView, phases: dict[Phase, PhaseStrategy], devices: tuple[ReplicaDevices, ...], notes: Notes
 ) -> Strategy:
     """Both phases with the number of replicas."""
-    counts = _sides(view, devices)
+    counts = _sides(view, phases, devices)
     if counts is not None:
-        sides = {phase: phases[phase].model_copy(update={"replicas": counts[phase]}) for phase in PHASES}
-        found = Strategy(dp=sum(counts.values()), gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
+        found = _apart(phases, counts)
         notes.say("strategy", f"{counts['prefill']} prefill and {counts['decode']} decode replicas", "replicas apart")
     else:
         found = Strategy(dp=1, gpu_count=1, prefill=phases["prefill"], decode=phases["decode"])
@@ -169,16 +169,47 @@ def _strategy(
     return found.model_copy(update={"gpu_count": gpu_count(found)})
 
 
-def _sides(view: PlanView, devices: tuple[ReplicaDevices, ...]) -> dict[Phase, int] | None:
-    """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both."""
-    stated = {phase: as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASES}
-    shown = {phase: sum(list(replica.phases) == [phase] for replica in devices) for phase in PHASES}
-    both = any(len(replica.phases) == 2 for replica in devices)
-    if not both and all(shown.values()):
-        return {phase: shown[phase] for phase in PHASES}
-    if both or not all(count is not None and 1 <= count <= MOST_GPUS for count in stated.values()):
+def _apart(phases: Mapping[Phase, PhaseStrategy], counts: Mapping[Phase, int]) -> Strategy:
+    """Both phases on so many replicas of their own each."""
+    sides = {phase: phases[phase].model_copy(update={"replicas": counts[phase]}) for phase in PHASES}
+    return Strategy(dp=sum(counts.values()), gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
+
+
+def _sides(
+    view: PlanView, phases: Mapping[Phase, PhaseStrategy], devices: tuple[ReplicaDevices, ...]
+) -> dict[Phase, int] | None:
+    """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both.
+
+    More than the graph has are believed where the declared `dp` and GPU count agree with them.
+    """
+    declared = _declared_replicas(view)
+    shown: dict[Phase, int] = {phase: sum(list(replica.phases) == [phase] for replica in devices) for phase in PHASES}
+    if declared is not None and all(declared[phase] >= shown[phase] for phase in PHASES) and not _serves_both(view):
+        stated = as_int(view.strategy.get("dp")), as_int(view.strategy.get("gpu_count"))
+        if stated == (sum(declared.values()), gpu_count(_apart(phases, declared))):
+            return declared
+    if any(len(replica.phases) == 2 for replica in devices):
         return None
-    return {phase: shown[phase] or stated[phase] or 1 for phase in PHASES}
+    if all(shown.values()):
+        return shown
+    return None if declared is None else {phase: shown[phase] or declared[phase] for phase in PHASES}
+
+
+def _declared_replicas(view: PlanView) -> dict[Phase, int] | None:
+    """Replicas of each kind as the strategy declares them; `None` where it does not say both."""
+    declared: dict[Phase, int] = {}
+    for phase in PHASES:
+        count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
+        if count is None or not 1 <= count <= MOST_GPUS:
+            return None
+        declared[phase] = count
+    return declared
+
+
+def _serves_both(view: PlanView) -> bool:
+    """Whether both phases hang below one replica; a phase that lost its replica shows nothing."""
+    served = {(branch.replica.position, branch.phase) for branch in view.phases if branch.replica is not None}
+    return len(served) > len({position for position, _ in served})
 
 
 def _dp(view: PlanView, width: int, notes: Notes) -> int:

@@ -1,7 +1,8 @@
 """Which degrees an author decided on: what the strategy declares, and what the graph shows, settled where they differ.
 
 The graph is believed where it is whole; the declaration where other parts of the graph (devices of collectives and
-cache writes, other operators, other replicas) bear it out; what neither says is completed as serving engines would and
+cache writes, other operators, other replicas) bear it out, or where fewer shards than it says are only what is left of
+an operator; what neither says is completed as serving engines would and
 noted. Whether the degrees are legal is not asked here.
 """
 
@@ -155,7 +156,7 @@ def _settled(own: _Sources, other: _Sources, name: str, notes: Notes) -> int | N
     kept = _borne_out(own, other, name, (stated, shown))
     notes.say(
         where, stated if kept else shown,
-        f"declared, borne out against {shown} in its operators" if kept else f"shown by the graph, against {stated}",
+        f"declared, not outweighed by {shown} in operators" if kept else f"shown by the graph, against {stated}",
     )  # fmt: skip
     return stated if kept else shown
 
@@ -164,20 +165,48 @@ def _borne_out(own: _Sources, other: _Sources, name: str, claims: tuple[int, int
     """Whether more of the graph speaks for the declared degree than for the one that most operators show."""
     stated, shown = claims
     readings = own.readings(name)
-    votes = sum((reading.value == stated) - (reading.value == shown) for reading in readings)
+    contradictions = 0
+    votes = sum(reading.value == stated for reading in readings)
     if _stated(other.block, name) == stated:
         votes += any(reading.value == stated for reading in other.readings(name))
     for reading in readings:
         if reading.value == shown:
-            votes += _witnesses(reading.operator, name, claims)
-    return votes > 0
+            contradicted = shown > stated or _is_whole(reading.operator)
+            votes += _witnesses(reading.operator, name, claims) - contradicted
+            contradictions += contradicted
+    # Shards that are missing are missing: they bear out no smaller degree.
+    return votes > 0 or not contradictions
+
+
+def _is_whole(operator: NodeView) -> bool:
+    """Whether a collective, cache write or router of `operator` has just the devices of its shards.
+
+    A lone shard of an FFN needs none of them: it is whole beside an operator that is whole on the same device.
+    """
+    devices = _part_devices(operator)
+    if not devices:
+        return False
+    if any(set(child.devices) == devices for child in operator.children if child.type in _WITNESSES):
+        return True
+    if len(devices) > 1 or operator.type != "FFNNode" or operator.parent is None:
+        return False
+    beside = (operator.parent, *operator.parent.children)
+    return any(
+        other.type in ("AttentionNode", "MoENode") and _part_devices(other) == devices and _is_whole(other)
+        for other in beside
+    )
+
+
+def _part_devices(operator: NodeView) -> set[str]:
+    """The devices of the shards or expert groups of `operator`."""
+    parts = "ExpertNode" if operator.type == "MoENode" else "ShardNode"
+    return {device for part in operator.children_of_type(parts) for device in part.devices}
 
 
 def _witnesses(operator: NodeView, name: str, claims: tuple[int, int]) -> int:
     """Parts of `operator` that are as wide as the first claim says, less those as wide as the second."""
     stated, shown = claims
-    parts = "ExpertNode" if operator.type == "MoENode" else "ShardNode"
-    width = len({device for part in operator.children_of_type(parts) for device in part.devices})
+    width = len(_part_devices(operator))
     if not width or width % shown:
         return 0
     sizes = [len(set(child.devices)) for child in operator.children if child.type in _WITNESSES]

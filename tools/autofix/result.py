@@ -72,12 +72,25 @@ class Infeasible(BaseModel):
     closest: tuple[Closest, ...] = ()
 
 
+class Withheld(BaseModel):
+    """Findings that stay because their fixes were not asked for: how many further repair would mend, and by what.
+
+    `by`: `safe_only` asked for no change of what was decided, `rules` for the fixes of named rules alone.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    findings: int
+    by: tuple[Literal["safe_only", "rules"], ...]
+
+
 class FixResult(BaseModel):
     """The outcome of auto-fix: applying the patches in order to `read` gives `plan`.
 
     `valid` is what validation of `plan` said; `remaining` are the findings that it still has. `unfixed` says in one
     line each why no more could be done, `infeasible` why no plan exists, `replanned` what became of the strategy,
-    `notes` how a proposal in another form was read.
+    `strategy_changes` every decision that the strategy block of `plan` states otherwise than that of `read`, `withheld`
+    what stays because its fixes were not asked for, `notes` how a proposal in another form was read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -89,7 +102,9 @@ class FixResult(BaseModel):
     fixes: tuple[AppliedFix, ...] = ()
     remaining: tuple[Violation, ...] = ()
     unfixed: tuple[str, ...] = ()
+    strategy_changes: tuple[str, ...] = ()
     replanned: Replanning | None = None
+    withheld: Withheld | None = None
     infeasible: Infeasible | None = None
     notes: tuple[str, ...] = ()
     read: dict[str, Any] | None

@@ -1,0 +1,115 @@
+"""Whatever became of the strategy is said: each decision that the result states otherwise, and fixes not asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shardwright.agent.report.fix import render_fix
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.autofix.strategy_changes import strategy_changes
+from shardwright.tools.rules.base import Edit
+from shardwright.tools.rules.examples import base_names, base_plan, edited
+
+HEADLINE = "The strategy block differs from what was read"
+# Base plan, field of the strategy, what it is set to, and what is said of its return to the graph's.
+RESTATED = [
+    ("dense-tp2", "decode/tp", 4, "decode tp 4 -> 2"),
+    ("dense-tp4", "prefill/tp_ffn", 2, "prefill tp_ffn 2 -> 4"),
+    ("dense-dp2-tp2", "dp", 1, "dp 1 -> 2"),
+    ("dense-pp2-tp2", "decode/stage_layers", [3, 5], "decode stage_layers [3, 5] -> not stated"),
+    ("dense-sp2-tp2", "prefill/sp_kind", "ulysses", "prefill sp_kind ulysses -> all_gather"),
+    ("disaggregated-tp2", "prefill/replicas", 2, "prefill replicas 2 -> 1"),
+    ("dense-tp2", "gpu_count", 4, "gpu_count 4 -> 2"),
+]
+
+
+def _restated(name: str, field: str, value: Any) -> dict[str, Any]:
+    return edited(base_plan(name), [Edit("set_top", field=f"/strategy/{field}", value=value)])
+
+
+@pytest.mark.parametrize(("name", "field", "value", "line"), RESTATED)
+def test_a_declaration_that_gives_way_to_the_graph_is_headlined(name: str, field: str, value: Any, line: str) -> None:
+    result = autofix(_restated(name, field, value))
+    text = render_fix(result, title="draft", width=100)
+    assert result.valid and result.replanned is None
+    assert result.strategy_changes == (line,)
+    assert HEADLINE in text and text.index(line) < text.index("Fixes")
+
+
+@pytest.mark.parametrize("name", base_names())
+def test_a_strategy_that_is_kept_is_not_spoken_of(name: str) -> None:
+    document = base_plan(name)
+    del document["edges"][-1]
+    result = autofix(document)
+    assert result.valid and result.strategy_changes == () and HEADLINE not in render_fix(result, title="x", width=80)
+
+
+def test_another_form_of_the_same_is_no_change() -> None:
+    after = base_plan("dense-pp2-tp2")
+    before = base_plan("dense-pp2-tp2")
+    before["strategy"]["prefill"].update(tp=" 2", stage_layers=[4, 4])
+    del before["strategy"]["gpu_count"], before["strategy"]["prefill"]["sp"]
+    assert strategy_changes(before, after) == ()
+
+
+def test_what_was_not_stated_is_said_to_be_so() -> None:
+    after = base_plan("dense-dp2-tp2")
+    assert "prefill tp not stated -> 2" in strategy_changes({}, after)
+    assert "dp not stated -> 2" in strategy_changes({"strategy": [1]}, after)
+    assert strategy_changes(base_plan("dense-1"), None) == ()
+
+
+_ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner), max_leaves=6
+)
+
+
+@given(value=_ANY, name=st.sampled_from(["tp", "stage_layers", "sp_kind", "replicas", "kv_sp"]))
+def test_any_value_is_compared_and_shown_in_short(value: Any, name: str) -> None:
+    found = strategy_changes({"strategy": {"prefill": {name: value}}}, base_plan("dense-1"))
+    assert all(len(line) < 500 for line in found)
+
+
+def test_values_of_great_depth_and_length_are_shown_in_short() -> None:
+    deep: Any = 1
+    for _ in range(5000):
+        deep = [deep]
+    for value in (deep, 10**5000, "9" * 10_000, [1] * 100_000):
+        found = strategy_changes({"strategy": {"prefill": {"tp": value}}}, base_plan("dense-1"))
+        assert all(len(line) < 500 for line in found)
+
+
+def _two_faults() -> dict[str, Any]:
+    document = _restated("dense-tp2", "decode/tp", 4)
+    del document["edges"][3]
+    return document
+
+
+def test_fixes_that_safe_only_leaves_out_are_counted_and_the_way_to_them_said() -> None:
+    result = autofix(_two_faults(), safe_only=True)
+    text = render_fix(result, title="draft", width=100)
+    errors = sum(found.severity == "error" for found in result.remaining)
+    assert result.withheld is not None
+    assert (result.withheld.findings, result.withheld.by) == (errors, ("safe_only",))
+    assert f"{errors} finding has fixes that were not asked for: run without --safe-only" in text
+    assert autofix(result.plan or {}).valid
+
+
+def test_fixes_that_naming_a_rule_leaves_out_are_counted() -> None:
+    result = autofix(_two_faults(), rules=["CO002"])
+    assert result.withheld is not None
+    assert result.withheld.by == ("rules",) and result.withheld.findings >= 1
+    assert "run without --rule" in render_fix(result, title="draft", width=100)
+
+
+def test_nothing_is_said_to_be_withheld_where_nothing_is() -> None:
+    one_fault = base_plan("dense-tp2")
+    del one_fault["edges"][3]
+    assert autofix(one_fault, safe_only=True).withheld is None
+    assert autofix(_two_faults()).withheld is None
+    unreadable = autofix('{"nodes": 1}', safe_only=True)
+    assert not unreadable.valid and unreadable.withheld is None
