@@ -34,7 +34,16 @@ _FLAG = re.compile(
     r"(?<![\w-])--([a-z][a-z0-9_-]{1,60})(?:[ \t]*=[ \t]*|[ \t]+(?!--))?(\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'"
     r"|[^\s\"'-][^\s\"']{0,200})?"
 )
-_SETTING = re.compile(r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=([^\s\"'$]{1,200})[ \t]*$", re.MULTILINE)
+_SHORT_FLAG = re.compile(r"(?<![\w-])-(tp|pp|dp|dcp)(?:=|[ \t]+)(\d{1,6})(?![\w.])")
+_SHORT_SWITCH = re.compile(r"(?<![\w-])-ep(?=[ \t]+-|[ \t]*$)", re.MULTILINE)
+# Flags that take no value: a word behind them is of the sentence around.
+_SWITCH = re.compile(r"(?:enable|disable|no|use|trust)[-_]")
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_SETTING = re.compile(
+    r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})="
+    r"([^\s\"'$]{1,200}|\"[^\s\"'$]{1,200}\"|'[^\s\"']{1,200}')[ \t]*$",
+    re.MULTILINE,
+)
 _SERVE = re.compile(r"\b(vllm|sglang|trtllm)[ \t-]serve[ \t]+([^\s-]\S{0,200})")
 _ENGINES = (
     ("vllm", re.compile(r"\bvllm[ .]")),
@@ -125,8 +134,16 @@ def score(value: object) -> int:
         elif is_list(item):
             if len(item) == 2 and isinstance(item[0], str) and (concept := concept_of(item[0])) is not None:
                 seen.add(concept)
+            seen.update(_flag_concepts(item))
             waiting.extend(item[:_SCORED_VALUES])
     return len(seen)
+
+
+def _flag_concepts(words: list[Any]) -> set[str]:
+    """What the flags among the separate words of a command line mean."""
+    flags = [word for word in words[:_SCORED_VALUES] if isinstance(word, str) and word.startswith("-")]
+    found = {concept_of(flag.partition("=")[0]) for flag in flags}
+    return {concept for concept in found if concept not in (None, "aside", "id", "type")}
 
 
 def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
@@ -233,11 +250,14 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
 def flags_in(text: str) -> dict[str, Any]:
     """Flags of engines' command lines and settings of shells in `text`, as an object."""
     joined = text.replace("\\\n", " ")
-    found: dict[str, Any] = {name.lower(): value for name, value in _SETTING.findall(joined)}
-    for name, value in _FLAG.findall(joined):
+    found: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
+    for name, value in [*_FLAG.findall(joined), *_SHORT_FLAG.findall(joined)]:
         plain = value.strip("\"'")
         if not plain.startswith("$"):
-            found.setdefault(name, plain if plain else True)
+            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain if plain else True
+            found.setdefault(name, read)
+    if found and _SHORT_SWITCH.search(joined):
+        found.setdefault("enable-expert-parallel", True)
     if serve := _SERVE.search(joined):
         found["model"] = serve[2]
     engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)
