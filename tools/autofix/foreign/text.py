@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .choice import note_choice, note_commands, proposes
 from .dot import digraph_of
 from .lexicon import concept_of, phase_of
 from .notes import Notes
@@ -58,12 +59,16 @@ _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it."""
+    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
+
+    `holds_keys` says that the text around is the one that the value was read from.
+    """
 
     value: Any
     is_cut: bool
     prose: str
     repairs: tuple[str, ...] = ()
+    holds_keys: bool = False
 
 
 def extract(text: str, notes: Notes) -> Extract:
@@ -76,14 +81,19 @@ def extract(text: str, notes: Notes) -> Extract:
         items = strict
         objects = [item for item in items if is_object(item)]
         lines = "\n".join(item for item in items if isinstance(item, str))
-        return Extract(max(objects, key=score) if objects else None, False, lines[:_MOST_PROSE])
+        best_object = max(objects, key=score) if objects else None
+        note_choice([item for item in objects if proposes(item)], best_object, notes)
+        return Extract(best_object, False, lines[:_MOST_PROSE])
     if len(text) > MOST_CHARS:
         found = _strict_inside(text)
         if found is None:
             notes.unclear(f"{len(text):,} characters that are not JSON: too long to be repaired", "/")
         return Extract(found, False, "")
     best: Extract | None = None
+    proposals: list[Any] = []
     for candidate in _candidates(text, notes):
+        if not candidate.holds_keys and proposes(candidate.value) and candidate.value not in proposals:
+            proposals.append(candidate.value)
         if best is None or score(candidate.value) >= score(best.value):
             best = candidate
     flags = flags_in(text[:_MOST_PROSE])
@@ -93,6 +103,9 @@ def extract(text: str, notes: Notes) -> Extract:
         return Extract(None, False, text[:_MOST_PROSE])
     for repair in best.repairs:
         notes.read(repair, "/")
+    note_choice(proposals, best.value, notes)
+    if best.value == flags:
+        note_commands(_flags(text[:_MOST_PROSE]), notes)
     return best
 
 
@@ -221,7 +234,7 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
     import tomllib
 
     try:
-        yield Extract(tomllib.loads(text), False, around)
+        yield Extract(tomllib.loads(text), False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
     except (tomllib.TOMLDecodeError, RecursionError):
         return
 
@@ -244,15 +257,19 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
         return
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
-            yield Extract(document, False, around)
+            yield Extract(document, False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
+
+
+def _flags(text: str) -> list[tuple[str, str]]:
+    """Every flag of `text` with its value as written, less quotes."""
+    return [(name, value.strip("\"'")) for name, value in (*_FLAG.findall(text), *_SHORT_FLAG.findall(text))]
 
 
 def flags_in(text: str) -> dict[str, Any]:
     """Flags of engines' command lines and settings of shells in `text`, as an object."""
     joined = text.replace("\\\n", " ")
     found: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
-    for name, value in [*_FLAG.findall(joined), *_SHORT_FLAG.findall(joined)]:
-        plain = value.strip("\"'")
+    for name, plain in _flags(joined):
         if not plain.startswith("$"):
             read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain if plain else True
             found.setdefault(name, read)
