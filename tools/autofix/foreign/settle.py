@@ -59,7 +59,9 @@ def settle_hardware(facts: Facts, notes: Notes) -> dict[str, Any]:
         notes.unclear(f"{total} GPUs are more than {nodes} x {per_node}", where)
     elif nodes is not None and total is None and per_node is None and facts.get("accelerator"):
         per_node = _usual_node(facts)
-        notes.assumed(f"a node holds {per_node} GPUs, as is usual with this card ({nodes} x {per_node})", facts.where("nodes"))
+        notes.assumed(
+            f"a node holds {per_node} GPUs, as is usual with this card ({nodes} x {per_node})", facts.where("nodes")
+        )
     stated = {"accelerator": facts.get("accelerator"), "nodes": nodes, "gpus_per_node": per_node}
     return {name: value for name, value in stated.items() if value is not None}
 

@@ -54,6 +54,7 @@ _ENGINES = (
 _TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
 # An alias stands for what its anchor names, however much that is: such YAML is not read.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
+_FLAG_ITEM = re.compile(r"^[ \t]{0,40}- [\"']?--[a-z]", re.MULTILINE)
 _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,60}[:：](?:[ \t]|$)", re.MULTILINE)
 
 
@@ -242,12 +243,10 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
 def _yaml(text: str, around: str) -> Iterator[Extract]:
     """The text as YAML without anchors, where it looks like it: half of its lines state something."""
     lines = [line for line in text[:_MOST_YAML].splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if (
-        len(text) > _MOST_YAML
-        or len(lines) < 2
-        or _ANCHOR.search(text)
-        or 2 * len(_YAML_LINE.findall(text)) < len(lines)
-    ):
+    is_one_line = len(lines) < 2
+    if _FLAG_ITEM.search(text[:_MOST_YAML]):  # a command line, each of its words in a line of its own
+        lines = [line for line in lines if not line.lstrip().startswith("- ")] or lines
+    if len(text) > _MOST_YAML or is_one_line or _ANCHOR.search(text) or 2 * len(_YAML_LINE.findall(text)) < len(lines):
         return
     import yaml
 
