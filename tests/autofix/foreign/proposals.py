@@ -77,6 +77,9 @@ def _compared(document: dict[str, Any], expected: dict[str, Any], read: ReadProp
         elif name == "not_understood":
             said = " ".join(note.where for note in read.notes if note.kind == "not_understood")
             yield name, [path for path in wanted if f"/{path.replace('.', '/')}" in said], wanted
+        elif name == "says":
+            said = " ".join(note.what for note in read.notes)
+            yield name, [words for words in wanted if words in said], wanted
         else:
             yield name, _GRAPH[name](_Graph(document)), wanted
 

@@ -34,6 +34,7 @@ _ANYTHING = st.recursive(
 _GARBAGE = (
     "{", "[", '{"a":', '"', "{} ", '{"tp":8,', "tp=8 ", "```\n", "a -> ", "--tp 8 ", "|a|b|\n", "8x H100 ", "/*", "\\",
     "- a:\n  ", "llama 70b ", "digraph {", "(", "[0,", '{"nodes":[{"id":1,"children":[', "dict(", "A=1\n", "[t]\n",
+    "2k in / ", "in fp8 or ", "16 users ", "two H100 nodes ", "-tp 8 ", "speculation no ",
 )  # fmt: skip
 
 

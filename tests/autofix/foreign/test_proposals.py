@@ -89,3 +89,8 @@ def test_nothing_is_counted_in_a_text_that_breaks_off() -> None:
     )
     strategies = [(read_proposal(text).document or {}).get("strategy", {}) for text in (whole, whole[:80])]
     assert [strategy.get("prefill", {}).get("pp") for strategy in strategies] == [2, None]
+
+
+def test_parts_of_one_proposal_are_not_several() -> None:
+    text = "Here:\n```yaml\nmodel: Llama-3.1-70B\nprefill: {tp: 4, pp: 2}\ndecode: {tp: 8, pp: 1}\n```\n"
+    assert not any("proposals" in note.what for note in read_proposal(text).notes)

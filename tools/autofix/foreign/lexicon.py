@@ -76,8 +76,9 @@ _FIELDS = {
     "layers_last": r"(?:end|last|to|stop)(?: (?:layer|layers|idx|index))?|layer (?:end|to|last)|结束层",
     "layer_count": r"(?:num|n|number of) layers|layer (?:count|num)|层数",
     "bare_dp": r"data",
-    "stage_layers": r"(?:layers per stage|stage layers|layer (?:split|partition|distribution)|pp (?:layer )?partition|"
-    r"layers by stage|pipeline split|每级层数)",
+    "stage_layers": r"(?:num |n )?layers? (?:per|by|in each) (?:pp |pipeline )?(?:stage|rank)s?"
+    r"|(?:pipeline |pp )?stage layers|(?:(?:vllm |sglang )?(?:pp|pipeline) )?layers? (?:split|partition(?:ing)?"
+    r"|distribution)|pp partition|pipeline split|每级层数",
     "ranks": r"ranks|rank (?:map|table|mapping|list)|workers map|process map|gpu map(?:ping)?|device mapping",
     "devices": r"(?:(?:gpu|device|card)s?(?: (?:ids?|list|indices|set|group|range|assigned|assignment))?)"
     r"|(?:assigned|on|runs on|placement|tp|local) (?:gpus?|devices?)|(?:tp|device|gpu|ep) (?:group|ranks)|on"
@@ -103,10 +104,14 @@ _FIELDS = {
     "enable_ep": r"(?:enable )?expert parallel|enable ep",
     "enable_dp_attention": r"enable (?:dp attention|attention dp)|use dp attention",
     "relaxations": r"relaxations",
+    # Ways of serving that no plan of this format has.
+    "speculative": r"(?:enable |use )?speculat(?:ive|ion)(?: .*)?|spec(?: decode| decoding)(?: .*)?"
+    r"|(?:num )?draft (?:model|tokens|tokens num)(?: .*)?|(?:eagle|medusa)(?: config| model)?|投机(?:解码|采样)",
+    "lora": r"(?:(?:enable|use|max|num) )?(?:cpu )?loras?(?: .*)?|max (?:cpu )?loras?(?: .*)?|peft(?: .*)?|adapters?",
     # What is told beside a plan, and speaks of another plan, of what it yields, or of nothing that a plan holds.
     "aside": r"alternatives?|rejected.*|considered.*|baselines?|comparisons?|performance.*|estimates?.*|expected.*|"
     r"metrics|notes?|comments?|rationale|reason(?:ing|s)?|explanation|descriptions?|title|summary|version|format|"
-    r"author|date|warnings?|assumptions?|speculative.*|draft.*|tips?|references?|benefits?|risks?|pros|cons|steps|"
+    r"author|date|warnings?|assumptions?|draft.*|tips?|references?|benefits?|risks?|pros|cons|steps|"
     r"memory (?:estimate|usage|breakdown|per gpu.*)|备注|说明|理由|优点|缺点",
 }
 _CONCEPTS = [(name, re.compile(pattern)) for name, pattern in ({**_DEGREES, **_FIELDS}).items()]

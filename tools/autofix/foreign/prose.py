@@ -10,32 +10,28 @@ import re
 from ...catalog.models import mentions
 from ...catalog.names import named_format
 from .degree_words import degrees_in_prose
-from .facts import number_format
-from .figures import whole_number
 from .hardware_words import hardware_of
+from .load_words import limits_in_prose, load_in_prose
 from .scope import Scope
-from .walker import Walker
+from .walker import UNPLANNED, Walker
 
 _MAX_CHARS = 20_000
-_N = r"(\d{1,3}(?:,\d{3}){1,2}|\d{1,9}(?:\.\d{1,3})?\s?[kK]?)(?![\w.])"
-_PAIR = re.compile(rf"(?:input|isl)\s?/\s?(?:output|osl)[^\n\d]{{0,20}}{_N}\s?/\s?{_N}", re.IGNORECASE)
-_LOAD = {
-    "input_tokens": re.compile(rf"(?:input|prompt|isl|输入)(?:\s(?:tokens?|length|len))?\s?(?:=|:|：|of|is)?\s?{_N}"
-    rf"|{_N}\s?(?:-token\s)?(?:tokens?\s)?(?:input|prompt)", re.IGNORECASE),
-    "output_tokens": re.compile(rf"(?:output|osl|输出)(?:\s(?:tokens?|length|len))?\s?(?:=|:|：|of|is)?\s?{_N}"
-    rf"|{_N}\s?(?:tokens?\s)?output", re.IGNORECASE),
-    "concurrency": re.compile(rf"(?:concurrency|batch size|并发)\s?(?:=|:|：|of|is)?\s?{_N}"
-    rf"|{_N}\s?(?:concurrent (?:requests|users))", re.IGNORECASE),
-}  # fmt: skip
-_WEIGHTS = re.compile(
-    r"\b(?:weights?\s(?:in|are|=|:)\s?|权重\s?)([A-Za-z0-9]{3,10})"
-    r"|\b(fp8|bf16|fp16|int4|int8|fp4|nvfp4|mxfp4)\s(?:weights|quantization)",
-    re.IGNORECASE,
+_KEY_LINE = re.compile(
+    r"^[ \t-]{0,40}[\w\u4e00-\u9fff\"'][\w .\u4e00-\u9fff/\"'-]{0,60}[:：=][^\n]{0,2000}$", re.MULTILINE
 )
+_UNPLANNED = {
+    "speculative": re.compile(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)", re.IGNORECASE),
+    "lora": re.compile(r"(?<![a-z_-])q?loras?(?![a-z_])", re.IGNORECASE),
+}
+_LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
+_DENIED = re.compile(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$", re.IGNORECASE)
 
 
-def read_prose(text: str, walker: Walker, *, alone: bool) -> None:
-    """Take down what `text` says where nothing was said before; degrees and load only where it stands `alone`."""
+def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = False) -> None:
+    """Take down what `text` says where nothing was said before; degrees only where it stands `alone`.
+
+    A text that `holds_keys` is the proposal itself: its lines of a key and a value were read as such.
+    """
     text = text[:_MAX_CHARS]
     facts, where = walker.facts, "the text around" if not alone else "the text"
     if not facts.has("model") and not facts.has("config"):
@@ -46,12 +42,16 @@ def read_prose(text: str, walker: Walker, *, alone: bool) -> None:
             if (suffix := named_format(found[0].words)) is not None and not facts.has("precision.weights"):
                 facts.claim("precision.weights", suffix, where)
     _hardware(text, walker, where)
-    if not alone:
-        return
-    for phase, degrees in degrees_in_prose(text).items():
-        for name, number in degrees.items():
-            walker.claim_degree(name, number, Scope(where, phase))
-    _load(text, walker, where)
+    if alone:
+        for phase, degrees in degrees_in_prose(text).items():
+            for name, number in degrees.items():
+                walker.claim_degree(name, number, Scope(where, phase))
+    _load(_KEY_LINE.sub("", text) if holds_keys else text, walker, where)
+    for concept, pattern in _UNPLANNED.items():
+        if any(
+            not _DENIED.search(text[max(0, match.start() - 30) : match.start()]) for match in pattern.finditer(text)
+        ):
+            walker.notes.unclear(UNPLANNED[concept], where)
 
 
 def _hardware(text: str, walker: Walker, where: str) -> None:
@@ -61,6 +61,8 @@ def _hardware(text: str, walker: Walker, where: str) -> None:
         return
     facts.claim("accelerator", words.accelerator, where, weak=True)
     sizes = {name: getattr(words, name) for name in ("nodes", "gpus_per_node", "total")}
+    counts = [f"{name} {number}" for name, number in sizes.items() if number is not None]
+    walker.notes.read(", ".join((f"hardware: {words.accelerator}", *counts)), where)
     if all(facts.get(name) in (None, number) or number is None for name, number in sizes.items()):
         for name, number in sizes.items():
             if number is not None and not facts.has("total"):
@@ -68,15 +70,16 @@ def _hardware(text: str, walker: Walker, where: str) -> None:
 
 
 def _load(text: str, walker: Walker, where: str) -> None:
-    found: dict[str, list[str]] = {}
-    if pair := _PAIR.search(text):
-        found = {"input_tokens": [pair[1]], "output_tokens": [pair[2]]}
-    for name, pattern in _LOAD.items():
-        found.setdefault(name, [next(filter(None, match.groups())) for match in pattern.finditer(text)])
-    for name, words in found.items():
-        numbers = {whole_number(word.strip()) for word in words}
-        if len(numbers) == 1 and (number := numbers.pop()):
-            walker.facts.claim(f"workload.{name}", number, where)
-    formats = {number_format(match[1] or match[2]) for match in _WEIGHTS.finditer(text)}
-    if len(formats) == 1 and (weights := formats.pop()) is not None:
-        walker.facts.claim("precision.weights", weights, where)
+    """Load and number formats, each where it was not said before and the text states one of a kind."""
+    facts, notes = walker.facts, walker.notes
+    for field, values in load_in_prose(text).items():
+        name = field.partition(".")[2]
+        if len(values) > 1:
+            notes.unclear(f"{name} is {' and '.join(map(str, values))}: none was taken", where)
+        elif not facts.has(field):
+            facts.claim(field, values[0], where)
+            notes.read(f"{name} {values[0]}", where)
+        elif facts.get(field) not in (None, values[0]):
+            notes.unclear(f"{name} {values[0]} here, {facts.get(field)} in the proposal, which counts", where)
+    for words in () if any(facts.has(f"workload.{name}") for name in _LIMITS) else limits_in_prose(text):
+        notes.unclear(f"{words!r}: a limit is read only from a key", where)

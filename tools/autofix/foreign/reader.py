@@ -55,7 +55,8 @@ def _document(found: Extract, notes: Notes) -> dict[str, Any] | None:
     if value is not None:
         walker.walk(value, Scope())
     if found.prose:
-        read_prose(found.prose, walker, alone=value is None or not walker.facts.says_degrees())
+        alone = value is None or not walker.facts.says_degrees()
+        read_prose(found.prose, walker, alone=alone, holds_keys=found.holds_keys)
     document = assemble(walker, notes)
     if not document:
         notes.unclear("nothing that a plan holds was found", "/")

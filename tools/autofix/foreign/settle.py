@@ -57,6 +57,11 @@ def settle_hardware(facts: Facts, notes: Notes) -> dict[str, Any]:
             notes.unclear(f"{total} GPUs do not fill nodes of {size}", where)
     elif total is not None and nodes is not None and per_node is not None and total > nodes * per_node:
         notes.unclear(f"{total} GPUs are more than {nodes} x {per_node}", where)
+    elif nodes is not None and total is None and per_node is None and facts.get("accelerator"):
+        per_node = _usual_node(facts)
+        notes.assumed(
+            f"a node holds {per_node} GPUs, as is usual with this card ({nodes} x {per_node})", facts.where("nodes")
+        )
     stated = {"accelerator": facts.get("accelerator"), "nodes": nodes, "gpus_per_node": per_node}
     return {name: value for name, value in stated.items() if value is not None}
 
@@ -68,7 +73,7 @@ def _usual_node(facts: Facts) -> int:
 
 def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Notes) -> dict[str, Any]:
     """The `strategy` block: what was said of a phase, else of both."""
-    _engine_switches(facts, notes)
+    _engine_switches(facts, architecture, notes)
     strategy: dict[str, Any] = {}
     for phase in PHASES:
         degrees: dict[str, Any] = {}
@@ -81,6 +86,8 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
             degrees["tp_ffn"] = degrees["tp"] if _has_split_ffn(architecture) else 1
             if degrees["tp_ffn"] > 1:
                 notes.assumed("tensor parallelism that names no operator is that of attention and of the FFN", phase)
+        if "stage_layers" in degrees and not facts.has(f"{phase}.pp") and not facts.has("any.pp"):
+            degrees["pp"] = len(degrees["stage_layers"])
         if degrees:
             strategy[phase] = degrees
     _replicas(facts, strategy, notes)
@@ -102,7 +109,7 @@ def _has_split_ffn(architecture: Architecture | None) -> bool:
                for layer in architecture.layers)  # fmt: skip
 
 
-def _engine_switches(facts: Facts, notes: Notes) -> None:
+def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
     """What engines mean by a switch: SGLang's DP attention divides TP, vLLM's expert parallelism spans TP x DP."""
     tp, dp = facts.get("any.tp"), facts.get("any.dp")
     if facts.get("enable_dp_attention") and dp and dp > 1:
@@ -113,14 +120,43 @@ def _engine_switches(facts: Facts, notes: Notes) -> None:
             facts.put("any.dp", 1)
         else:
             notes.unclear(f"DP attention of {dp} in TP {tp}", facts.where("any.dp"))
-    elif facts.get("enable_ep") and facts.get("any.ep") is None and tp is not None:
-        if dp in (None, 1):
-            facts.put("any.ep", tp)
-        else:
-            notes.unclear(
-                "expert parallelism together with data parallelism: attention is replicated, or all is",
-                facts.where("enable_ep"),
-            )
+    elif facts.get("enable_ep"):
+        for scope in (*PHASES, "any"):
+            _expert_parallel(scope, facts, architecture, notes)
+
+
+def _expert_parallel(scope: str, facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
+    """vLLM's `--enable-expert-parallel` in one scope: the experts are spread over all TP x DP devices.
+
+    Attention is data parallel in that group ("Data Parallel Deployment" in the documentation of vLLM).
+    """
+    where, said = facts.where("enable_ep"), {name: facts.get(f"{scope}.{name}") for name in ("tp", "dp", "ep")}
+    tp, dp = said["tp"], said["dp"]
+    if scope != "any" and (tp or dp):
+        tp, dp = tp or facts.get("any.tp"), dp or facts.get("any.dp")
+    if tp is None and dp is not None and not facts.has(f"{scope}.tp") and facts.get("engine") == "vllm":
+        notes.assumed("tensor parallelism 1, as vLLM has it where none is stated", where)
+        tp = 1
+        facts.put(f"{scope}.tp", tp)
+    if tp is None:
+        return
+    if _is_dense(architecture):
+        notes.unclear("expert parallelism is on, but the model has no experts", where)
+    elif dp in (None, 1):
+        if said["ep"] is None:
+            facts.put(f"{scope}.ep", tp)
+    elif said["ep"] not in (None, tp * dp) or architecture is None or facts.get("engine") not in (None, "vllm"):
+        notes.unclear("expert parallelism together with data parallelism: attention is replicated, or all is", where)
+    else:
+        notes.read(f"expert parallelism over TP {tp} x DP {dp}: attention is data parallel in one group", where)
+        facts.put(f"{scope}.attention_dp", dp)
+        facts.put(f"{scope}.ep", tp * dp)
+        facts.put(f"{scope}.dp", 1)
+        facts.put("attention_only", True)
+
+
+def _is_dense(architecture: Architecture | None) -> bool:
+    return architecture is not None and all(layer.moe is None for layer in architecture.layers)
 
 
 def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:

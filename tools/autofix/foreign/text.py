@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .choice import note_choice, note_commands, proposes
 from .dot import digraph_of
 from .lexicon import concept_of, phase_of
 from .notes import Notes
@@ -34,7 +35,16 @@ _FLAG = re.compile(
     r"(?<![\w-])--([a-z][a-z0-9_-]{1,60})(?:[ \t]*=[ \t]*|[ \t]+(?!--))?(\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'"
     r"|[^\s\"'-][^\s\"']{0,200})?"
 )
-_SETTING = re.compile(r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=([^\s\"'$]{1,200})[ \t]*$", re.MULTILINE)
+_SHORT_FLAG = re.compile(r"(?<![\w-])-(tp|pp|dp|dcp)(?:=|[ \t]+)(\d{1,6})(?![\w.])")
+_SHORT_SWITCH = re.compile(r"(?<![\w-])-ep(?=[ \t]+-|[ \t]*$)", re.MULTILINE)
+# Flags that take no value: a word behind them is of the sentence around.
+_SWITCH = re.compile(r"(?:enable|disable|no|use|trust)[-_]")
+_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+_SETTING = re.compile(
+    r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})="
+    r"([^\s\"'$]{1,200}|\"[^\s\"'$]{1,200}\"|'[^\s\"']{1,200}')[ \t]*$",
+    re.MULTILINE,
+)
 _SERVE = re.compile(r"\b(vllm|sglang|trtllm)[ \t-]serve[ \t]+([^\s-]\S{0,200})")
 _ENGINES = (
     ("vllm", re.compile(r"\bvllm[ .]")),
@@ -44,17 +54,22 @@ _ENGINES = (
 _TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
 # An alias stands for what its anchor names, however much that is: such YAML is not read.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
+_FLAG_ITEM = re.compile(r"^[ \t]{0,40}- [\"']?--[a-z]", re.MULTILINE)
 _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,60}[:：](?:[ \t]|$)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it."""
+    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
+
+    `holds_keys` says that the text around is the one that the value was read from.
+    """
 
     value: Any
     is_cut: bool
     prose: str
     repairs: tuple[str, ...] = ()
+    holds_keys: bool = False
 
 
 def extract(text: str, notes: Notes) -> Extract:
@@ -67,14 +82,19 @@ def extract(text: str, notes: Notes) -> Extract:
         items = strict
         objects = [item for item in items if is_object(item)]
         lines = "\n".join(item for item in items if isinstance(item, str))
-        return Extract(max(objects, key=score) if objects else None, False, lines[:_MOST_PROSE])
+        best_object = max(objects, key=score) if objects else None
+        note_choice([item for item in objects if proposes(item)], best_object, notes)
+        return Extract(best_object, False, lines[:_MOST_PROSE])
     if len(text) > MOST_CHARS:
         found = _strict_inside(text)
         if found is None:
             notes.unclear(f"{len(text):,} characters that are not JSON: too long to be repaired", "/")
         return Extract(found, False, "")
     best: Extract | None = None
+    proposals: list[Any] = []
     for candidate in _candidates(text, notes):
+        if not candidate.holds_keys and proposes(candidate.value) and candidate.value not in proposals:
+            proposals.append(candidate.value)
         if best is None or score(candidate.value) >= score(best.value):
             best = candidate
     flags = flags_in(text[:_MOST_PROSE])
@@ -84,6 +104,9 @@ def extract(text: str, notes: Notes) -> Extract:
         return Extract(None, False, text[:_MOST_PROSE])
     for repair in best.repairs:
         notes.read(repair, "/")
+    note_choice(proposals, best.value, notes)
+    if best.value == flags:
+        note_commands(_flags(text[:_MOST_PROSE]), notes)
     return best
 
 
@@ -125,8 +148,16 @@ def score(value: object) -> int:
         elif is_list(item):
             if len(item) == 2 and isinstance(item[0], str) and (concept := concept_of(item[0])) is not None:
                 seen.add(concept)
+            seen.update(_flag_concepts(item))
             waiting.extend(item[:_SCORED_VALUES])
     return len(seen)
+
+
+def _flag_concepts(words: list[Any]) -> set[str]:
+    """What the flags among the separate words of a command line mean."""
+    flags = [word for word in words[:_SCORED_VALUES] if isinstance(word, str) and word.startswith("-")]
+    found = {concept_of(flag.partition("=")[0]) for flag in flags}
+    return {concept for concept in found if concept not in (None, "aside", "id", "type")}
 
 
 def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
@@ -204,7 +235,7 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
     import tomllib
 
     try:
-        yield Extract(tomllib.loads(text), False, around)
+        yield Extract(tomllib.loads(text), False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
     except (tomllib.TOMLDecodeError, RecursionError):
         return
 
@@ -212,12 +243,10 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
 def _yaml(text: str, around: str) -> Iterator[Extract]:
     """The text as YAML without anchors, where it looks like it: half of its lines state something."""
     lines = [line for line in text[:_MOST_YAML].splitlines() if line.strip() and not line.lstrip().startswith("#")]
-    if (
-        len(text) > _MOST_YAML
-        or len(lines) < 2
-        or _ANCHOR.search(text)
-        or 2 * len(_YAML_LINE.findall(text)) < len(lines)
-    ):
+    is_one_line = len(lines) < 2
+    if _FLAG_ITEM.search(text[:_MOST_YAML]):  # a command line, each of its words in a line of its own
+        lines = [line for line in lines if not line.lstrip().startswith("- ")] or lines
+    if len(text) > _MOST_YAML or is_one_line or _ANCHOR.search(text) or 2 * len(_YAML_LINE.findall(text)) < len(lines):
         return
     import yaml
 
@@ -227,17 +256,24 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
         return
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
-            yield Extract(document, False, around)
+            yield Extract(document, False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
+
+
+def _flags(text: str) -> list[tuple[str, str]]:
+    """Every flag of `text` with its value as written, less quotes."""
+    return [(name, value.strip("\"'")) for name, value in (*_FLAG.findall(text), *_SHORT_FLAG.findall(text))]
 
 
 def flags_in(text: str) -> dict[str, Any]:
     """Flags of engines' command lines and settings of shells in `text`, as an object."""
     joined = text.replace("\\\n", " ")
-    found: dict[str, Any] = {name.lower(): value for name, value in _SETTING.findall(joined)}
-    for name, value in _FLAG.findall(joined):
-        plain = value.strip("\"'")
+    found: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
+    for name, plain in _flags(joined):
         if not plain.startswith("$"):
-            found.setdefault(name, plain if plain else True)
+            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain if plain else True
+            found.setdefault(name, read)
+    if found and _SHORT_SWITCH.search(joined):
+        found.setdefault("enable-expert-parallel", True)
     if serve := _SERVE.search(joined):
         found["model"] = serve[2]
     engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)

@@ -6,6 +6,7 @@ does not know it looks into, and leaves alone where there is nothing inside that
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ...catalog.models import find_model, mentions
@@ -33,12 +34,18 @@ _OPERATOR_DEGREES = {
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
 _LOAD = {"input_tokens", "output_tokens", "concurrency"}
 _LIMITS = {"ttft_ms_max", "tpot_ms_max", "request_rate"}
+# Layers of each stage in one text: "41,39", "[41, 39]", "41/39".
+_CUTS = re.compile(r"[\[(]?((?:\d{1,5}[ ,，/]{1,3}){1,1000}\d{1,5})[\])]?")
 _OBJECTIVES = {
     "latency": "latency", "throughput": "throughput", "cost": "cost", "low latency": "latency",
     "min latency": "latency", "minimize latency": "latency", "high throughput": "throughput",
     "max throughput": "throughput", "maximize throughput": "throughput", "延迟": "latency", "吞吐": "throughput",
     "吞吐量": "throughput", "成本": "cost", "minimize cost": "cost", "lowest latency": "latency",
 }  # fmt: skip
+UNPLANNED = {
+    "speculative": "speculative decoding is not planned: the plan is for serving without it",
+    "lora": "LoRA serving is not planned: the plan is for the base model alone",
+}
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
 
@@ -72,8 +79,9 @@ class Walker:
                 self._member(str(key), member, scope)
         elif is_list(value):
             items = value
-            if items and any(isinstance(item, str) and item.startswith("--") for item in items):
-                self.walk(flags_in(" ".join(item for item in items if isinstance(item, str))), scope)
+            if items and any(isinstance(item, str) and item.startswith(("--", "-tp")) for item in items):
+                words = [str(item) for item in items if isinstance(item, str | int | float)]
+                self.walk(flags_in(" ".join(words)), scope)
             if self.reader.takes_phases(items, scope):
                 return
             if items and all(is_list(item) and len(item) == 2 and concept_of(str(item[0])) for item in items):
@@ -89,6 +97,9 @@ class Walker:
         concept, phase, inner = concept_of(key), phase_of(key), scope.inside(key)
         if phase is not None and concept is None:
             self._phase(key, phase, value, inner)
+        elif concept in UNPLANNED:
+            if value not in (False, 0, [], {}) and str(value).lower() not in ("false", "none", "null", "off", "0"):
+                self.notes.unclear(UNPLANNED[concept], inner.where)
         elif concept == "aside" or self.reader.takes(concept, value, inner):
             return
         elif concept in DEGREE_NAMES:
@@ -109,7 +120,7 @@ class Walker:
             self.walk(value, inner.but(operator=operator))
         elif is_nested(value):
             self.walk(value, inner)
-        elif isinstance(value, str) and "--" in value and (flags := flags_in(value[:20_000])):
+        elif isinstance(value, str) and ("--" in value or " -tp" in value) and (flags := flags_in(value[:20_000])):
             self.walk(flags, inner)
         else:
             self.unknown(key, concept, value, inner)
@@ -242,7 +253,13 @@ class Walker:
             self.facts.claim(field, read, scope.where)
 
     def _stage_layers(self, value: Any, scope: Scope) -> None:
-        items = value if is_list(value) else []
+        if is_object(value) and value and all(phase_of(str(key)) for key in value):
+            for key, member in value.items():
+                self._stage_layers(member, scope.inside(key).but(phase=phase_of(str(key))))
+            return
+        items: list[Any] = value if is_list(value) else []
+        if isinstance(value, str) and (match := _CUTS.fullmatch(value[:2_000].strip())):
+            items = match[1].replace(",", " ").replace("，", " ").replace("/", " ").split()
         numbers = [whole_number(item) for item in items]
         spans = [span_of(item) for item in items]
         if numbers and None not in numbers:
