@@ -27,6 +27,7 @@ from .limit_words import read_limits
 from .load_words import read_load
 from .names import NamedModel, NodeSizes, read_accelerator
 from .page import BOX, CARD, MODEL, RACK, TAKEN, Page
+from .permission_words import allow_stated
 from .precision_words import read_precision
 from .quantities import Quantity, find_quantities
 from .refusals import refuse_non_goals, set_aside_instructions
@@ -130,10 +131,15 @@ def _read_names(statement: Statement, page: Page, names: Names) -> None:
         names.sizes = sizes
 
 
+def _read_strategy(page: Page, claims: Claims) -> None:
+    read_strategy(page, claims)
+    allow_stated(claims)
+
+
 def _read_body(reading: Reading, facts: Facts, names: Names) -> None:
     statement, page = reading.statement, reading.page
     facts.add(read_traits(statement))
-    run_readers(reading, facts, (read_strategy,))
+    run_readers(reading, facts, (_read_strategy,))
     if _IN_AND_OUT.search(reading.key):
         run_readers(reading, facts, (read_load,))
     elif _TWO_LIMITS.search(reading.key):

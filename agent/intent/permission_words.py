@@ -7,18 +7,18 @@ from __future__ import annotations
 
 import re
 
+from .attention_words import ATTENTION_DP
 from .claims import Claims
+from .intent import StatedStrategy
 from .page import Page
+from .strategy_words import names_attention_degree
 
 _RELAXATIONS: dict[str, str] = {
     "tp_in_expert": (
         r"tp[\s_]in[\s_]experts?|(?:tp|tensor[\s\-]parallel(?:ism)?)\s(?:with)?in(?:side)?(?:\sof)?\s(?:the\s|each\s|an\s)?experts?|(?:split(?:ting)?|shard(?:ing)?|cut(?:ting)?)\s(?:the\s|each\s|single\s|individual\s)?experts?\s(?:with|by|using|across|over)\s"
         r"(?:tp|tensor[\s\-]parallel(?:ism)?|gpus|devices|cards)|expert[\s\-](?:tp|tensor[\s\-]parallel(?:ism)?)|专家内(?:部)?(?:的)?(?:使用|做|采用)?(?:张量并行|tp)|在?专家(?:内|里|内部)(?:使用|做|用|切)?(?:张量并行|tp)"
     ),
-    "attention_dp": (
-        r"(?:attention|attn)[\s_\-]?(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism)?)|(?<![a-z])dp[\s_\-]att(?:entio)?n|data[\s\-]?parallel(?:ism)?\s(?:attention|for\s(?:the\s)?attention|in\s(?:the\s)?attention)|"
-        r"(?<![a-z])dpa(?![a-z])|注意力(?:的|层)?(?:数据并行|dp)|(?:数据并行|dp)\s?注意力|attention\s?数据并行"
-    ),
+    "attention_dp": ATTENTION_DP,
     "kv_sequence_decode": (
         r"kv[\s_]sequence[\s_]decode|context[\s\-]parallel(?:ism)?\s(?:in\s|for\s|during\s)?decod(?:e|ing)|decode[\s\-]context[\s\-]parallel(?:ism)?|(?:shard(?:ing)?|split(?:ting)?|cut(?:ting)?)\s(?:of\s)?(?:the\s)?kv[\s\-]?cache\s(?:along|by|over|across)\s(?:the\s)?sequence|"
         r"(?:sequence|context)[\s\-](?:sharded|split)\skv|kv\s?(?:缓存|cache)?\s?(?:按|沿)?\s?序列(?:维度?)?(?:切分|分片|并行)"
@@ -72,6 +72,10 @@ def read_relaxations(page: Page, claims: Claims) -> None:
             denied.add(name)
         elif any(start <= match.start() < end for start, end in page.foreign):
             claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
+        elif name == "attention_dp" and names_attention_degree(page, *match.span()) and not _asks(before, after):
+            # A stated degree asks for the thing itself; its words are left to the reader of strategies.
+            allowed.setdefault(name, words)
+            continue
         elif not _is_permitted(before, after, match.group().lower() == name):
             claims.leave_unread(f'{words!r} does not clearly allow the relaxation {name}; say "allow {name}"')
         else:
@@ -84,9 +88,24 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         claims.claim("relaxations", tuple(sorted(allowed)), "; ".join(dict.fromkeys(allowed.values())))
 
 
+def allow_stated(claims: Claims) -> None:
+    """Allow attention DP where the stated strategy has it, in words that name no relaxation ("DP16 for attention")."""
+    strategy = claims.values.get("strategy")
+    allowed: tuple[str, ...] = claims.values.get("relaxations", ())
+    if not isinstance(strategy, StatedStrategy) or "attention_dp" in allowed:
+        return
+    if any((phase.attention_dp or 1) > 1 for phase in (strategy.prefill, strategy.decode)):
+        words = [claims.words[name] for name in ("relaxations", "strategy") if name in claims.words]
+        claims.replace("relaxations", tuple(sorted((*allowed, "attention_dp"))), "; ".join(words))
+
+
+def _asks(before: str, after: str) -> bool:
+    return bool(_QUESTION.search(before) or _QUESTION.search(after))
+
+
 def _is_permitted(before: str, after: str, is_proper_name: bool) -> bool:
     """Whether the words around a relaxation allow it or ask for it; nothing before it continues a list ("A, B, C")."""
-    if _QUESTION.search(before) or _QUESTION.search(after):
+    if _asks(before, after):
         return False
     if is_proper_name or not before.strip():
         return True

@@ -21,7 +21,7 @@ from .load_words import read_load
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
-from .permission_words import read_disaggregation, read_relaxations
+from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .refusals import refuse_non_goals, set_aside_instructions
@@ -82,6 +82,7 @@ def read_words(text: str) -> Said:
     read_disaggregation(page, claims)
     read_precision(page, claims, model)
     read_strategy(page, claims)
+    allow_stated(claims)
     read_engine(page, claims)
     read_price(page, claims)
     read_links(page, claims)

@@ -1,13 +1,16 @@
 """Parallel degrees that a request states: "TP8 PP2", "8-way tensor parallel", "张量并行8", "prefill TP4, decode TP8".
 
-A stated strategy is judged as it stands, so numbers are taken as written; nothing is completed or corrected here.
+A stated strategy is judged as it stands, so numbers are taken as written and nothing is corrected here. One degree may
+be said by others: "DP attention, EP16", or SGLang's `dp` that lies inside its `tp` (`attention_words.fill`).
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
+from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
 from .intent import StatedDegrees, StatedStrategy
 from .page import Page
@@ -15,10 +18,7 @@ from .quantities import read_number
 
 _SIZE = r"(?:[\s_\-]?(?:size|degree|world[\s_]size|group|ways?|大小|度|数))?"
 _NAMES: dict[str, tuple[str, ...]] = {
-    "attention_dp": (
-        rf"(?:attention|attn)[\s_\-]?(?:dp|data[\s_\-]?parallel(?:ism)?){_SIZE}",
-        rf"dp[\s_\-]?att(?:entio)?n{_SIZE}|dpa|注意力数据并行(?:度)?",
-    ),
+    "attention_dp": (rf"(?:{ATTENTION_DP}){_SIZE}",),
     "tp_ffn": (
         rf"(?:ffn|mlp|dense)[\s_\-]?(?:tp|tensor[\s_\-]?parallel(?:ism)?){_SIZE}",
         r"tp[\s_\-]?ffn|(?:ffn|前馈)\s?张量并行(?:度)?",
@@ -35,6 +35,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
         r"数据并行(?:度|数|大小)?|副本数?",
     ),
 }
+# Attention DP that is demanded without a number: stands among degrees until the others settle it.
+_DEMAND = "attention_dp?"
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
 _LINK = r"(?:\s?(?:=|:|->|of|is|to|at|set\sto|为|是|设为|取|用)){0,2}[\s\-_]?"
@@ -51,6 +53,7 @@ def _degree_pattern() -> re.Pattern[str]:
         number = rf"(?<![A-Za-z0-9.])(?P<{name}_m>{_N}|{_WORD})"
         before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
+    parts.insert(0, rf"(?P<attention_dp_of>(?<![a-wyz])dp{_LINK}(?P<of_n>{_N}){OF_ATTENTION})")
     return re.compile("|".join(parts), re.IGNORECASE)
 
 
@@ -98,9 +101,8 @@ def read_strategy(page: Page, claims: Claims) -> None:
     if (compared := _compared(page, degrees)) is not None:
         claims.leave_unread(f"{compared!r}: strategies to compare; all strategies are ranked, so none of them is fixed")
         return
-    for run in _runs(page, degrees):
-        phase = _phase_of(page, run)
-        for degree in run:
+    for phase, stated in _by_phase(page, degrees).items():
+        for degree in _with_attention_dp(page, claims, stated):
             name = "replicas" if degree.name == "dp" and phase != "both" else degree.name
             _claim_degree(claims, phase, name, degree.value, degree.words)
     strategy = _strategy(claims)
@@ -127,14 +129,72 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
     for match in page.search(_DEGREE):
         if match.start() in percentiles:
             continue
-        name = next(name for name in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
-        number = read_number(match[f"{name}_n"] or match[f"{name}_m"])
+        name = _name_of(match)
+        if name == "attention_dp" and page.is_negated(*match.span()):
+            continue
+        number = read_number(match["of_n"] or match[f"{name}_n"] or match[f"{name}_m"])
         if number is None:
             continue
         words = match.group().strip()
         found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
         page.take(*match.span())
     return found
+
+
+def _name_of(match: re.Match[str]) -> str:
+    if match["attention_dp_of"]:
+        return "attention_dp"
+    return next(name for name in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
+
+
+def names_attention_degree(page: Page, start: int, end: int) -> bool:
+    """Whether the words at this span are part of a numbered degree of attention DP ("attention DP16")."""
+    return any(
+        match.start() < end and start < match.end() and _name_of(match) == "attention_dp"
+        for match in page.search(_DEGREE)
+    )
+
+
+def _by_phase(page: Page, degrees: Sequence[_Degree]) -> dict[str, list[_Degree]]:
+    """The degrees of each phase and of both, with the demands of attention DP that have no number among them."""
+    numbered = [(degree.start, degree.end) for degree in degrees]
+    demands = [
+        _Degree(_DEMAND, 0, start, end, page.original[start:end])
+        for start, end in demanded_spans(page)
+        if not any(start < right and left < end for left, right in numbered)
+    ]
+    grouped: dict[str, list[_Degree]] = {}
+    for run in _runs(page, sorted([*degrees, *demands], key=lambda one: one.start)):
+        grouped.setdefault(_phase_of(page, run), []).extend(run)
+    both = grouped.get("both", [])
+    if both and all(degree.name == _DEMAND for degree in both):
+        grouped = {phase: [*both, *stated] for phase, stated in grouped.items() if phase != "both"}
+    return grouped
+
+
+def _with_attention_dp(page: Page, claims: Claims, stated: Sequence[_Degree]) -> list[_Degree]:
+    """The degrees that were said, attention DP among them where it was demanded and the others settle it."""
+    demand = next((degree for degree in stated if degree.name == _DEMAND), None)
+    numbered = [degree for degree in stated if degree.name != _DEMAND]
+    said = {degree.name: degree.value for degree in numbered}
+    if demand is None or any(said[degree.name] != degree.value for degree in numbered):
+        return numbered
+    filled = fill(said)
+    if filled is None:
+        return numbered
+    for degree in stated:
+        page.take(degree.start, degree.end)
+    words = ", ".join(dict.fromkeys(degree.words for degree in stated))
+    tp = f" x TP {filled.tp}" if filled.tp is not None else ""
+    claims.reading(f"{words!r} read as attention DP {filled.attention_dp}{tp}")
+    kept = [
+        replace(degree, value=filled.tp) if degree.name == "tp" and filled.tp is not None else degree
+        for degree in numbered
+        if not (filled.takes_dp and degree.name == "dp")
+    ]
+    meant = next((d for d in numbered if filled.takes_dp and d.name == "dp"), None)
+    words = f"{demand.words}, {meant.words}" if meant is not None else demand.words
+    return [replace(demand, name="attention_dp", value=filled.attention_dp, words=words), *kept]
 
 
 def _runs(page: Page, degrees: list[_Degree]) -> list[list[_Degree]]:

@@ -21,12 +21,16 @@ _TABLES = Path(__file__).parents[1] / "cases" / "rules"
 
 @dataclass(frozen=True)
 class Corruption:
-    """A base plan, the edits that corrupt it (or do not), and the rules that must fire."""
+    """A base plan, the edits that corrupt it (or do not), and the rules that must fire.
+
+    `fix` is the kind of fix of the findings where it is not that of the rule.
+    """
 
     rule: str
     name: str
     example: Example
     expected: frozenset[str]
+    fix: str | None = None
 
     def __str__(self) -> str:
         return f"{self.rule} {self.name}, {self.example.base}"
@@ -40,6 +44,7 @@ def corruptions(family: str) -> list[Corruption]:
             row["name"],
             Example(row["base"], tuple(Edit(**edit) for edit in row["edits"])),
             frozenset(row["expected"]),
+            row.get("fix"),
         )
         for path in sorted(_TABLES.glob(f"{family}*.json"))
         for row in json.loads(path.read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
@@ -75,3 +76,15 @@ def test_what_is_not_known_is_named_and_never_taken_for_enough(field: str, value
 def test_a_part_that_another_rule_names_is_left_to_it() -> None:
     for field, value in (("/workload", {}), ("/precision/weights", "fp3"), ("/nodes", [])):
         assert findings("dense-tp2", Edit("set_top", field=field, value=value)) == []
+
+
+def test_a_request_longer_than_the_model_is_reported_with_both_figures_and_no_plan_is_sought() -> None:
+    document = apply(Example("dense-tp2", (Edit("set_top", field="/workload/input_tokens", value=200_000),)))
+    [finding] = find_rule("ME001").run(PlanView(document))
+    assert (finding.path, finding.fix, finding.value, finding.expected) == (
+        "/workload/input_tokens", "report", 200_064, 65_536,
+    )  # fmt: skip
+    assert "200,000 input + 64 output" in finding.message and "134,528" in finding.remedy
+    repaired = autofix(document)
+    assert not repaired.valid and not repaired.fixes
+    assert [violation.rule for violation in repaired.remaining] == ["ME001"]

@@ -18,6 +18,7 @@ from ..performance.limits import excess_shares
 from ..plan.document import HardwareBlock, Strategy
 from ..plan.placement import is_disaggregated
 from ..plan.view import PlanView
+from ..rules.memory.insufficient_memory import beyond_positions
 from ..search.candidate import SearchRequest, SearchResult
 from ..search.ranking import limits_missed
 from ..search.search import search
@@ -68,6 +69,12 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | NoPlan:
         search_request(intent)
     except InputError as error:
         return NoPlan("ME001", f"nothing can be planned: {error}")
+    if intent.workload is not None and intent.architecture is not None:
+        too_long = beyond_positions(
+            intent.workload.model_dump(mode="json"), intent.architecture.max_position_embeddings
+        )
+        if too_long is not None:
+            return NoPlan("ME001", f"no strategy mends the request: {too_long[1]}")
     try:
         found = find_nearest(intent, view)
         return found if isinstance(found, Replanned) else why_none(intent, found, lambda other: _found(other, view))

@@ -42,7 +42,8 @@ class Violation(BaseModel):
 class Finding:
     """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
 
-    `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names).
+    `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names); `fix` is
+    that of the rule, but where no repair may change what this finding is of (the request itself).
     `lacks` are the types of node whose absence is found, `unlinked` the edges: where such a node hangs in a wrong
     place, or such an edge leads elsewhere, that is the fault, and this finding only follows from it.
     """
@@ -55,6 +56,7 @@ class Finding:
     expected: Any = None
     remedy: str = ""
     severity: Severity | None = None
+    fix: FixKind | None = None
     lacks: Sequence[str] = ()
     unlinked: Sequence[tuple[NodeView, NodeView]] = ()
 
@@ -129,7 +131,7 @@ class Rule:
             nodes=tuple(printable(node) for node in nodes),
             edges=tuple((printable(source), printable(target)) for source, target in edges),
             path=printable(where) if isinstance(where, str) else where.path,
-            fix=self.fix,
+            fix=finding.fix or self.fix,
             source=self.source,
             value=plain(finding.value),
             expected=plain(finding.expected),

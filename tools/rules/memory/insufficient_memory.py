@@ -2,11 +2,13 @@
 
 One finding for each set of devices with equal figures. A plan that cannot be read that far is left to the rule that
 names its fault; a model or an accelerator that is not known is named here, since nobody can say then that it fits.
+A request of more tokens than the model has positions is an error of the request, which no repair changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
 
 from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.memory import device_memory, fits
@@ -18,6 +20,8 @@ from ..evaluation import layout_of
 _MAX_NAMED = 64
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
 _MAX_LISTED_EXPERTS = 5_000_000
+# What the schema allows for the tokens of a request.
+_MAX_TOKENS = 1_000_000_000
 _TERMS = {
     "weights_bytes": "weights",
     "kv_cache_bytes": "KV cache",
@@ -81,11 +85,41 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
         )
 
 
+def _longest(workload: Mapping[str, Any], side: str) -> int | None:
+    """The most tokens of the `input` or the `output` of a request; `None` where they cannot be read (ST001's)."""
+    ends = workload.get(f"{side}_tokens_range")
+    figures = [workload.get(f"{side}_tokens"), *(cast("list[Any]", ends)[:2] if isinstance(ends, list) else ())]
+    read = [one for one in figures if isinstance(one, int) and not isinstance(one, bool) and 0 < one <= _MAX_TOKENS]
+    return max(read) if len(read) == len(figures) else None
+
+
+def beyond_positions(workload: Mapping[str, Any], positions: int) -> tuple[int, str] | None:
+    """The tokens of the longest request where they are more than the model's `positions`, and that in words."""
+    longest_in, longest_out = _longest(workload, "input"), _longest(workload, "output")
+    if longest_in is None or longest_out is None or longest_in + longest_out <= positions:
+        return None
+    return longest_in + longest_out, (
+        f"{longest_in:,} input + {longest_out:,} output tokens are more than the model's {positions:,} positions "
+        "(max_position_embeddings)"
+    )
+
+
+def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
+    found = beyond_positions(view.workload, positions)
+    if found is not None:
+        tokens, message = found
+        remedy = f"shorten input or output by {tokens - positions:,} tokens, or take a model with a longer context"
+        yield Finding(
+            message, where="/workload/input_tokens", value=tokens, expected=positions, remedy=remedy, fix="report"
+        )
+
+
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every set of alike devices that needs more memory than it may use."""
+    """Yield a request that is longer than the model can hold, and every set of alike devices short of memory."""
     if view.architecture is None:
         yield from _unknown(view)
         return
+    yield from _too_long(view, view.architecture.max_position_embeddings)
     listed = sum(last - first + 1 for e in view.of_type("ExpertNode") for first, last in e.expert_ranges or ())
     if listed > _MAX_LISTED_EXPERTS:
         yield Finding(
@@ -123,7 +157,7 @@ RULE = Rule(
     severity="error",
     requirement=(
         "On every device weights + KV cache + activations + communication buffers ≤ usable memory (memory × "
-        "memory_utilization)."
+        "memory_utilization), and a request has no more tokens than the model has positions."
     ),
     rationale=(
         "What does not fit does not run. Weights and cache are counted with what replication repeats: norms, routers, "

@@ -1,0 +1,75 @@
+"""Data-parallel attention in words: its names, when it is demanded, and its degree where only other degrees are said.
+
+Permission ("allow attention DP") is not a demand: it leaves the degree to the search. A degree that the words do not
+settle is not guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .page import Page
+
+_DP = r"(?:dp(?![a-z])|data[\s_\-]?parallel(?:ism)?)"
+ATTENTION_DP = (
+    rf"(?:attention|attn)(?:\s?:\s?|\s(?:uses?|runs?|in|is)\s|[\s_\-]?){_DP}|"
+    r"(?<![a-z])dp[\s_\-]?att(?:entio)?n(?![a-z])|"
+    r"data[\s_\-]?parallel(?:ism)?\s(?:(?:for|in)\s(?:the\s)?)?attention|"
+    r"(?<![a-z])dpa(?![a-z])|"
+    r"注意力(?:的|层)?\s?(?:用|采用|使用)?\s?(?:数据并行|dp)|(?:数据并行|dp)\s?注意力|attention\s?数据并行"
+)
+# Behind a number of plain DP ("DP16 for attention"); not "DP2 attention TP4", which goes on with another degree.
+OF_ATTENTION = (
+    r"\s(?:(?:for|in|on)\s(?:the\s)?)?(?:attention|attn)(?![a-z\-])"
+    r"(?!\s?(?:tp|dp|tensor|backend|kernels?|heads?)(?![a-z]))"
+)
+
+_BARE = re.compile(ATTENTION_DP, re.IGNORECASE)
+_NOT_DEMANDED = re.compile(
+    r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|ok(?:ay)?|fine|may|can|could|free|happy|if|"
+    r"relax(?:ed|ing|ations?)?|optional(?:ly)?|consider|would|should|does|why|how|whether|compare|versus|vs|or)(?![a-z])|"
+    r"\?|允许|可以|接受|同意|放开|放宽|支持|是否|能否|考虑|吗",
+    re.IGNORECASE,
+)
+
+
+def demanded_spans(page: Page) -> list[tuple[int, int]]:
+    """Where the request demands attention DP, by a clause that neither permits, asks nor forbids."""
+    found: list[tuple[int, int]] = []
+    for match in _BARE.finditer(page.original):
+        is_foreign = any(start <= match.start() < end for start, end in page.foreign)
+        left, right = page.clause(*match.span())
+        clause = page.original[left : right + 1]
+        if not is_foreign and not page.is_negated(*match.span()) and not _NOT_DEMANDED.search(clause):
+            found.append(match.span())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """The attention replicas of a stage, TP inside each (`None`: not said), and whether a plain `dp` meant them."""
+
+    attention_dp: int
+    tp: int | None
+    takes_dp: bool
+
+
+def fill(said: Mapping[str, int]) -> Filled | None:
+    """The degree of attention DP that the other degrees settle, or `None`.
+
+    SGLang's `dp` beside `enable-dp-attention` lies inside its `tp`; vLLM's `dp` multiplies it, and EP spans both.
+    With no such `dp`, attention DP fills what EP leaves of TP.
+    """
+    tp, ep, dp = said.get("tp"), said.get("ep"), said.get("dp", 1)
+    width = (tp or 1) * said.get("sp", 1)
+    if "attention_dp" in said:
+        return None
+    if dp > 1 and tp is not None and tp % dp == 0 and ep in (None, tp):
+        return Filled(dp, tp // dp, takes_dp=True)
+    if dp > 1 and ep in (None, dp * width):
+        return Filled(dp, tp, takes_dp=True)
+    if ep is not None and ep > width and ep % width == 0:
+        return Filled(ep // width, tp, takes_dp=False)
+    return None
