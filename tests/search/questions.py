@@ -98,7 +98,7 @@ def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
             inter_node_bw_gb_s=draw.choice((12.5, 25.0, 50.0)),
         )
         engine = draw.choice(ENGINES)
-        yield question(
+        drawn = question(
             draw.choice(models).name,
             hardware,
             WorkloadBlock(
@@ -114,3 +114,6 @@ def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
             concurrency_open=draw.random() < 0.25,
             disaggregated=draw.random() < 0.3 or None,
         )
+        load, positions = drawn.search.workload, drawn.search.architecture.max_position_embeddings
+        if load.input_tokens + load.output_tokens <= positions:
+            yield drawn

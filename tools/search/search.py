@@ -18,6 +18,7 @@ from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
 from ..plan.placement import place
 from ..plan.view import parse_device
+from ..rules.memory.insufficient_memory import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
 from .candidate_columns import columns_of, reordered
 from .colocated import PairEvaluator, Replica, TooLarge
@@ -51,7 +52,15 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
 
     `setting` carries what was timed from one search to the next where only the number of nodes differs. Where number
     formats were left open each of them is searched.
+
+    Raises:
+        InputError: a request is longer than the model has positions.
     """
+    too_long = beyond_positions(
+        request.workload.model_dump(exclude_none=True), request.architecture.max_position_embeddings
+    )
+    if too_long is not None:
+        raise InputError(too_long[1])
     if request.precisions:
         return over_precisions(request, search)
     setting = base_setting(request) if setting is None else setting
