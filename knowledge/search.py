@@ -1,0 +1,189 @@
+"""Finds the section that answers a question, in English, in Chinese, or in both; no language model, no network.
+
+SQLite's FTS5 holds the sections in memory: it stems English words (Porter) and ranks by BM25 with a weight for each
+column. Chinese is indexed by pairs of signs, and the concepts of the glossary as words of their own, so that 张量并行,
+"TP" and "tensor parallelism" are one. A word that no section knows is read as the nearest one that some section knows.
+What the sections do not speak of gets no answer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from math import log
+
+from .index import KnowledgeBase, knowledge
+from .section import Section
+from .words import Atom, Reading, atoms, form_words, reading, reading_of
+
+# A question longer than this is cut: what it is about was said by then.
+MAX_QUESTION_CHARACTERS = 2_000
+MAX_TERMS = 120
+# Columns with their weights: where a word stands says how much the section is about it.
+_COLUMNS = {"title": 6.0, "keywords": 5.0, "rules": 8.0, "id": 2.0, "file": 1.0, "body": 1.0}
+# A word inside the form of a concept counts beside the concept; one that was respelled counts less.
+_COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
+# What no section knows weighs as much as a word of this many sections in a hundred.
+_UNKNOWN_SHARE = 0.05
+_LEAST_COVERAGE = 0.3
+_CUTOFF = 0.8
+_CONCEPT = "qq"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A section and its score; scores compare only within one question."""
+
+    section: Section
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answers, best first; where there are none, the sections whose headings are nearest to the question."""
+
+    hits: tuple[Hit, ...]
+    nearest: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word, a pair of signs or a concept of a question, and how much it counts."""
+
+    text: str
+    weight: float
+
+
+@dataclass
+class _Score:
+    total: float = 0.0
+    matched: float = 0.0
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """The sections of a base, ready to be searched."""
+
+    base: KnowledgeBase
+    connection: sqlite3.Connection = field(repr=False)
+    vocabulary: frozenset[str] = field(repr=False)
+
+    def search(self, question: str, limit: int = 5) -> Found:
+        """The at most `limit` sections that answer `question`, best first."""
+        terms = self._terms(question[:MAX_QUESTION_CHARACTERS])
+        scores: dict[int, _Score] = {}
+        asked = 0.0
+        for term in terms:
+            rows = self._rows(term.text)
+            weight = term.weight * self._rarity(len(rows))
+            asked += weight
+            for place, strength in rows:
+                score = scores.setdefault(place, _Score())
+                score.total += weight * strength
+                score.matched += weight
+        ranked = sorted(scores.items(), key=lambda item: (-item[1].total, item[0]))
+        sections = self.base.sections
+        if not ranked or max(score.matched for _, score in ranked[:limit]) < _LEAST_COVERAGE * asked:
+            return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
+        return Found(tuple(Hit(sections[place], score.total) for place, score in ranked[:limit]))
+
+    def _rows(self, term: str) -> list[tuple[int, float]]:
+        """Place of each section that holds `term`, and how strongly: BM25 less its weight for rarity."""
+        weights = ", ".join(str(weight) for weight in _COLUMNS.values())
+        quoted = '"' + term.replace('"', "") + '"'
+        rows = self.connection.execute(
+            f"SELECT rowid, -bm25(sections, {weights}) FROM sections WHERE sections MATCH ?", (quoted,)
+        ).fetchall()
+        # FTS5 gives a word of more than half of the sections almost no weight; in "TP or PP?" that is all there is.
+        own = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
+        return [(int(place), float(score) / own) for place, score in rows]
+
+    def _rarity(self, count: int) -> float:
+        sections = len(self.base.sections)
+        count = count or max(1, round(_UNKNOWN_SHARE * sections))
+        return log(1 + (sections - count + 0.5) / (count + 0.5))
+
+    def _terms(self, question: str) -> list[Term]:
+        """What the question asks for, each once, with its weight."""
+        read = atoms(question)
+        respelled = {atom.text: self._respelled(atom) for atom in read}
+        said: Reading = reading_of([replace(atom, text=respelled[atom.text]) for atom in read])
+        changed = {new for old, new in respelled.items() if new != old}
+        found: dict[str, float] = {_CONCEPT + concept.replace("-", ""): 1.0 for concept in said.concepts}
+        for word in said.words:
+            weight = _COVERED if word in said.covered else 1.0
+            found.setdefault(word, weight * (_RESPELLED if word in changed else 1.0))
+        for pair in said.pairs:
+            # Sections are written in English: most pairs of a Chinese question stand in none of them.
+            found.setdefault(pair, _PAIR * (_COVERED if pair in said.covered else 1.0))
+        return [Term(text, weight) for text, weight in list(found.items())[:MAX_TERMS]]
+
+    def _respelled(self, atom: Atom) -> str:
+        """The word, or the nearest that some section knows where none knows it."""
+        word = atom.text
+        if atom.is_sign or len(word) < 4 or not word.isalpha() or word in self.vocabulary:
+            return word
+        if len(word) > _LONGEST_WORD:
+            return word
+        close = get_close_matches(word, self.vocabulary, n=1, cutoff=_CUTOFF)
+        return close[0] if close else word
+
+    def _nearest(self, question: str, found: Sequence[Section]) -> tuple[Section, ...]:
+        if found:
+            return tuple(found[:3])
+        titles = {section.title.lower(): section for section in self.base.sections}
+        close = get_close_matches(question.lower()[:200], titles, n=3, cutoff=0.0)
+        return tuple(titles[title] for title in close)
+
+
+_LONGEST_WORD = 40
+
+
+def _column(text: str) -> str:
+    """Text as the index holds it: its words, its pairs of signs and its concepts."""
+    said = reading(text)
+    concepts = (_CONCEPT + concept.replace("-", "") for concept in said.concepts)
+    return " ".join((*said.words, *said.pairs, *concepts))
+
+
+def build_index(base: KnowledgeBase) -> SearchIndex:
+    """The index of all sections of `base`."""
+    connection = sqlite3.connect(":memory:")
+    columns = ", ".join(_COLUMNS)
+    connection.execute(f"CREATE VIRTUAL TABLE sections USING fts5({columns}, tokenize = 'porter unicode61')")
+    titles = {document.file: document.title for document in base.documents}
+    rows = ((place, *_fields(section, titles[section.file])) for place, section in enumerate(base.sections))
+    marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
+    connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
+    words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
+    return SearchIndex(base, connection, frozenset(words | form_words()))
+
+
+def _all_text(section: Section) -> str:
+    return " ".join((section.title, *section.keywords, section.text))
+
+
+def _fields(section: Section, file_title: str) -> Iterable[str]:
+    return (
+        _column(section.title),
+        # A break between keywords keeps two of them from reading as one phrase.
+        _column(" ; ".join(section.keywords)),
+        " ".join(section.rules).lower(),
+        _column(section.id.replace(".", " ")),
+        _column(file_title),
+        _column(section.text.partition("\n")[2]),
+    )
+
+
+@cache
+def search_index() -> SearchIndex:
+    """The index of the knowledge base that ships with the package, built when it is first asked for."""
+    return build_index(knowledge())
+
+
+def search_sections(question: str, limit: int = 5) -> Found:
+    """The at most `limit` sections that answer `question`, best first; none where the base does not speak of it."""
+    return search_index().search(question, limit)
