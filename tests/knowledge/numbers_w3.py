@@ -170,9 +170,10 @@ def tokens_that_fit(model: str, *options: str) -> str:
 
 
 @number("weight-bytes")
-def bytes_of_a_weight(dtype: str) -> str:
+def bytes_of_a_weight(dtype: str, decimals: str = "") -> str:
     """Bytes of one weight, block scales included."""
-    return f"{weight_bytes_per_element(dtype):.4g}"  # type: ignore[arg-type]  # the marker's text names a DType
+    size = weight_bytes_per_element(dtype)  # type: ignore[arg-type]  # the marker's text names a DType
+    return f"{size:.{decimals}f}" if decimals else f"{size:.4g}"
 
 
 @number("link-gb-s")
