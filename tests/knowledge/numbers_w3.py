@@ -17,6 +17,7 @@ from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
 from shardwright.tools.performance.layout import Layout, make_layout
 from shardwright.tools.performance.memory import cache_tokens, device_memory, usable_bytes
+from shardwright.tools.performance.operators.moe import slowest_load
 from shardwright.tools.performance.roofline import Roof
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
@@ -255,3 +256,19 @@ def graph_size(what: str, model: str, *options: str) -> str:
 def hidden_bytes(model: str, tokens: str) -> str:
     """Bytes of the bf16 hidden states of so many tokens: what a pipeline edge carries."""
     return f"{read_architecture(find_model(model).config).hidden_size * int(tokens) * 2:,}"
+
+
+@number("weights-read-ms")
+def weights_read_ms(model: str, *options: str) -> str:
+    """Milliseconds of reading all weights of the first device once at the datasheet's bandwidth."""
+    layout = _layout(model, options)
+    weights = device_memory(layout).per_device[0].weights_bytes
+    return f"{weights / layout.setting.hardware.memory_bandwidth_bytes_s * 1e3:.1f}"
+
+
+@number("imbalance-of")
+def imbalance_of(tokens: str, top_k: str, experts: str, groups: str) -> str:
+    """Load of the slowest of `groups` equal expert groups over the mean, for the tokens of a stage."""
+    hosted = int(experts) // int(groups)
+    load = slowest_load(float(tokens), int(experts), int(top_k), hosted, 1 / int(groups), int(groups))
+    return f"{load.imbalance:.2f}"
