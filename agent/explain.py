@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from ..knowledge.index import knowledge
-from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_sections
+from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
 from ..tools.errors import InputError
 from ..tools.plan.performance import Frozen, Sparse
@@ -114,7 +114,7 @@ def _rule_explained(question: str, rule_id: str, limit: int) -> Explanation:
         bad=_example(rule.bad),
         good=_example(rule.good),
     )
-    teaching = knowledge().teaching(rule_id)[:limit]
+    teaching = search_index().teaching(rule_id)[:limit]
     return Explanation(question=question, rule=page, answers=tuple(_passage(section) for section in teaching))
 
 

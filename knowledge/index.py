@@ -87,15 +87,6 @@ class KnowledgeBase:
         """Whether a section has that id."""
         return section_id in self._by_id
 
-    def teaching(self, rule_id: str) -> tuple[Section, ...]:
-        """The sections from which the rule follows: those that are about the fewest rules first, then in order."""
-        found = [section for section in self.sections if rule_id in section.rules]
-        return tuple(sorted(found, key=lambda section: len(section.rules)))
-
-    def title_of(self, file: str) -> str:
-        """The title of a file of the base."""
-        return next(document.title for document in self.documents if document.file == file)
-
 
 def knowledge_files(folder: Path = FOLDER) -> tuple[str, ...]:
     """The files that are there, in reading order.

@@ -15,15 +15,17 @@ from difflib import get_close_matches
 from functools import cache
 from math import log
 
+from ..tools.rules.registry import find_rule
 from .index import KnowledgeBase, knowledge
 from .section import Section
-from .words import Atom, Reading, atoms, form_words, reading, reading_of
+from .words import Atom, Reading, atoms, form_words, reading, reading_of, says_nothing
 
-# A question longer than this is cut: what it is about was said by then.
+# A question longer than this is read no further: what it is about was said by then.
 MAX_QUESTION_CHARACTERS = 2_000
 MAX_TERMS = 120
-# Columns with their weights: where a word stands says how much the section is about it.
-_COLUMNS = {"title": 6.0, "keywords": 5.0, "rules": 8.0, "id": 2.0, "file": 1.0, "body": 1.0}
+# Columns with their weights: where a word stands says how much the section is about it. A column counts by itself, so
+# that a word in the title counts beside the same word in the passage.
+_COLUMNS = {"title": 1.6, "keywords": 1.2, "rules": 1.5, "topic": 0.7, "body": 1.0}
 # A word inside the form of a concept counts beside the concept; one that was respelled counts less.
 _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
 # What no section knows weighs as much as a word of this many sections in a hundred.
@@ -31,6 +33,18 @@ _UNKNOWN_SHARE = 0.05
 _LEAST_COVERAGE = 0.3
 _CUTOFF = 0.8
 _CONCEPT = "qq"
+
+
+def _query() -> str:
+    """One BM25 for each column by itself, added up."""
+    parts: list[str] = []
+    for place, weight in enumerate(_COLUMNS.values()):
+        only = ", ".join("1.0" if column == place else "0.0" for column in range(len(_COLUMNS)))
+        parts.append(f"- {weight} * bm25(sections, {only})")
+    return f"SELECT rowid, {' '.join(parts)} FROM sections WHERE sections MATCH ?"
+
+
+_QUERY = _query()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +87,31 @@ class SearchIndex:
 
     def search(self, question: str, limit: int = 5) -> Found:
         """The at most `limit` sections that answer `question`, best first."""
-        terms = self._terms(question[:MAX_QUESTION_CHARACTERS])
+        scores, asked = self._scores(question)
+        ranked = sorted(scores.items(), key=lambda item: (-item[1].total, item[0]))
+        sections = self.base.sections
+        if not ranked or max(score.matched for _, score in ranked[:limit]) < _LEAST_COVERAGE * asked:
+            return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
+        return Found(tuple(Hit(sections[place], score.total) for place, score in ranked[:limit]))
+
+    def teaching(self, rule_id: str) -> tuple[Section, ...]:
+        """The sections from which a rule follows, those first that say most of what the rule says.
+
+        Raises:
+            UnknownNameError: there is no such rule.
+        """
+        rule = find_rule(rule_id)
+        scores, _ = self._scores(f"{rule.name}; {rule.requirement}")
+        found = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
+        nothing = _Score()
+        found.sort(key=lambda one: (-scores.get(one[0], nothing).total, one[0]))
+        return tuple(section for _, section in found)
+
+    def _scores(self, question: str) -> tuple[dict[int, _Score], float]:
+        """The score of each section that holds anything of the question, and the weight of all that it asks for."""
         scores: dict[int, _Score] = {}
         asked = 0.0
-        for term in terms:
+        for term in self._terms(question[:MAX_QUESTION_CHARACTERS]):
             rows = self._rows(term.text)
             weight = term.weight * self._rarity(len(rows))
             asked += weight
@@ -84,19 +119,12 @@ class SearchIndex:
                 score = scores.setdefault(place, _Score())
                 score.total += weight * strength
                 score.matched += weight
-        ranked = sorted(scores.items(), key=lambda item: (-item[1].total, item[0]))
-        sections = self.base.sections
-        if not ranked or max(score.matched for _, score in ranked[:limit]) < _LEAST_COVERAGE * asked:
-            return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
-        return Found(tuple(Hit(sections[place], score.total) for place, score in ranked[:limit]))
+        return scores, asked
 
     def _rows(self, term: str) -> list[tuple[int, float]]:
-        """Place of each section that holds `term`, and how strongly: BM25 less its weight for rarity."""
-        weights = ", ".join(str(weight) for weight in _COLUMNS.values())
+        """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
         quoted = '"' + term.replace('"', "") + '"'
-        rows = self.connection.execute(
-            f"SELECT rowid, -bm25(sections, {weights}) FROM sections WHERE sections MATCH ?", (quoted,)
-        ).fetchall()
+        rows = self.connection.execute(_QUERY, (quoted,)).fetchall()
         # FTS5 gives a word of more than half of the sections almost no weight; in "TP or PP?" that is all there is.
         own = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
         return [(int(place), float(score) / own) for place, score in rows]
@@ -124,7 +152,7 @@ class SearchIndex:
     def _respelled(self, atom: Atom) -> str:
         """The word, or the nearest that some section knows where none knows it."""
         word = atom.text
-        if atom.is_sign or len(word) < 4 or not word.isalpha() or word in self.vocabulary:
+        if atom.is_sign or len(word) < 4 or not word.isalpha() or word in self.vocabulary or says_nothing(word):
             return word
         if len(word) > _LONGEST_WORD:
             return word
@@ -159,7 +187,8 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
     marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
     connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
     words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
-    return SearchIndex(base, connection, frozenset(words | form_words()))
+    known = frozenset(word for word in words | form_words() if not says_nothing(word))
+    return SearchIndex(base, connection, known)
 
 
 def _all_text(section: Section) -> str:
@@ -172,8 +201,7 @@ def _fields(section: Section, file_title: str) -> Iterable[str]:
         # A break between keywords keeps two of them from reading as one phrase.
         _column(" ; ".join(section.keywords)),
         " ".join(section.rules).lower(),
-        _column(section.id.replace(".", " ")),
-        _column(file_title),
+        _column(f"{file_title} ; {section.id.replace('.', ' ')}"),
         _column(section.text.partition("\n")[2]),
     )
 

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..tools.errors import InputError
-from .index import KnowledgeBase, knowledge
+from .index import KnowledgeBase
+from .search import SearchIndex, search_index
 from .section import CORE, REFERENCE, Section
 from .situation import Situation
 from .tokens import estimate_tokens
 
 DEFAULT_BUDGET_TOKENS = 16_000
-# Of the sections from which one broken rule follows, at most this many: those that are about the fewest rules.
+# Of the sections from which one broken rule follows, at most this many: those that say most of it.
 SECTIONS_PER_RULE = 2
 
 
@@ -81,12 +82,11 @@ def reason_of(section: Section, situation: Situation) -> str | None:
     return None
 
 
-def _called_for_by_rules(base: KnowledgeBase, rules: Iterable[str]) -> dict[str, list[str]]:
+def _called_for_by_rules(index: SearchIndex, rules: Iterable[str]) -> dict[str, list[str]]:
     """Section id → the broken rules that call for it, in the order in which these were given."""
     found: dict[str, list[str]] = {}
     for rule in dict.fromkeys(rules):
-        teaching = base.teaching(rule)
-        for section in teaching[:SECTIONS_PER_RULE]:
+        for section in index.teaching(rule)[:SECTIONS_PER_RULE]:
             found.setdefault(section.id, []).append(rule)
     return found
 
@@ -121,16 +121,16 @@ def select(
     situation: Situation,
     budget_tokens: int = DEFAULT_BUDGET_TOKENS,
     rules: Iterable[str] = (),
-    base: KnowledgeBase | None = None,
+    index: SearchIndex | None = None,
 ) -> Selection:
     """The sections for a request in `situation` whose last proposal broke `rules`.
 
     Raises:
-        InputError: the budget is less than the core, which nothing can be proposed without.
+        InputError: the budget is less than the core, which nothing can be proposed without; a rule does not exist.
     """
-    base = base or knowledge()
-    by_rule = _called_for_by_rules(base, rules)
-    wanted = list(_wanted(base, situation, by_rule))
+    index = index or search_index()
+    by_rule = _called_for_by_rules(index, rules)
+    wanted = list(_wanted(index.base, situation, by_rule))
     core_tokens = sum(_cost_tokens(one.section) for one in wanted if one.section.is_core)
     if core_tokens > budget_tokens:
         raise InputError(f"a budget of {budget_tokens:,} tokens is less than the core of {core_tokens:,}; raise it")

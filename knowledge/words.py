@@ -22,9 +22,8 @@ _CJK = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _ATOM = re.compile(rf"(?P<word>[a-z0-9]+)|(?P<sign>[{_CJK}])|(?P<break>[^\sa-z0-9{_CJK}_/-])")
 # The joints of "AllReduceNode"; "vLLM" and "SGLang" have none.
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
-# "TP8", "tp=8": the degree is a word of its own.
-_DEGREE = re.compile(r"\b(tp|pp|ep|dp|sp|cp)(?=[0-9]{1,4}\b)")
-_RULE = re.compile(r"[a-z]{2}[0-9]{3}")
+# "TP8", "tp=8": the degree is a word of its own; "tp008" is a rule.
+_DEGREE = re.compile(r"\b(tp|pp|ep|dp|sp|cp)(?=[1-9][0-9]{0,3}\b)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,15 +172,11 @@ def reading_of(read: Sequence[Atom]) -> Reading:
         span = read[start:end]
         inside.update(atom.text for atom in span if not atom.is_sign)
         inside.update(pair for run in _runs(span) for pair in _pairs(run))
-    words = tuple(atom.text for atom in read if not atom.is_sign and not _says_nothing(atom.text))
+    words = tuple(atom.text for atom in read if not atom.is_sign and not says_nothing(atom.text))
     pairs = tuple(pair for run in _runs(read) for pair in _pairs(run))
     return Reading(words, pairs, tuple(concepts), frozenset(inside))
 
 
-def _says_nothing(word: str) -> bool:
+def says_nothing(word: str) -> bool:
+    """Whether an English word says nothing of what a text is about."""
     return word in _stop_words()[0] or (len(word) == 1 and not word.isdecimal())
-
-
-def is_rule_id(word: str) -> bool:
-    """Whether `word` looks like the id of a rule."""
-    return bool(_RULE.fullmatch(word))
