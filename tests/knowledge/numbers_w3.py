@@ -127,14 +127,6 @@ def device_gb(term: str, model: str, *options: str) -> str:
     return _gb(max(getattr(one, f"{term}_bytes") for one in device_memory(_layout(model, options)).per_device))
 
 
-@number("device-left-gb")
-def device_left_gb(model: str, *options: str) -> str:
-    """What is left on the fullest device beside weights and communication buffers, in GB."""
-    layout = _layout(model, options)
-    held = max(one.weights_bytes + one.communication_bytes for one in device_memory(layout).per_device)
-    return _gb(usable_bytes(layout) - held)
-
-
 @number("shortfall-gb")
 def shortfall_gb(model: str, *options: str) -> str:
     """By how much the fullest device is short, in GB."""
@@ -238,12 +230,6 @@ def estimated(figure: str, digits: str, model: str, *options: str) -> str:
 def devices_used(*options: str) -> str:
     """Devices that a strategy uses."""
     return str(_strategy(_read(options)).gpu_count)
-
-
-@number("stage-width")
-def devices_of_a_stage(*options: str) -> str:
-    """Devices of one stage: |D|."""
-    return str(stage_width(_phase(_read(options))))
 
 
 @number("graph-size")
