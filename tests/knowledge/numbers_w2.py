@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ...tools.autofix.autofix import autofix
+from ...tools.autofix.distance import FLIP_WEIGHT, GPUS_WEIGHT, LAYOUT_WEIGHT, REPLICAS_WEIGHT, WEIGHTS
 from ...tools.catalog.architecture import Architecture, AttentionSpec, MoESpec, WeightTensor
 from ...tools.catalog.config import read_architecture
 from ...tools.catalog.hardware import hardware_facts
@@ -283,3 +284,10 @@ def tpot_ms(*deployment: str) -> str:
 def batch_fits(*deployment: str) -> str:
     """The most requests that fit into memory at once."""
     return f"{max_concurrency(_layout(*_six(deployment))):,}"
+
+
+@number("distance-weight")
+def distance_weight(name: str) -> str:
+    """What a doubling of a degree, or another change of a strategy, counts in the distance of re-planning."""
+    other = {"replicas": REPLICAS_WEIGHT, "gpus": GPUS_WEIGHT, "layout": LAYOUT_WEIGHT, "disaggregation": FLIP_WEIGHT}
+    return f"{(WEIGHTS | other)[name]:g}"
