@@ -1,7 +1,8 @@
 """Worked numbers of memory, links, accelerators, the graph's size and the metrics, computed by the project's own code.
 
-A deployment is written as a model and `name=value` options: degrees (`tp=8 pp=2 ep=8 sp=2 attention_dp=8`), `on=2x8:h100-sxm`,
-`weights=fp8`, `kv=fp8`, `in=2048`, `out=256`, `users=32`, `chunk=2048`, `relax=attention_dp`. It holds no figure itself.
+A deployment is written as a model and `name=value` options: degrees of both phases (`tp=8`; of one: `p.tp`, `d.tp`),
+`dp`, `on=2x8:h100-sxm`, `weights`, `kv` and `activations` (number formats), `in`, `out`, `users` (requests in flight),
+`chunk`, `utilization` and `relax` (joined by commas). It holds no figure itself.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
 from shardwright.tools.performance.layout import Layout, make_layout
-from shardwright.tools.performance.memory import cache_tokens, device_memory, usable_bytes
+from shardwright.tools.performance.memory import cache_tokens, device_memory
 from shardwright.tools.performance.operators.moe import slowest_load
 from shardwright.tools.performance.roofline import Roof
 from shardwright.tools.performance.setting import make_setting
@@ -32,7 +33,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count, place, stage_width
+from shardwright.tools.plan.placement import gpu_count, place
 
 from .registry import number
 
