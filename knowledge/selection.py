@@ -2,12 +2,13 @@
 
 The order is fixed: the core, which is the same for every request (a prefix that a service can cache); then the
 sections whose conditions hold; then those that broken rules call for. Where the budget does not do, broken rules go
-before conditions, and what was left out is named. Nothing is random and nothing depends on a clock.
+before conditions, and conditions take turns, so that none of them goes without; what was left out is named. Nothing is
+random and nothing depends on a clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ..tools.errors import InputError
@@ -20,6 +21,14 @@ from .tokens import estimate_tokens
 DEFAULT_BUDGET_TOKENS = 16_000
 # Of the sections from which one broken rule follows, at most this many: those that say most of it.
 SECTIONS_PER_RULE = 2
+# How many sections a condition gets in a round: what makes a document legal before what makes it serve well.
+_PER_ROUND = {
+    **dict.fromkeys(("moe", "dense"), 6),
+    **dict.fromkeys(("relaxations", "disaggregated", "mla", "sliding-window", "linear-attention"), 3),
+    **dict.fromkeys(("latency", "throughput", "cost", "tight-memory", "long-context"), 2),
+}
+# Of the sections of one condition, how to write it down comes first.
+_FIRST_FILE = "08_dag_construction_primitives.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +83,29 @@ def reason_of(section: Section, situation: Situation) -> str | None:
     """Why the situation calls for the section, or `None` where it does not."""
     if section.is_core:
         return CORE
-    holding = set(situation.holding())
-    for condition in section.when:
-        parts = condition.split("+")
-        if condition != REFERENCE and holding.issuperset(parts):
-            return f"because {' and '.join(parts)} {'holds' if len(parts) == 1 else 'hold'}"
+    for parts in _met(section, situation):
+        return f"because {' and '.join(parts)} {'holds' if len(parts) == 1 else 'hold'}"
     return None
+
+
+def _met(section: Section, situation: Situation) -> list[list[str]]:
+    """The conditions of the section that hold, each as its parts."""
+    holding = set(situation.holding())
+    each = [condition.split("+") for condition in section.when if condition != REFERENCE]
+    return [parts for parts in each if holding.issuperset(parts)]
+
+
+def _rounds(wanted: Sequence[Chosen], situation: Situation) -> dict[str, float]:
+    """Section id → the round in which its turn comes; every condition has sections in each round, in their order."""
+    turns: dict[str, float] = {}
+    taken: dict[str, int] = {}
+    for one in sorted(wanted, key=lambda one: one.section.file != _FIRST_FILE):
+        for parts in _met(one.section, situation):
+            condition = "+".join(parts)
+            place = taken[condition] = taken.get(condition, -1) + 1
+            turn = place / max(_PER_ROUND.get(part, 1) for part in parts)
+            turns[one.section.id] = min(turn, turns.get(one.section.id, turn))
+    return turns
 
 
 def _called_for_by_rules(index: SearchIndex, rules: Iterable[str]) -> dict[str, list[str]]:
@@ -137,7 +163,8 @@ def select(
     left_tokens = budget_tokens - core_tokens
     taken = {one.section.id for one in wanted if one.section.is_core}
     # What a broken rule calls for matters more than what might matter.
-    for one in sorted(wanted, key=lambda one: one.section.id not in by_rule):
+    turns = _rounds([one for one in wanted if not one.section.is_core], situation)
+    for one in sorted(wanted, key=lambda one: (one.section.id not in by_rule, turns.get(one.section.id, 0))):
         cost_tokens = _cost_tokens(one.section)
         if one.section.id not in taken and cost_tokens <= left_tokens:
             taken.add(one.section.id)

@@ -10,8 +10,8 @@ from itertools import groupby
 
 from ...tools.rules.base import Rule
 from ...tools.rules.registry import all_rules
+from ..index import knowledge
 from ..reader import KnowledgeError
-from ..search import search_index
 from ..traceability import Entry, read_traceability
 from .markdown import plain, table
 
@@ -53,7 +53,7 @@ def case_table(rule: Rule) -> str:
 
 
 def _rule(rule: Rule, entries: tuple[Entry, ...]) -> tuple[str, ...]:
-    sections = search_index().teaching(rule.id)
+    sections = [section for section in knowledge().sections if rule.id in section.rules]
     if not sections:
         raise KnowledgeError(f"no section of the knowledge base is about rule {rule.id}")
     places = [entry.place for entry in entries if rule.id in entry.rules]
