@@ -18,20 +18,25 @@ from math import log
 from ..tools.rules.registry import find_rule
 from .index import KnowledgeBase, knowledge
 from .section import Section
-from .words import Atom, Reading, atoms, form_words, reading, reading_of, says_nothing
+from .words import Atom, Reading, asked_for, atoms, form_words, reading, reading_of, says_nothing
 
 # A question longer than this is read no further: what it is about was said by then.
 MAX_QUESTION_CHARACTERS = 2_000
 MAX_TERMS = 120
 # Columns with their weights: where a word stands says how much the section is about it. A column counts by itself, so
 # that a word in the title counts beside the same word in the passage.
-_COLUMNS = {"title": 1.6, "keywords": 1.2, "rules": 1.5, "topic": 0.7, "body": 1.0}
+_COLUMNS = {"title": 1.6, "keywords": 1.2, "asked": 1.5, "rules": 1.5, "topic": 0.7, "body": 1.0}
 # A word inside the form of a concept counts beside the concept; one that was respelled counts less.
 _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
-# What no section knows weighs as much as a word of this many sections in a hundred.
-_UNKNOWN_SHARE = 0.05
-_LEAST_COVERAGE = 0.3
+# Rarity is flattened: in a small base a chance word is as rare as the word that matters.
+_RARITY_POWER = 0.7
+# A section that is about many rules at once says less of each.
+_PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
+# What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
+# hold; more where the question names no concept of the field.
+_LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = 0.34, 0.6
 _CUTOFF = 0.8
+_LONGEST_WORD = 40
 _CONCEPT = "qq"
 
 
@@ -69,12 +74,29 @@ class Term:
 
     text: str
     weight: float
+    is_pair: bool = False
 
 
 @dataclass
 class _Score:
+    """How well a section answers: BM25 of its terms in all, and the share of the question (by weight) that it holds."""
+
     total: float = 0.0
     matched: float = 0.0
+    coverage: float = 0.0
+
+    def of(self, section: Section, per_rule: float = _PER_RULE) -> float:
+        """The score: much of the question at once is worth more than one word of it often."""
+        return self.total * self.coverage / (1 + per_rule * len(section.rules))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The weight of the terms that some section holds, and of all; the share of it that an answer must hold."""
+
+    known: float
+    all: float
+    least_coverage: float
 
 
 @dataclass(frozen=True)
@@ -84,15 +106,17 @@ class SearchIndex:
     base: KnowledgeBase
     connection: sqlite3.Connection = field(repr=False)
     vocabulary: frozenset[str] = field(repr=False)
+    # What a misspelt word may have meant: the words of titles, keywords and the glossary.
+    spellings: tuple[str, ...] = field(repr=False)
 
     def search(self, question: str, limit: int = 5) -> Found:
         """The at most `limit` sections that answer `question`, best first."""
         scores, asked = self._scores(question)
-        ranked = sorted(scores.items(), key=lambda item: (-item[1].total, item[0]))
         sections = self.base.sections
-        if not ranked or max(score.matched for _, score in ranked[:limit]) < _LEAST_COVERAGE * asked:
+        ranked = sorted(scores.items(), key=lambda item: (-item[1].of(sections[item[0]]), item[0]))
+        if not ranked or ranked[0][1].coverage * asked.known < asked.least_coverage * asked.all:
             return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
-        return Found(tuple(Hit(sections[place], score.total) for place, score in ranked[:limit]))
+        return Found(tuple(Hit(sections[place], score.of(sections[place])) for place, score in ranked[:limit]))
 
     def teaching(self, rule_id: str) -> tuple[Section, ...]:
         """The sections from which a rule follows, those first that say most of what the rule says.
@@ -104,22 +128,30 @@ class SearchIndex:
         scores, _ = self._scores(f"{rule.name}; {rule.requirement}")
         found = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
         nothing = _Score()
-        found.sort(key=lambda one: (-scores.get(one[0], nothing).total, one[0]))
+        found.sort(key=lambda one: (-scores.get(one[0], nothing).of(one[1], _PER_RULE_TAUGHT), one[0]))
         return tuple(section for _, section in found)
 
-    def _scores(self, question: str) -> tuple[dict[int, _Score], float]:
-        """The score of each section that holds anything of the question, and the weight of all that it asks for."""
+    def _scores(self, question: str) -> tuple[dict[int, _Score], _Asked]:
+        """The score of each section that holds anything of the question, and the weight of what it asks for."""
         scores: dict[int, _Score] = {}
-        asked = 0.0
-        for term in self._terms(question[:MAX_QUESTION_CHARACTERS]):
+        known = unknown = 0.0
+        terms = self._terms(question[:MAX_QUESTION_CHARACTERS])
+        for term in terms:
             rows = self._rows(term.text)
             weight = term.weight * self._rarity(len(rows))
-            asked += weight
+            if not rows:
+                # Sections are written in English: that they lack a pair of Chinese signs says nothing.
+                unknown += 0.0 if term.is_pair else weight
+                continue
+            known += weight
             for place, strength in rows:
                 score = scores.setdefault(place, _Score())
                 score.total += weight * strength
                 score.matched += weight
-        return scores, asked
+        for score in scores.values():
+            score.coverage = score.matched / known
+        named = any(term.text.startswith(_CONCEPT) for term in terms)
+        return scores, _Asked(known, known + unknown, _LEAST_COVERAGE if named else _LEAST_WITHOUT_CONCEPT)
 
     def _rows(self, term: str) -> list[tuple[int, float]]:
         """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
@@ -131,8 +163,8 @@ class SearchIndex:
 
     def _rarity(self, count: int) -> float:
         sections = len(self.base.sections)
-        count = count or max(1, round(_UNKNOWN_SHARE * sections))
-        return log(1 + (sections - count + 0.5) / (count + 0.5))
+        count = max(1, count)
+        return log(1 + (sections - count + 0.5) / (count + 0.5)) ** _RARITY_POWER
 
     def _terms(self, question: str) -> list[Term]:
         """What the question asks for, each once, with its weight."""
@@ -140,23 +172,25 @@ class SearchIndex:
         respelled = {atom.text: self._respelled(atom) for atom in read}
         said: Reading = reading_of([replace(atom, text=respelled[atom.text]) for atom in read])
         changed = {new for old, new in respelled.items() if new != old}
-        found: dict[str, float] = {_CONCEPT + concept.replace("-", ""): 1.0 for concept in said.concepts}
+        found = {text: Term(text, 1.0) for text in (_token(concept) for concept in said.concepts)}
         for word in said.words:
             weight = _COVERED if word in said.covered else 1.0
-            found.setdefault(word, weight * (_RESPELLED if word in changed else 1.0))
+            found.setdefault(word, Term(word, weight * (_RESPELLED if word in changed else 1.0)))
         for pair in said.pairs:
-            # Sections are written in English: most pairs of a Chinese question stand in none of them.
-            found.setdefault(pair, _PAIR * (_COVERED if pair in said.covered else 1.0))
-        return [Term(text, weight) for text, weight in list(found.items())[:MAX_TERMS]]
+            weight = _PAIR * (_COVERED if pair in said.covered else 1.0)
+            found.setdefault(pair, Term(pair, weight, is_pair=True))
+        return list(found.values())[:MAX_TERMS]
 
     def _respelled(self, atom: Atom) -> str:
         """The word, or the nearest that some section knows where none knows it."""
         word = atom.text
-        if atom.is_sign or len(word) < 4 or not word.isalpha() or word in self.vocabulary or says_nothing(word):
+        if atom.is_sign or not 4 <= len(word) <= _LONGEST_WORD or not word.isalpha():
             return word
-        if len(word) > _LONGEST_WORD:
+        if word in self.vocabulary or says_nothing(word):
             return word
-        close = get_close_matches(word, self.vocabulary, n=1, cutoff=_CUTOFF)
+        # A first letter is seldom wrong; a word of another first letter is another word.
+        alike = [known for known in self.spellings if known[0] == word[0]]
+        close = get_close_matches(word, alike, n=1, cutoff=_CUTOFF)
         return close[0] if close else word
 
     def _nearest(self, question: str, found: Sequence[Section]) -> tuple[Section, ...]:
@@ -167,14 +201,15 @@ class SearchIndex:
         return tuple(titles[title] for title in close)
 
 
-_LONGEST_WORD = 40
+def _token(concept: str) -> str:
+    """A concept as a word of the index; no English word begins so."""
+    return _CONCEPT + concept.replace("-", "")
 
 
 def _column(text: str) -> str:
     """Text as the index holds it: its words, its pairs of signs and its concepts."""
     said = reading(text)
-    concepts = (_CONCEPT + concept.replace("-", "") for concept in said.concepts)
-    return " ".join((*said.words, *said.pairs, *concepts))
+    return " ".join((*said.words, *said.pairs, *map(_token, said.concepts)))
 
 
 def build_index(base: KnowledgeBase) -> SearchIndex:
@@ -187,12 +222,17 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
     marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
     connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
     words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
-    known = frozenset(word for word in words | form_words() if not says_nothing(word))
-    return SearchIndex(base, connection, known)
+    telling = {atom.text for section in base.sections for atom in atoms(_telling_text(section)) if not atom.is_sign}
+    spellings = sorted(word for word in telling | form_words() if not says_nothing(word))
+    return SearchIndex(base, connection, frozenset(words), tuple(spellings))
+
+
+def _telling_text(section: Section) -> str:
+    return " ".join((section.title, *section.keywords))
 
 
 def _all_text(section: Section) -> str:
-    return " ".join((section.title, *section.keywords, section.text))
+    return " ".join((_telling_text(section), *asked_for(section.id), section.text))
 
 
 def _fields(section: Section, file_title: str) -> Iterable[str]:
@@ -200,6 +240,7 @@ def _fields(section: Section, file_title: str) -> Iterable[str]:
         _column(section.title),
         # A break between keywords keeps two of them from reading as one phrase.
         _column(" ; ".join(section.keywords)),
+        _column(" ; ".join(asked_for(section.id))),
         " ".join(section.rules).lower(),
         _column(f"{file_title} ; {section.id.replace('.', ' ')}"),
         _column(section.text.partition("\n")[2]),
