@@ -20,9 +20,6 @@ from .tokens import estimate_tokens
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-_COMMENT = re.compile(r"<!--(?:.|\n)*?-->")
-# A comment that fills its lines goes with them.
-_COMMENT_LINES = re.compile(r"^[ \t]*<!--(?:.|\n)*?-->[ \t]*\n", re.MULTILINE)
 _METADATA = re.compile(r"<!-- section\n(?P<yaml>(?:.|\n)*?)\n-->\s*\Z")
 _ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+")
 _RULE = re.compile(r"[A-Z]{2}[0-9]{3}")
@@ -34,14 +31,23 @@ class KnowledgeError(InputError):
 
 
 def without_comments(text: str) -> str:
-    """`text` as a person or a model reads it.
+    """`text` as a person or a model reads it; a comment that fills its lines goes with them. Time is linear.
 
     Raises:
         KnowledgeError: a comment does not end.
     """
-    text = _COMMENT.sub("", _COMMENT_LINES.sub("", text))
-    if "<!--" in text:
-        raise KnowledgeError(f"a comment does not end: {text[text.index('<!--') :][:40]!r}")
+    kept: list[str] = []
+    place, at_line_start = 0, True
+    while (start := text.find("<!--", place)) >= 0:
+        end = text.find("-->", start) + 3
+        if end < 3:
+            raise KnowledgeError(f"a comment does not end: {text[start:][:40]!r}")
+        before = text[place:start]
+        line = before.rpartition("\n")
+        alone = not line[2].strip() and (bool(line[1]) or at_line_start) and text.startswith("\n", end)
+        kept.append(before)
+        place, at_line_start = end + alone, alone
+    text = "".join((*kept, text[place:]))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 

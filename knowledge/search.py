@@ -32,6 +32,8 @@ _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
 _RARITY_POWER = 0.7
 # A section that is about many rules at once says less of each.
 _PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
+# Of two sections that answer alike, that which every proposer reads says it first.
+_CORE = 1.15
 # What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
 # hold; more where the question names no concept of the field.
 _LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = 0.34, 0.6
@@ -87,7 +89,8 @@ class _Score:
 
     def of(self, section: Section, per_rule: float = _PER_RULE) -> float:
         """The score: much of the question at once is worth more than one word of it often."""
-        return self.total * self.coverage / (1 + per_rule * len(section.rules))
+        prior = _CORE if section.is_core else 1.0
+        return prior * self.total * self.coverage / (1 + per_rule * len(section.rules))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,13 @@ class SearchIndex:
         """The at most `limit` sections that answer `question`, best first."""
         scores, asked = self._scores(question)
         sections = self.base.sections
-        ranked = sorted(scores.items(), key=lambda item: (-item[1].of(sections[item[0]]), item[0]))
+        asked_title = " ".join(question.lower().split())
+
+        def order(item: tuple[int, _Score]) -> tuple[bool, float, int]:
+            section = sections[item[0]]
+            return section.title.lower() != asked_title, -item[1].of(section), item[0]
+
+        ranked = sorted(scores.items(), key=order)
         if not ranked or ranked[0][1].coverage * asked.known < asked.least_coverage * asked.all:
             return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
         return Found(tuple(Hit(sections[place], score.of(sections[place])) for place, score in ranked[:limit]))

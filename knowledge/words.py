@@ -20,6 +20,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _ATOM = re.compile(rf"(?P<word>[a-z0-9]+)|(?P<sign>[{_CJK}])|(?P<break>[^\sa-z0-9{_CJK}_/-])")
+_DASH = re.compile("[\u2010-\u2015\u2212]")
 # The joints of "AllReduceNode"; "vLLM" and "SGLang" have none.
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 # "TP8", "tp=8": the degree is a word of its own; "tp008" is a rule.
@@ -50,7 +51,7 @@ class Reading:
 
 def atoms(text: str) -> list[Atom]:
     """The words and signs of `text` in order."""
-    folded = unicodedata.normalize("NFKC", text)
+    folded = _DASH.sub("-", unicodedata.normalize("NFKC", text))
     folded = _DEGREE.sub(r"\1 ", _CAMEL.sub(" ", folded).lower())
     found: list[Atom] = []
     joined = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import get_args, get_origin
 
 from pydantic import BaseModel
@@ -10,6 +11,7 @@ from pydantic.fields import FieldInfo
 from ...tools.plan.document import Edge, PhaseStrategy, Plan, ReasoningStep
 from .types import field_text
 
+_WIDTH = 140
 # Shown on their own lines after the block that holds them; nodes have a table of their own.
 _PARTS: dict[str, tuple[str, type[BaseModel]]] = {
     "reasoning": ("each step", ReasoningStep),
@@ -37,7 +39,12 @@ def generate() -> str:
         if name in _PARTS:
             what, part = _PARTS[name]
             lines.append(f"  - {what}: {_fields(part)}")
-    return "\n".join(lines)
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line: str) -> str:
+    indent = " " * (line.index("- ") + 2)
+    return fill(line, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _block(field: FieldInfo) -> type[BaseModel] | None:
