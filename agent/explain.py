@@ -7,21 +7,20 @@ not speak of gets no answer, only the nearest headings.
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ..knowledge.index import knowledge
 from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
 from ..tools.errors import InputError
 from ..tools.plan.performance import Frozen, Sparse
-from ..tools.rules.base import Example, FixKind, Severity
-from ..tools.rules.registry import FAMILIES, find_rule
+
+if TYPE_CHECKING:
+    from ..tools.rules.base import Example
 
 MAX_ANSWERS = 50
 # The id of a rule, alone or with words that only ask for it ("rule PP003", "explain pp003?").
-_RULE = re.compile(
-    rf"(?:(?:explain|rule|what is|规则|解释)\s*)*({'|'.join(FAMILIES)})[-_ ]?([0-9]{{3}})\s*[??。.]?", re.I
-)
+_RULE = re.compile(r"(?:(?:explain|rule|what is|规则|解释)\s*)*([a-z]{2})[-_ ]?([0-9]{3})\s*[?？。.]?", re.IGNORECASE)
 
 
 class Passage(Sparse):
@@ -47,10 +46,10 @@ class RulePage(Frozen):
 
     id: str
     name: str
-    severity: Severity
+    severity: str
     requirement: str
     rationale: str
-    fix: FixKind
+    fix: str
     remedy: str
     source: str
     bad: RuleExample
@@ -87,9 +86,9 @@ def explain(question: str, limit: int = 1) -> Explanation:
         raise InputError(f"the question is longer than {MAX_QUESTION_CHARACTERS:,} characters; ask in fewer words")
     if not 1 <= limit <= MAX_ANSWERS:
         raise InputError(f"{limit} answers: from 1 to {MAX_ANSWERS} can be asked for")
-    rule = _RULE.fullmatch(asked)
-    if rule is not None:
-        return _rule_explained(asked, f"{rule[1]}{rule[2]}".upper(), limit)
+    rule_id = _rule_asked_for(asked)
+    if rule_id is not None:
+        return _rule_explained(asked, rule_id, limit)
     if knowledge().has(asked.lower()):
         return Explanation(question=asked, answers=(_passage(knowledge().section(asked.lower())),))
     found = search_sections(asked, limit)
@@ -100,7 +99,21 @@ def explain(question: str, limit: int = 1) -> Explanation:
     )
 
 
+def _rule_asked_for(question: str) -> str | None:
+    """The id of the rule that is asked for; `None` where none is ("GB200" is an accelerator)."""
+    found = _RULE.fullmatch(question)
+    if found is None:
+        return None
+    # The rules load what a plan is made of; most questions need none of it.
+    from ..tools.rules.registry import FAMILIES
+
+    family = found[1].upper()
+    return f"{family}{found[2]}" if family in FAMILIES else None
+
+
 def _rule_explained(question: str, rule_id: str, limit: int) -> Explanation:
+    from ..tools.rules.registry import find_rule
+
     rule = find_rule(rule_id)
     page = RulePage(
         id=rule.id,

@@ -15,7 +15,6 @@ from difflib import get_close_matches
 from functools import cache
 from math import log
 
-from ..tools.rules.registry import find_rule
 from .index import KnowledgeBase, knowledge
 from .section import Section
 from .words import Atom, Reading, asked_for, atoms, form_words, reading, reading_of, says_nothing
@@ -133,6 +132,9 @@ class SearchIndex:
         Raises:
             UnknownNameError: there is no such rule.
         """
+        # The rules load what a plan is made of; a search needs none of it.
+        from ..tools.rules.registry import find_rule
+
         rule = find_rule(rule_id)
         scores, _ = self._scores(f"{rule.name}; {rule.requirement}")
         found = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
@@ -236,12 +238,18 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
     return SearchIndex(base, connection, frozenset(words), tuple(spellings))
 
 
+def _passage(section: Section) -> str:
+    """The passage without example documents: their node ids answer no question."""
+    parts = section.text.partition("\n")[2].split("```")
+    return "".join(part for place, part in enumerate(parts) if place % 2 == 0 or not part.startswith("json"))
+
+
 def _telling_text(section: Section) -> str:
     return " ".join((section.title, *section.keywords))
 
 
 def _all_text(section: Section) -> str:
-    return " ".join((_telling_text(section), *asked_for(section.id), section.text))
+    return " ".join((_telling_text(section), *asked_for(section.id), _passage(section)))
 
 
 def _fields(section: Section, file_title: str) -> Iterable[str]:
@@ -252,7 +260,7 @@ def _fields(section: Section, file_title: str) -> Iterable[str]:
         _column(" ; ".join(asked_for(section.id))),
         " ".join(section.rules).lower(),
         _column(f"{file_title} ; {section.id.replace('.', ' ')}"),
-        _column(section.text.partition("\n")[2]),
+        _column(_passage(section)),
     )
 
 
