@@ -48,7 +48,7 @@ def test_every_question_finds_a_section_that_answers_among_the_first_five(row: d
 
 @pytest.mark.parametrize("topic", TOPICS)
 def test_a_topic_finds_its_section_in_either_language_and_misspelt(topic: str) -> None:
-    assert first(topic) == TOPICS[topic]
+    assert first(topic) in TOPICS[topic]
 
 
 @pytest.mark.parametrize("question", cases("off_topic"))
