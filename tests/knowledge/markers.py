@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...knowledge.index import knowledge
+from shardwright.knowledge.index import knowledge
 
 # The figure before a marker: from the last blank, bracket or sign that cannot be part of one.
 _NUMBER = re.compile(r"(?P<figure>[^\s|(\[=`*“\"]*)<!--= (?P<call>[^>]*?) -->")

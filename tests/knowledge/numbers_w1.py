@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...tools.calibration.shapes import LatentAttention
-from ...tools.catalog.architecture import AttentionSpec, LayerSpec
-from ...tools.catalog.hardware import hardware_facts
-from ...tools.catalog.models import load_model
-from ...tools.performance.collectives import ExpertRoutes, Group, Links
-from ...tools.performance.estimate import estimate_layout
-from ...tools.performance.kv_cache import all_layers, bytes_per_token, layer_request_bytes, request_bytes
-from ...tools.performance.layout import Layout, make_layout
-from ...tools.performance.memory import device_memory, usable_bytes
-from ...tools.performance.operators.attention import causal_pairs
-from ...tools.performance.operators.mla import absorbed_flops, naive_flops
-from ...tools.performance.operators.moe import active_experts, slowest_load
-from ...tools.performance.setting import Setting, make_setting
-from ...tools.plan.document import PhaseStrategy, PolicyBlock, PrecisionBlock, ServingBlock, Strategy
-from ...tools.plan.document import WorkloadBlock as Workload
-from ...tools.plan.performance import PerformanceEstimate
-from ...tools.plan.placement import gpu_count, place
+from shardwright.tools.calibration.shapes import LatentAttention
+from shardwright.tools.catalog.architecture import AttentionSpec, LayerSpec
+from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.catalog.models import load_model
+from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, layer_request_bytes, request_bytes
+from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.memory import device_memory, usable_bytes
+from shardwright.tools.performance.operators.attention import causal_pairs
+from shardwright.tools.performance.operators.mla import absorbed_flops, naive_flops
+from shardwright.tools.performance.operators.moe import active_experts, slowest_load
+from shardwright.tools.performance.setting import Setting, make_setting
+from shardwright.tools.plan.document import PhaseStrategy, PolicyBlock, PrecisionBlock, ServingBlock, Strategy
+from shardwright.tools.plan.document import WorkloadBlock as Workload
+from shardwright.tools.plan.performance import PerformanceEstimate
+from shardwright.tools.plan.placement import gpu_count, place
+
 from .registry import number
 
 _DEGREES = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "kv_sp", "tp_expert", "sp_kind")

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import re
 
-from ...tools.autofix.autofix import autofix
-from ...tools.autofix.distance import FLIP_WEIGHT, GPUS_WEIGHT, LAYOUT_WEIGHT, REPLICAS_WEIGHT, WEIGHTS
-from ...tools.catalog.architecture import Architecture, AttentionSpec, MoESpec, WeightTensor
-from ...tools.catalog.config import read_architecture
-from ...tools.catalog.hardware import hardware_facts
-from ...tools.catalog.models import find_model
-from ...tools.performance.collectives import Group, Links
-from ...tools.performance.estimate import estimate_layout
-from ...tools.performance.kv_cache import heads_share
-from ...tools.performance.layout import Layout, make_layout
-from ...tools.performance.memory import max_concurrency
-from ...tools.performance.operation import COLLECTIVES
-from ...tools.performance.programs.tensors import share_on_device
-from ...tools.performance.schedule import PhaseTimer
-from ...tools.performance.setting import make_setting
-from ...tools.performance.throughput import decode_load, met_together
-from ...tools.plan.document import (
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.autofix.distance import FLIP_WEIGHT, GPUS_WEIGHT, LAYOUT_WEIGHT, REPLICAS_WEIGHT, WEIGHTS
+from shardwright.tools.catalog.architecture import Architecture, AttentionSpec, MoESpec, WeightTensor
+from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.catalog.hardware import hardware_facts
+from shardwright.tools.catalog.models import find_model
+from shardwright.tools.performance.collectives import Group, Links
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.kv_cache import heads_share
+from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.memory import max_concurrency
+from shardwright.tools.performance.operation import COLLECTIVES
+from shardwright.tools.performance.programs.tensors import share_on_device
+from shardwright.tools.performance.schedule import PhaseTimer
+from shardwright.tools.performance.setting import make_setting
+from shardwright.tools.performance.throughput import decode_load, met_together
+from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,
     PrecisionBlock,
@@ -32,11 +32,12 @@ from ...tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from ...tools.plan.graph import evening_copies
-from ...tools.plan.placement import even_cut, gpu_count, place
-from ...tools.rules.examples import apply
-from ...tools.rules.registry import find_rule
-from ...tools.search.space import divisible
+from shardwright.tools.plan.graph import evening_copies
+from shardwright.tools.plan.placement import even_cut, gpu_count, place
+from shardwright.tools.rules.examples import apply
+from shardwright.tools.rules.registry import find_rule
+from shardwright.tools.search.space import divisible
+
 from .registry import number
 
 _DEGREE = re.compile(r"(tp_ffn|tp_expert|attention_dp|kv_sp|pp|tp|ep|sp)(\d+)")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from ...agent.pipeline import intent_of
-from ...agent.situation import situation_of
-from ...knowledge.situation import Situation
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.situation import situation_of
+from shardwright.knowledge.situation import Situation
 
 REQUESTS = {
     "dense": "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency",

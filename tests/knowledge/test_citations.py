@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from ...agent.citations import LIMITS_SECTION, MAX_CITATIONS, OBJECTIVE_SECTIONS, STRATEGY_SECTIONS, citations
-from ...agent.facts import rule_facts
-from ...agent.pipeline import plan
-from ...knowledge.index import knowledge
-from ...knowledge.search import search_index
-from ...tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
-from ...tools.rules.registry import find_rule
+from shardwright.agent.citations import LIMITS_SECTION, MAX_CITATIONS, OBJECTIVE_SECTIONS, STRATEGY_SECTIONS, citations
+from shardwright.agent.facts import rule_facts
+from shardwright.agent.pipeline import plan
+from shardwright.knowledge.index import knowledge
+from shardwright.knowledge.search import search_index
+from shardwright.tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
+from shardwright.tools.rules.registry import find_rule
 
 CITATIONS = {section.citation for section in knowledge().sections}
 

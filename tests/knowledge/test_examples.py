@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ...tools.plan.reader import read_text
-from ...tools.validate import validate_read
+from shardwright.tools.plan.reader import read_text
+from shardwright.tools.validate import validate_read
+
 from .markers import ExampleDocument, example_documents
 
 EXAMPLES = example_documents()

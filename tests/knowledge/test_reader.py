@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ...knowledge.generated import GENERATORS, generator, regenerated
-from ...knowledge.index import FOLDER, knowledge_files, read_base
-from ...knowledge.reader import KnowledgeError, read_document, without_comments
+from shardwright.knowledge.generated import GENERATORS, generator, regenerated
+from shardwright.knowledge.index import FOLDER, knowledge_files, read_base
+from shardwright.knowledge.reader import KnowledgeError, read_document, without_comments
 
 METADATA = """<!-- section
 id: {id}

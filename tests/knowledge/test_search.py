@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ...knowledge.index import knowledge
-from ...knowledge.search import search_index, search_sections
-from ...knowledge.words import atoms, glossary, questioned_sections, reading
-from ...tools.errors import InputError
-from ...tools.rules.registry import all_rules
+from shardwright.knowledge.index import knowledge
+from shardwright.knowledge.search import search_index, search_sections
+from shardwright.knowledge.words import atoms, glossary, questioned_sections, reading
+from shardwright.tools.errors import InputError
+from shardwright.tools.rules.registry import all_rules
 
 CASES = Path(__file__).resolve().parents[1] / "cases"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ...knowledge.index import FILES, knowledge, knowledge_files
-from ...knowledge.section import Section
-from ...knowledge.tokens import estimate_tokens
-from ...tools.rules.registry import all_rules
+from shardwright.knowledge.index import FILES, knowledge, knowledge_files
+from shardwright.knowledge.section import Section
+from shardwright.knowledge.tokens import estimate_tokens
+from shardwright.tools.rules.registry import all_rules
 
 SECTIONS = knowledge().sections
 RULINGS = {f"R{number}" for number in range(1, 15)}

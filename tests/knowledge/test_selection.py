@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ...knowledge.index import knowledge
-from ...knowledge.selection import DEFAULT_BUDGET_TOKENS, select
-from ...knowledge.situation import CONDITIONS, Situation
-from ...knowledge.tokens import estimate_tokens
-from ...tools.errors import InputError
-from ...tools.rules.registry import all_rules
+from shardwright.knowledge.index import knowledge
+from shardwright.knowledge.selection import DEFAULT_BUDGET_TOKENS, select
+from shardwright.knowledge.situation import CONDITIONS, Situation
+from shardwright.knowledge.tokens import estimate_tokens
+from shardwright.tools.errors import InputError
+from shardwright.tools.rules.registry import all_rules
+
 from .situations import REQUESTS, situation
 
 RULES = [rule.id for rule in all_rules()]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ...agent.pipeline import intent_of
-from ...agent.situation import situation_of
-from ...knowledge.situation import CONDITIONS, Situation
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.situation import situation_of
+from shardwright.knowledge.situation import CONDITIONS, Situation
+
 from .situations import REQUESTS, situation
 
 EXPECTED = {

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from ...knowledge.generated.traceability_page import case_table, rule_file, traceability_page
-from ...knowledge.search import search_index
-from ...knowledge.traceability import read_traceability
-from ...tools.rules.base import Rule
-from ...tools.rules.registry import all_rules
+from shardwright.knowledge.generated.traceability_page import case_table, rule_file, traceability_page
+from shardwright.knowledge.search import search_index
+from shardwright.knowledge.traceability import read_traceability
+from shardwright.tools.rules.base import Rule
+from shardwright.tools.rules.registry import all_rules
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = {"000", "001", "002", "003", "004"}
