@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agent.compare import compare
+    from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
     from .agent.mix import plan_mix
     from .agent.pipeline import plan
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Explanation",
     "FixResult",
     "InputError",
     "PerformanceEstimate",
@@ -45,6 +47,7 @@ __all__ = [
     "autofix",
     "compare",
     "estimate",
+    "explain",
     "plan",
     "plan_mix",
     "search",
@@ -53,6 +56,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Explanation": ".agent.explain",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "PerformanceEstimate": ".tools.plan.performance",
@@ -65,6 +69,7 @@ _HOMES = {
     "autofix": ".agent.fix_api",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
+    "explain": ".agent.explain",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "search": ".agent.search_api",

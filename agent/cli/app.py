@@ -17,6 +17,7 @@ from .catalogues import hardware_command, models_command, rules_command, schema_
 from .compare import compare_command
 from .completion import completion_command
 from .documents import estimate_command, expand_command, validate_command
+from .explain import explain_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
@@ -74,6 +75,7 @@ for _command in (
     models_command,
     hardware_command,
     rules_command,
+    explain_command,
     schema_command,
     completion_command,
 ):
