@@ -51,9 +51,9 @@ def repaired(document: dict[str, Any] | str, request: PlanDefaults | None = None
     start = time.perf_counter()
     result = autofix(document, request=request)
     seconds = time.perf_counter() - start
-    says = result.plan is not None and validate(json.loads(json.dumps(result.plan))).valid
+    says = result.document is not None and validate(json.loads(json.dumps(result.document))).valid
     ends = result.valid or bool(result.remaining and (result.infeasible or result.unfixed or result.notes))
-    return Repair(result, seconds, says == result.valid and replayed(result) == result.plan and ends)
+    return Repair(result, seconds, says == result.valid and replayed(result) == result.document and ends)
 
 
 def spread(values: Sequence[float], unit: str = "") -> str:
@@ -82,7 +82,7 @@ def single() -> Iterator[bool]:
             if result.replanned is not None:
                 distances.append(result.replanned.distance)
             kept.append(share_kept(row, document, result))
-            if kind == "local" and (result.plan or {}).get("strategy") != document["strategy"]:
+            if kind == "local" and (result.document or {}).get("strategy") != document["strategy"]:
                 moved["declared by the row itself" if touches_strategy(row) else str(row)] += 1
         print(f"single corruptions, {kind}: {len(rows)} rows, {len(rows) - len(invalid)} valid; {spread(times, ' s')}")
         print(f"  untouched nodes kept byte for byte: at least 95% in {sum(share >= 0.95 for share in kept)}, "
@@ -99,7 +99,7 @@ def share_kept(row: Corruption, document: dict[str, Any], result: FixResult) -> 
     """Of the nodes that neither the row nor a finding touches, those that are as the author wrote them."""
     named = {name for found in validate(document).violations for name in found.nodes}
     own = {name: node for name, node in untouched(row, document).items() if name not in named}
-    after = {node["id"]: node for node in (result.plan or {}).get("nodes", ())}
+    after = {node["id"]: node for node in (result.document or {}).get("nodes", ())}
     return sum(after.get(name) == node for name, node in own.items()) / len(own) if own else 1.0
 
 
@@ -139,10 +139,10 @@ def strategy_text(proposal: Proposal, result: FixResult) -> str:
 
     if result.replanned is not None:
         return f"{describe(result.replanned.before)} -> {describe(result.replanned.after)}"
-    if not result.valid or result.plan is None:
+    if not result.valid or result.document is None:
         return "; ".join(result.unfixed)[:90]
     said = ", ".join(proposal.expected.get("degrees", {})) or "no phase"
-    return f"{describe(Strategy.model_validate(result.plan['strategy']))} (degrees said of {said})"
+    return f"{describe(Strategy.model_validate(result.document['strategy']))} (degrees said of {said})"
 
 
 def orders() -> Iterator[bool]:

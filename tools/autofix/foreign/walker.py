@@ -144,7 +144,7 @@ class Walker:
         """Take down degrees that a text states; note one that states none for certain."""
         degrees = degrees_of(text)
         if degrees is None:
-            self.notes.unclear(f"{shortened(text)!r} states no parallel degrees for certain", scope.where)
+            self.notes.unclear(f"{shortened(text)!r} states no parallel degrees for certain", scope.where, "strategy")
             return
         for name, number in degrees.items():
             self.claim_degree(name, number, scope)
@@ -162,7 +162,7 @@ class Walker:
             self.degrees_text(value, scope)
         elif number is None or number < 1 or number > 1_000_000:
             if value not in (False, 0):
-                self.notes.unclear(f"{shortened(value)!r} is no degree of {name}", scope.where)
+                self.notes.unclear(f"{shortened(value)!r} is no degree of {name}", scope.where, "strategy")
         else:
             self.claim_degree(name, number, scope)
 
@@ -201,7 +201,7 @@ class Walker:
         elif isinstance(value, str):
             self.model_name(value, scope.where)
         else:
-            self.notes.unclear(f"{shortened(value)!r} is no model's name", scope.where)
+            self.notes.unclear(f"{shortened(value)!r} is no model's name", scope.where, "model")
 
     def model_name(self, name: str, where: str, *, weak: bool = False) -> None:
         """Take down a model by name, with the number format that its suffix states."""
@@ -210,7 +210,7 @@ class Walker:
         except InputError as error:
             if not weak:
                 self.facts.claim("unknown_model", name.strip()[:200], where, weak=True)
-                self.notes.unclear(str(error), where)
+                self.notes.unclear(str(error), where, "model")
             return
         self.facts.claim("model", entry.name, where, weak=weak)
         suffix = named_format(name)
@@ -248,7 +248,7 @@ class Walker:
 
     def _claim_or_doubt(self, field: str, read: Any, value: Any, scope: Scope) -> None:
         if read is None:
-            self.notes.unclear(f"{shortened(value)!r} cannot be read as {field.rpartition('.')[2]}", scope.where)
+            self.notes.unclear(f"{shortened(value)!r} cannot be read as {field.rpartition('.')[2]}", scope.where, field)
         else:
             self.facts.claim(field, read, scope.where)
 
