@@ -143,7 +143,7 @@ class _Session:
             before = self.repair.rounds
             self.repair.toward(self._meant())
             if self.repair.errors and not self.repair.safe_only:
-                self.repair.toward(self._nearest())
+                self.repair.toward(self._nearest(), as_a_whole=True)
             if self.repair.rounds == before:
                 return
         self.reasons, self.infeasible = [], None
