@@ -23,7 +23,7 @@ from ..rules.registry import find_rule, rule_order
 from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
 from .differences import differences
 from .edits import Patch, apply_patch, compile_patch
-from .fix import Fix
+from .fix import OWN, Fix
 from .narrowing import narrowed
 from .potential import counts_of, weighed
 from .result import AppliedFix
@@ -32,8 +32,6 @@ from .target import Target
 
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
 _LISTED = {"ST001": MAX_FAULTS}
-# A change that the rule itself says; wider scopes come after.
-OWN = -1
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,7 @@ class Repair:
             return False
         if self._narrows and self._mends_others(after):
             after.view.release()
-            after, made = self._made(narrowed(fixes, partial(self._does_as_well, counts=counts_of(after.report))))
+            after, made = self._made(narrowed(fixes, partial(self._left_of_others, counts=counts_of(after.report))))
         self.state.view.release()
         self.state = after
         self.rounds += 1
@@ -147,13 +145,15 @@ class Repair:
         gone = counts_of(self.state.report) - counts_of(after.report)
         return any(rule not in (self.rules or ()) for rule in gone)
 
-    def _does_as_well(self, fixes: Sequence[Fix], counts: Counter[str]) -> bool:
-        """Whether `fixes` mend as much of what was asked for as led to `counts`, and break nothing else."""
+    def _left_of_others(self, fixes: Sequence[Fix], counts: Counter[str]) -> int | None:
+        """How many findings `fixes` leave to other rules; `None` where they do not what led to `counts`."""
         after, _ = self._made(fixes)
-        found = counts_of(after.report)
+        found, before = counts_of(after.report), counts_of(self.state.report)
         after.view.release()
-        as_well = all(found[rule] <= counts[rule] for rule in self.rules or ())
-        return as_well and found <= (counts | counts_of(self.state.report))
+        rules = self.rules or ()
+        if any(found[rule] > counts[rule] for rule in rules) or not found <= (counts | before):
+            return None
+        return sum(count for rule, count in (found & before).items() if rule not in rules)
 
     def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
         """The document as it is after `fixes`, and these as they are told."""
@@ -181,7 +181,7 @@ class Repair:
             if own:
                 found.append(replace(fix, changes=tuple(own)))
                 used.add(own)
-            if fix.level != OWN and fix.level % (DOCUMENT + 1) >= GRAPH:
+            if fix.is_wide:
                 # Nothing is left for others.
                 break
         return found

@@ -1,7 +1,7 @@
-"""Leaves out of a round of fixes what the findings that were asked for do not need (`fix --rule`).
+"""Leaves out of a round of fixes what mends the findings of rules that were not asked for (`fix --rule`).
 
-A wide scope mends all that differs in it, the findings of other rules too. What hangs together stays together; parts
-are left out in halves, quarters and so on as long as the round still does its work. Which that is, the caller says.
+A wide scope mends all that differs in it. What hangs together stays together, and what mends no finding stays too: it
+keeps the plan of one piece. What a round does without a part of it, the caller says.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ _Part = tuple[int, tuple[int, ...]]
 """Places of changes of one fix, by the fix's own place."""
 
 
-def narrowed(fixes: Sequence[Fix], does: Callable[[Sequence[Fix]], bool]) -> Sequence[Fix]:
-    """The least of `fixes` that was found that still `does`."""
+def narrowed(fixes: Sequence[Fix], left: Callable[[Sequence[Fix]], int | None]) -> Sequence[Fix]:
+    """`fixes` without what others need: `left` says how many findings of others stay, `None` where they do less."""
     parts = [(at, part) for at, fix in enumerate(fixes) for part in _parts(fix.changes)]
-    trials, size = 0, (len(parts) + 1) // 2
-    while size:
-        start = 0
-        while start < len(parts) and trials < MOST_TRIALS:
-            fewer = parts[:start] + parts[start + size :]
-            trials += 1
-            if fewer and does(_of(fixes, fewer)):
-                parts = fewer
-            else:
-                start += size
-        size //= 2
+    most, trials = left(fixes) or 0, 0
+    waiting = [parts]
+    while waiting and trials < MOST_TRIALS:
+        chunk = waiting.pop()
+        fewer = [part for part in parts if part not in chunk]
+        stay = left(_of(fixes, fewer)) if fewer else None
+        trials += 1
+        if stay == most:
+            continue
+        if len(chunk) > 1:
+            half = len(chunk) // 2
+            waiting += [chunk[:half], chunk[half:]]
+        elif stay is not None and stay > most:
+            parts, most = fewer, stay
     return _of(fixes, parts)
 
 

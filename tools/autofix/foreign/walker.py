@@ -16,13 +16,13 @@ from .degree_words import degrees_of
 from .edge_words import Joint, joints_of
 from .facts import Facts, number_format
 from .figures import figure_of, span_of, whole_number
+from .flags import flags_in
 from .hardware_keys import HardwareReader
 from .items import ItemReader
 from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
 from .shapes import is_list, is_nested, is_object
-from .text import flags_in
 
 MAX_DEPTH = 60
 _MAX_VALUES = 500_000
