@@ -116,7 +116,8 @@ def _as_sides(sides: dict[str, list[dict[str, Any]]]) -> dict[str, Any] | None:
         devices = [device for one in commands for device in str(one.get("devices", "")).split(",") if device]
         own = {**commands[0], "replicas": len(commands)}
         found[f"{side} workers"] = {**own, "devices": ",".join(devices)} if devices else own
-    if set.intersection(*(set(found[key].get("devices", "").split(",")) for key in found)) - {""}:
+    used = [device for own in found.values() for device in own.get("devices", "").split(",") if device]
+    if len(set(used)) < len(used):
         for own in found.values():  # numbers of different machines
             own.pop("devices", None)
     models = {str(one["model"]) for commands in sides.values() for one in commands if "model" in one}

@@ -16,9 +16,11 @@ from .choice import note_choice, note_commands, proposes
 from .dot import digraph_of
 from .flags import command_flags, flags_in, sides_in
 from .lexicon import concept_of, phase_of
+from .markup import markup_of
 from .notes import Notes
+from .outline import outline_of
 from .shapes import is_list, is_nested, is_object
-from .tables import table_of
+from .tables import csv_of, table_of
 from .tolerant import TooDeepError, parse_tolerant
 
 # Beyond it a text that is not strict JSON is not repaired: what takes seconds is refused instead.
@@ -164,8 +166,11 @@ def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
             yield Extract({"nodes": lines}, False, "")
         yield from _yaml(text, text[:MOST_PROSE])
         yield from _toml(text, text[:MOST_PROSE])
-    if (table := table_of(text[:MOST_PROSE])) is not None:
-        yield Extract(table, False, text[:MOST_PROSE])
+    if (element := markup_of(text)) is not None:
+        yield Extract(element, False, "")
+    for reader in (table_of, csv_of, outline_of):
+        if (read := reader(text[:MOST_PROSE])) is not None:
+            yield Extract(read, False, text[:MOST_PROSE])
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:

@@ -6,12 +6,14 @@ does not know it looks into, and leaves alone where there is nothing inside that
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
 from ...errors import InputError
+from .axes import degrees_by_axis, lengths_of
 from .degree_words import degrees_of
 from .edge_words import Joint, joints_of
 from .facts import Facts, number_format
@@ -32,6 +34,8 @@ _OPERATOR_DEGREES = {
     "MoENode": {"ep": "ep", "tp": "tp_expert"},
 }
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
+# A JSON text inside of a value is read up to this length.
+_MOST_INNER_CHARS = 1_000_000
 _LOAD = {"input_tokens", "output_tokens", "concurrency"}
 _LIMITS = {"ttft_ms_max", "tpot_ms_max", "request_rate"}
 # Layers of each stage in one text: "41,39", "[41, 39]", "41/39".
@@ -48,6 +52,17 @@ UNPLANNED = {
 }
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
+
+
+def _parsed(text: str) -> dict[str, Any] | list[Any] | None:
+    """A text that is itself JSON, as arguments of a function call are."""
+    if text[:1] not in ("{", "[") or len(text) > _MOST_INNER_CHARS:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_nested(value) and value else None
 
 
 class Walker:
@@ -75,6 +90,10 @@ class Walker:
             if len(_CONFIG_KEYS & members.keys()) >= 3:
                 self.facts.claim("config", members, scope.where)
                 return
+            if by_axis := degrees_by_axis(members):
+                for name, number in by_axis.degrees.items():
+                    self.claim_degree(name, number, scope)
+                members = by_axis.rest
             for key, member in members.items():
                 self._member(str(key), member, scope)
         elif is_list(value):
@@ -93,6 +112,12 @@ class Walker:
 
     def _member(self, key: str, value: Any, scope: Scope) -> None:
         if value is None or value == "":
+            return
+        if isinstance(value, str) and (parsed := _parsed(value)) is not None:
+            value = parsed
+        if is_object(value) and (lengths := lengths_of(key, value)):
+            for field, tokens in lengths.items():
+                self._plain(field, tokens, scope.inside(key))
             return
         concept, phase, inner = concept_of(key), phase_of(key), scope.inside(key)
         if phase is not None and concept is None:
@@ -114,6 +139,8 @@ class Walker:
             self.joints.extend(joints_of(value, inner, self.notes))
         elif concept in _BARE_DEGREES and whole_number(value) is not None and scope.item is None:
             self.degree(_BARE_DEGREES[concept], value, inner)
+        elif value is True and (dtype := number_format(key)) is not None:
+            self.facts.claim("precision.weights", dtype, inner.where)
         elif concept is not None and self._plain(concept, value, inner):
             return
         elif concept is None and is_object(value) and (operator := node_type_of(key)) in _OPERATOR_DEGREES:
