@@ -18,23 +18,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shardwright.benchmarks.foreign import DEFAULTS, strategy_text
 from shardwright.tests.autofix.corrupted import ROWS, is_local, piled, replayed, touches_strategy, untouched
-from shardwright.tests.autofix.foreign.proposals import Proposal, differences, proposals
+from shardwright.tests.autofix.foreign.proposals import differences, proposals
 from shardwright.tests.autofix.pairs import agree, broken_by_both, conflicts, in_both_orders, pairs
 from shardwright.tests.rules.corruptions import Corruption
 from shardwright.tools.autofix.autofix import FixResult, autofix
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.autofix.intent import PlanDefaults
-from shardwright.tools.plan.document import HardwareBlock, Strategy, WorkloadBlock
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
-
-# What a foreign proposal leaves out: a common node and a short load.
-DEFAULTS = PlanDefaults(
-    hardware=HardwareBlock(accelerator="h200-sxm", nodes=4, gpus_per_node=8),
-    workload=WorkloadBlock(input_tokens=1024, output_tokens=128),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +112,17 @@ def piles(count: int, seed: int) -> Iterator[bool]:
 
 
 def foreign() -> Iterator[bool]:
-    """Proposals of those who do not know the format: what was read, kept, changed."""
-    print(f"foreign proposals\n  {'name':32} {'as said':8} {'valid':6} strategy")
+    """Proposals of those who do not know the format; `foreign.py` says of each what was read, kept and changed."""
     totals: Counter[str] = Counter()
     for proposal in proposals():
         misread = differences(read_proposal(proposal.text), proposal.expected)
         one = repaired(proposal.text, DEFAULTS)
         yield one.is_right
-        result = one.result
         totals["read"] += not misread
-        totals["valid"] += result.valid
-        print(f"  {proposal.name:32} {'yes' if not misread else 'NO':8} {'yes' if result.valid else 'no':6} "
-              f"{strategy_text(proposal, result)}")  # fmt: skip
-    print(f"  of {len(proposals())}: read as said {totals['read']}, valid {totals['valid']}")
-
-
-def strategy_text(proposal: Proposal, result: FixResult) -> str:
-    """What became of the strategy."""
-    from shardwright.tools.search.describe import describe
-
-    if result.replanned is not None:
-        return f"{describe(result.replanned.before)} -> {describe(result.replanned.after)}"
-    if not result.valid or result.document is None:
-        return "; ".join(result.unfixed)[:90]
-    said = ", ".join(proposal.expected.get("degrees", {})) or "no phase"
-    return f"{describe(Strategy.model_validate(result.document['strategy']))} (degrees said of {said})"
+        totals["valid"] += one.result.valid
+        if misread or not one.result.valid:
+            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(one.result)}")
+    print(f"foreign proposals: {len(proposals())}, read as said {totals['read']}, valid {totals['valid']}")
 
 
 def orders() -> Iterator[bool]:

@@ -68,6 +68,7 @@ def flags_in(text: str) -> dict[str, Any]:
     engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)
     if engine is not None and found:
         found["engine"] = engine
+    found.pop("workers", None)  # processes of a converter or a server, not replicas
     for flag in ("bf16", "fp16", "fp8"):
         if found.pop(flag, None) is not None:
             found["dtype"] = flag
