@@ -18,7 +18,7 @@ class AppliedFix(BaseModel):
     `safety`: `safe` keeps the meaning, `strategy` changes what the author decided, `display` what is only shown.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str
     description: str
@@ -32,7 +32,7 @@ class Replanning(BaseModel):
     `is_nearest`: whether every nearer strategy was looked at.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     before: Strategy
     after: Strategy
@@ -44,7 +44,7 @@ class Replanning(BaseModel):
 class Needs(BaseModel):
     """The smallest cluster of the same accelerator that would do; without `gpus` none up to what was tried."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     accelerator: str
     gpus: int | None
@@ -55,7 +55,7 @@ class Needs(BaseModel):
 class Closest(BaseModel):
     """A valid plan for what was asked less one thing."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     change: str
     plan: Plan
@@ -64,7 +64,7 @@ class Closest(BaseModel):
 class Infeasible(BaseModel):
     """Why no legal plan exists: the rule that binds, by how much, the least hardware that would do, what is closest."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str
     reason: str
@@ -79,7 +79,7 @@ class Withheld(BaseModel):
     `by`: `safe_only` asked for no change of what was decided, `rules` for the fixes of named rules alone.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     findings: int
     by: tuple[Literal["safe_only", "rules"], ...]
@@ -94,7 +94,7 @@ class FixResult(BaseModel):
     what stays because its fixes were not asked for, `notes` how a proposal in another form was read.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Literal["shardwright/fix"] = "shardwright/fix"
     version: Literal["1"] = "1"
