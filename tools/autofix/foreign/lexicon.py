@@ -11,7 +11,7 @@ import unicodedata
 from functools import lru_cache
 
 _MAX_KEY = 100
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?:[a-rt-z]|s[a-z]))")  # "GPUs" is one word
 _HYPHENS = dict.fromkeys("\u2010\u2011\u2212", "-") | {"\u00df": "ss"}
 _BREAKS = re.compile(r"[^a-z0-9一-鿿]+")
 # What may stand around the name of a degree and says nothing more.
@@ -44,7 +44,7 @@ _FIELDS = {
     r"|repo))?|llm"
     r"|served model name|hf model(?: id)?|checkpoint|for model|(?:sprach|basis)?modell(?: ?name)?|模型(?:名称|名)?",
     "config": r"(?:hf |model )?config(?:uration)?|architecture|model (?:spec|params|architecture)",
-    "hardware": r"(?:target )?(?:hardware|cluster|topology|env|system|machines?|infrastructure|environment|platform)"
+    "hardware": r"(?:target )?(?:hardware|hw|cluster|topology|env|system|machines?|infrastructure|environment|platform)"
     r"(?: (?:config|spec|setup|topology|info))?|resources|accelerators|硬件(?:配置)?|集群",
     "accelerator": r"(?:gpu|accelerator|device|card|hardware|node)s? (?:type|model|name|kind|sku)|accelerator"
     r"|gpu|card"
@@ -148,6 +148,12 @@ _PHASES = {
     )
     for phase, words in PHASE_WORDS.items()
 }
+OBJECTIVES = {
+    "latency": "latency", "throughput": "throughput", "cost": "cost", "low latency": "latency",
+    "min latency": "latency", "minimize latency": "latency", "high throughput": "throughput",
+    "max throughput": "throughput", "maximize throughput": "throughput", "延迟": "latency", "吞吐": "throughput",
+    "吞吐量": "throughput", "成本": "cost", "minimize cost": "cost", "lowest latency": "latency",
+}  # fmt: skip
 _TYPES = {
     "RequestNode": r"(?:input )?request|root|input|user request|请求",
     "ReplicaNode": r"(?:dp |model |data parallel )?(?:replica|instance)|dp group|副本",

@@ -74,6 +74,7 @@ def _stage(words: str) -> dict[str, Any] | None:
         return None
     devices = _DEVICES.search(named["rest"])
     stage: dict[str, Any] = {"index": int(named["index"]), "layers": [int(layers[1]), int(layers[2])]}
+    stage |= _degrees(named["rest"])
     if named["phase"]:
         stage["phase"] = named["phase"].lower()
     return stage if devices is None else {**stage, "devices": devices[1].replace("\u2013", "-")}

@@ -36,15 +36,15 @@ def table_of(text: str) -> dict[str, Any] | None:
 def csv_of(text: str) -> dict[str, Any] | None:
     """The stages that lines of values below a line of names state, by phase, and the pairs of a key and a value above.
 
-    The values stand between commas, semicolons or tabs; the names are those of layers and of what else a stage has.
+    The values stand between commas, semicolons, tabs or bars; the names are those of layers and what else a stage has.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_MOST_ROWS]
     for place, line in enumerate(lines):
-        for sign in (",", "\t", ";"):
-            names = [name.strip() for name in line.split(sign)]
+        for sign in (",", "\t", ";", "|"):
+            names = [name.strip() for name in line.strip("|").split(sign)]
             if len(names) < 3 or not {concept_of(name) for name in names} & {"layers", "layers_first"}:
                 continue
-            rows = [[cell.strip() for cell in row.split(sign)] for row in lines[place + 1 :]]
+            rows = [[cell.strip() for cell in row.strip("|").split(sign)] for row in lines[place + 1 :]]
             rows = [dict(zip(names, row, strict=True)) for row in rows if len(row) == len(names)]
             pairs = [row.split(sign, 1) for row in lines[:place] if row.count(sign) == 1]
             said = {name.strip(): value.strip() for name, value in pairs if concept_of(name) is not None}

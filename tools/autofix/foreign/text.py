@@ -21,7 +21,7 @@ from .notes import Notes
 from .outline import outline_of
 from .shapes import is_list, is_nested, is_object
 from .tables import csv_of, table_of
-from .tolerant import TooDeepError, parse_tolerant
+from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
 
 # Beyond it a text that is not strict JSON is not repaired: what takes seconds is refused instead.
 MOST_CHARS = 4_000_000
@@ -29,11 +29,13 @@ _MOST_YAML = 200_000
 _MOST_CANDIDATES = 40
 _MOST_TRIES = 2_000
 MOST_PROSE = 50_000
+# A text inside of a value is read up to this length.
+MOST_INNER_CHARS = 200_000
 _SCORED_VALUES = 3_000
 
 _FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
-_OPENING = re.compile(r"[{\[]|\bdict(?=\()")
+_OPENING = re.compile(rf"[{{\[]|\b{OBJECT_CALL.pattern}")
 _TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
 # An alias stands for what its anchor names, however much that is: such YAML is not read.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
@@ -244,3 +246,14 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
             yield Extract(document, False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
+
+
+def parsed(text: str) -> dict[str, Any] | list[Any] | None:
+    """A text that is itself JSON, as arguments of a function call are."""
+    if text[:1] not in ("{", "[") or len(text) > MOST_INNER_CHARS:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_nested(value) and value else None

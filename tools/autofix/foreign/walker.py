@@ -6,7 +6,6 @@ does not know it looks into, and leaves alone where there is nothing inside that
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Any
 
@@ -21,10 +20,11 @@ from .figures import figure_of, span_of, whole_number
 from .flags import flags_in
 from .hardware_keys import HardwareReader
 from .items import ItemReader
-from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
+from .lexicon import DEGREE_NAMES, OBJECTIVES, concept_of, node_type_of, phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
 from .shapes import is_list, is_nested, is_object
+from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
 _MAX_VALUES = 500_000
@@ -34,35 +34,19 @@ _OPERATOR_DEGREES = {
     "MoENode": {"ep": "ep", "tp": "tp_expert"},
 }
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
-# A JSON text inside of a value is read up to this length.
-_MOST_INNER_CHARS = 1_000_000
+# Texts inside of texts: an answer inside of a message, few of them and no further.
+_MOST_DEPTH_OF_TEXTS = 2
+_MOST_TEXTS = 20
 _LOAD = {"input_tokens", "output_tokens", "concurrency"}
 _LIMITS = {"ttft_ms_max", "tpot_ms_max", "request_rate"}
 # Layers of each stage in one text: "41,39", "[41, 39]", "41/39".
 _CUTS = re.compile(r"[\[(]?((?:\d{1,5}[ ,，/]{1,3}){1,1000}\d{1,5})[\])]?")
-_OBJECTIVES = {
-    "latency": "latency", "throughput": "throughput", "cost": "cost", "low latency": "latency",
-    "min latency": "latency", "minimize latency": "latency", "high throughput": "throughput",
-    "max throughput": "throughput", "maximize throughput": "throughput", "延迟": "latency", "吞吐": "throughput",
-    "吞吐量": "throughput", "成本": "cost", "minimize cost": "cost", "lowest latency": "latency",
-}  # fmt: skip
 UNPLANNED = {
     "speculative": "speculative decoding is not planned: the plan is for serving without it",
     "lora": "LoRA serving is not planned: the plan is for the base model alone",
 }
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
-
-
-def _parsed(text: str) -> dict[str, Any] | list[Any] | None:
-    """A text that is itself JSON, as arguments of a function call are."""
-    if text[:1] not in ("{", "[") or len(text) > _MOST_INNER_CHARS:
-        return None
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if is_nested(value) and value else None
 
 
 class Walker:
@@ -76,6 +60,7 @@ class Walker:
         self.items: list[Item] = []
         self.joints: list[Joint] = []
         self.values = 0
+        self.texts = 0
         self.reader = ItemReader(self)
         self.hardware = HardwareReader(self)
 
@@ -113,8 +98,8 @@ class Walker:
     def _member(self, key: str, value: Any, scope: Scope) -> None:
         if value is None or value == "":
             return
-        if isinstance(value, str) and (parsed := _parsed(value)) is not None:
-            value = parsed
+        if isinstance(value, str) and (inner_value := parsed(value)) is not None:
+            value = inner_value
         if is_object(value) and (lengths := lengths_of(key, value)):
             for field, tokens in lengths.items():
                 self._plain(field, tokens, scope.inside(key))
@@ -254,7 +239,7 @@ class Walker:
         elif concept in _LIMITS:
             self._claim_or_doubt(f"workload.{concept}", figure_of(value), value, scope)
         elif concept == "objective":
-            self._claim_or_doubt("workload.objective", _OBJECTIVES.get(words_of(str(value))), value, scope)
+            self._claim_or_doubt("workload.objective", OBJECTIVES.get(words_of(str(value))), value, scope)
         elif concept in ("weights", "kv_cache", "activations"):
             if str(value).lower() != "auto":
                 self._claim_or_doubt(f"precision.{concept}", number_format(value), value, scope)
@@ -297,8 +282,17 @@ class Walker:
         elif whole_number(value) is None:  # one number for all stages says what even cuts say
             self.unknown("stage_layers", "stage_layers", value, scope)
 
+    def _may_look_into(self, text: str, scope: Scope) -> bool:
+        self.texts += 1
+        return self.texts <= _MOST_TEXTS and scope.depth < _MOST_DEPTH_OF_TEXTS and len(text) <= MOST_INNER_CHARS
+
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
         """A word or number that means nothing here; degrees in it count where it holds nothing else."""
+        if isinstance(value, str) and "{" in value and self._may_look_into(value, scope):
+            found = extract(value, self.notes)
+            self.walk(found.value, scope.but(depth=scope.depth + 1))
+            if found.value is not None:
+                return
         if isinstance(value, str) and len(value) <= 300:
             if degrees_of(value) is not None:
                 self.degrees_text(value, scope)
