@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,14 @@ def fixed(
         InputError: as `autofix`.
     """
     chosen = Chosen.of(rules or None, safe_only=safe_only)
-    notes = reading.notes
     if isinstance(request, str):
         defaults = plan_defaults(request, reading.read.raw)
-        notes = (*notes, *_contradictions(defaults, reading.read.raw or {}))
+        notes = (*reading.notes, *_contradictions(defaults, reading.read.raw or {}))
+        reading = replace(reading, notes=notes)
     else:
         defaults = request
     with collector_paused():
-        return autofix_read(reading.read, request=defaults, chosen=chosen, notes=notes)
+        return autofix_read(reading, request=defaults, chosen=chosen)
 
 
 def _read(document: Any) -> Reading:

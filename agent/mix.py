@@ -17,12 +17,13 @@ from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.files import read_bounded, utf8_text
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import Limit, ModelBlock, Plan, PrecisionBlock, Tokens
+from ..tools.plan.document import Limit, ModelBlock, Plan, PrecisionBlock
 from ..tools.plan.performance import Sparse
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.brief_parse import parse_json, parse_yaml
 from .intent.intent import FrozenModel, Intent
+from .intent.written import WrittenTokens
 from .pipeline import intent_of
 from .proposer import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
@@ -36,8 +37,8 @@ class Kind(FrozenModel):
 
     name: str = Field(min_length=1, max_length=100)
     weight: float = Field(gt=0, le=1e9, allow_inf_nan=False)
-    input_tokens: Tokens
-    output_tokens: Tokens
+    input_tokens: WrittenTokens
+    output_tokens: WrittenTokens
     ttft_ms_max: Limit | None = None
     tpot_ms_max: Limit | None = None
     prefix_cache_hit_rate: float | None = Field(default=None, ge=0, le=1)

@@ -18,23 +18,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from shardwright.benchmarks.foreign import DEFAULTS, strategy_text
 from shardwright.tests.autofix.corrupted import ROWS, is_local, piled, replayed, touches_strategy, untouched
-from shardwright.tests.autofix.foreign.proposals import Proposal, differences, proposals
+from shardwright.tests.autofix.foreign.proposals import differences, proposals
 from shardwright.tests.autofix.pairs import agree, broken_by_both, conflicts, in_both_orders, pairs
 from shardwright.tests.rules.corruptions import Corruption
 from shardwright.tools.autofix.autofix import FixResult, autofix
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.autofix.intent import PlanDefaults
-from shardwright.tools.plan.document import HardwareBlock, Strategy, WorkloadBlock
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
-
-# What a foreign proposal leaves out: a common node and a short load.
-DEFAULTS = PlanDefaults(
-    hardware=HardwareBlock(accelerator="h200-sxm", nodes=4, gpus_per_node=8),
-    workload=WorkloadBlock(input_tokens=1024, output_tokens=128),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +45,9 @@ def repaired(document: dict[str, Any] | str, request: PlanDefaults | None = None
     start = time.perf_counter()
     result = autofix(document, request=request)
     seconds = time.perf_counter() - start
-    says = result.plan is not None and validate(json.loads(json.dumps(result.plan))).valid
+    says = result.document is not None and validate(json.loads(json.dumps(result.document))).valid
     ends = result.valid or bool(result.remaining and (result.infeasible or result.unfixed or result.notes))
-    return Repair(result, seconds, says == result.valid and replayed(result) == result.plan and ends)
+    return Repair(result, seconds, says == result.valid and replayed(result) == result.document and ends)
 
 
 def spread(values: Sequence[float], unit: str = "") -> str:
@@ -82,7 +76,7 @@ def single() -> Iterator[bool]:
             if result.replanned is not None:
                 distances.append(result.replanned.distance)
             kept.append(share_kept(row, document, result))
-            if kind == "local" and (result.plan or {}).get("strategy") != document["strategy"]:
+            if kind == "local" and (result.document or {}).get("strategy") != document["strategy"]:
                 moved["declared by the row itself" if touches_strategy(row) else str(row)] += 1
         print(f"single corruptions, {kind}: {len(rows)} rows, {len(rows) - len(invalid)} valid; {spread(times, ' s')}")
         print(f"  untouched nodes kept byte for byte: at least 95% in {sum(share >= 0.95 for share in kept)}, "
@@ -99,7 +93,7 @@ def share_kept(row: Corruption, document: dict[str, Any], result: FixResult) -> 
     """Of the nodes that neither the row nor a finding touches, those that are as the author wrote them."""
     named = {name for found in validate(document).violations for name in found.nodes}
     own = {name: node for name, node in untouched(row, document).items() if name not in named}
-    after = {node["id"]: node for node in (result.plan or {}).get("nodes", ())}
+    after = {node["id"]: node for node in (result.document or {}).get("nodes", ())}
     return sum(after.get(name) == node for name, node in own.items()) / len(own) if own else 1.0
 
 
@@ -118,31 +112,17 @@ def piles(count: int, seed: int) -> Iterator[bool]:
 
 
 def foreign() -> Iterator[bool]:
-    """Proposals of those who do not know the format: what was read, kept, changed."""
-    print(f"foreign proposals\n  {'name':32} {'as said':8} {'valid':6} strategy")
+    """Proposals of those who do not know the format; `foreign.py` says of each what was read, kept and changed."""
     totals: Counter[str] = Counter()
     for proposal in proposals():
         misread = differences(read_proposal(proposal.text), proposal.expected)
         one = repaired(proposal.text, DEFAULTS)
         yield one.is_right
-        result = one.result
         totals["read"] += not misread
-        totals["valid"] += result.valid
-        print(f"  {proposal.name:32} {'yes' if not misread else 'NO':8} {'yes' if result.valid else 'no':6} "
-              f"{strategy_text(proposal, result)}")  # fmt: skip
-    print(f"  of {len(proposals())}: read as said {totals['read']}, valid {totals['valid']}")
-
-
-def strategy_text(proposal: Proposal, result: FixResult) -> str:
-    """What became of the strategy."""
-    from shardwright.tools.search.describe import describe
-
-    if result.replanned is not None:
-        return f"{describe(result.replanned.before)} -> {describe(result.replanned.after)}"
-    if not result.valid or result.plan is None:
-        return "; ".join(result.unfixed)[:90]
-    said = ", ".join(proposal.expected.get("degrees", {})) or "no phase"
-    return f"{describe(Strategy.model_validate(result.plan['strategy']))} (degrees said of {said})"
+        totals["valid"] += one.result.valid
+        if misread or not one.result.valid:
+            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(one.result)}")
+    print(f"foreign proposals: {len(proposals())}, read as said {totals['read']}, valid {totals['valid']}")
 
 
 def orders() -> Iterator[bool]:

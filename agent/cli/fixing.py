@@ -50,6 +50,8 @@ def fix_command(
         if place is not None and str(place) != STANDARD:
             check_place(place)
     text = read_plan_text(document)
+    if not text.strip():
+        raise InputError(f"{title_of(document)}: empty; give a plan document, or a text with a proposal in it")
     from ...tools.autofix.reading import read_text_anyhow
     from ..fix_api import fixed
 
@@ -60,7 +62,7 @@ def fix_command(
         write_file(certificate, json.dumps(certificate_of(text, result), indent=1) + "\n")
     to_stdout = output is not None and str(output) == STANDARD
     if output is not None and result.valid:
-        plan = json.dumps(result.plan, indent=2, ensure_ascii=False) + "\n"
+        plan = json.dumps(result.document, indent=2, ensure_ascii=False) + "\n"
         if to_stdout:
             write_stdout(plan)
         else:
@@ -74,7 +76,7 @@ def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> 
     from ..report.fix import diff_text, render_fix
 
     if diff:
-        change = diff_text(result.read, result.plan, old=f"{title} as read", new=f"{title} fixed")
+        change = diff_text(result.read, result.document, old=f"{title} as read", new=f"{title} fixed")
         if change:
             write_stdout(change)
     elif output_format == "json":

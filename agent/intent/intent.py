@@ -20,7 +20,7 @@ from ...tools.plan.document import Objective, PrecisionBlock, Relaxation, Servin
 class FrozenModel(BaseModel):
     """Base of the intent models: immutable, no unknown field."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class StatedDegrees(FrozenModel):

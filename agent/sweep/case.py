@@ -29,8 +29,9 @@ Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 class Row(Frozen):
     """One row of the table. `feasible` is absent where `error` says why the case could not be evaluated.
 
-    `strategy` is the best for the workload's objective; `strategy_json` is the same as the block of a plan. `evaluated`
-    counts the strategies that were.
+    Number formats that were left open are those of the answer, absent where there is none. `strategy` is the best for
+    the workload's objective; `strategy_json` is the same as the block of a plan. `evaluated` counts the strategies that
+    were.
     """
 
     model: str
@@ -76,7 +77,9 @@ def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> O
     labels: dict[str, Any] = {"model": case.model, "hardware": case.hardware, "workload": case.workload}
     try:
         intent = complete(case.said).model_copy(update={"calibration": calibration})
-        labels |= {"objective": intent.workload.objective, **intent.precision.model_dump()}
+        labels["objective"] = intent.workload.objective
+        if intent.precisions is None:
+            labels |= intent.precision.model_dump()
         assert intent.hardware is not None and intent.hardware.nodes is not None  # every case names both
         architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
         found = search(search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes)))
@@ -96,7 +99,9 @@ def _answer(found: SearchResult) -> dict[str, Any]:
     if best is None:
         rule, reason = _why_not(found)
         return {"feasible": False, "rule": rule, "reason": reason, "evaluated": found.evaluated}
+    chosen = {} if best.precision is None else best.precision.model_dump()
     return {
+        **chosen,
         "feasible": True,
         "strategy": describe(best.strategy),
         "strategy_json": best.strategy.model_dump_json(),

@@ -17,7 +17,6 @@ from pydantic import Field, ValidationError, model_validator
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
-from ...tools.catalog.dtypes import DType
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.errors import InputError
@@ -26,7 +25,9 @@ from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
 from ...tools.rules.engines import engine_of
 from ..intent.brief_parse import MAX_DEPTH, parse_json, parse_yaml
 from ..intent.cluster import read_cluster
-from ..intent.intent import FrozenModel, Said
+from ..intent.formats import said_weights
+from ..intent.intent import FrozenModel, OpenPrecisions, Said, StatedPrecision
+from ..intent.written import WrittenTokens
 
 MAX_FILE_BYTES = 4 << 20
 MAX_LISTED = 1_000
@@ -62,19 +63,19 @@ class _Workload(WorkloadBlock):
     """A workload of the file: the fields of a plan's workload and a name. What is left out is assumed as in a plan."""
 
     name: Name
+    input_tokens: WrittenTokens
+    output_tokens: WrittenTokens
 
 
-class _Precision(FrozenModel):
-    """Number formats: one word is that of the weights."""
+class _Precision(StatedPrecision):
+    """Number formats: one word is that of the weights, `any` or several words leave them to the search."""
 
-    weights: DType | None = None
-    kv_cache: DType | None = None
-    activations: DType | None = None
+    precisions: OpenPrecisions | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _from_text(cls, value: Any) -> Any:
-        return {"weights": value} if isinstance(value, str) else value
+        return said_weights(value) if isinstance(value, str) else value
 
 
 def _as_list(value: Any) -> Any:
@@ -250,9 +251,7 @@ def _said(found: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload,
         gpus_per_node=cluster.gpus_per_node,
         intra_node_bw_gb_s=cluster.intra_node_bw_gb_s,
         inter_node_bw_gb_s=cluster.inter_node_bw_gb_s,
-        weights=precision.weights,
-        kv_cache=precision.kv_cache,
-        activations=precision.activations,
+        **{name: getattr(precision, name) for name in precision.model_fields_set},
         relaxations=found.relaxations,
         disaggregated=found.disaggregated,
         engine=found.engine,

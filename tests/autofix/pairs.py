@@ -61,11 +61,11 @@ def broken_by_both(pair: Pair) -> dict[str, Any] | None:
 
 def in_both_orders(document: dict[str, Any], pair: Pair) -> tuple[FixResult, FixResult]:
     """Findings of the one rule mended first, then all else; and the same with the other."""
-    first, second = (autofix(autofix(document, rules=[rule]).plan or {}) for rule in pair)
+    first, second = (autofix(autofix(document, rules=[rule]).document or {}) for rule in pair)
     return first, second
 
 
 def agree(results: tuple[FixResult, FixResult]) -> bool:
     """Whether both orders end in the same valid plan."""
     first, second = results
-    return first.valid and second.valid and content_hash(first.plan) == content_hash(second.plan)
+    return first.valid and second.valid and content_hash(first.document) == content_hash(second.document)

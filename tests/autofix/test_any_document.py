@@ -30,13 +30,13 @@ _FIELDS = ("format", "version", "model", "hardware", "workload", "precision", "p
 
 def holds_true(result: FixResult) -> None:
     """What is called valid is so, the patches lead to it, and nothing is left to do."""
-    report = validate(result.plan) if result.plan is not None else None
+    report = validate(result.document) if result.document is not None else None
     assert result.valid == (report is not None and report.valid)
-    assert replayed(result) == result.plan
+    assert replayed(result) == result.document
     assert result.valid or result.remaining
-    if result.plan is not None:
-        again = autofix(result.plan)
-        assert (again.fixes, again.plan) == ((), result.plan)
+    if result.document is not None:
+        again = autofix(result.document)
+        assert (again.fixes, again.document) == ((), result.document)
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=_SLOW, derandomize=True)
@@ -55,13 +55,13 @@ def test_random_json_is_answered(document: dict[str, Any]) -> None:
 @given(foreign_plans())
 def test_a_valid_plan_in_any_style_is_left_alone(document: dict[str, Any]) -> None:
     result = autofix(document)
-    assert result.valid and not result.fixes and result.plan == document
+    assert result.valid and not result.fixes and result.document == document
 
 
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_what_was_mended_needs_no_mending(seed: int) -> None:
     result = autofix(piled(seed, 8))
-    assert autofix(result.plan or {}).fixes == ()
+    assert autofix(result.document or {}).fixes == ()
 
 
 @pytest.mark.parametrize("seed", [2])
@@ -93,7 +93,7 @@ def test_garbage_of_a_great_size_is_answered_soon() -> None:
     start = time.process_time()
     result = autofix(document)
     assert time.process_time() - start < 20
-    assert result.valid and content_hash(result.plan) == content_hash(base_plan("dense-tp2"))
+    assert result.valid and content_hash(result.document) == content_hash(base_plan("dense-tp2"))
 
 
 def test_numbers_as_text_and_names_in_other_words_are_read() -> None:
@@ -102,7 +102,7 @@ def test_numbers_as_text_and_names_in_other_words_are_read() -> None:
     document = json.loads(words.replace('"prefill"', '"Prefill"', 1).replace('"tp": 1', '"tp": "1"'))
     document["workload"]["inputTokens"] = str(document["workload"].pop("input_tokens"))
     result = autofix(document)
-    assert result.valid and content_hash(result.plan) == content_hash(base_plan("dense-tp2"))
+    assert result.valid and content_hash(result.document) == content_hash(base_plan("dense-tp2"))
 
 
 def test_nothing_that_was_decided_is_changed_where_only_safe_fixes_are_wanted() -> None:
@@ -111,7 +111,7 @@ def test_nothing_that_was_decided_is_changed_where_only_safe_fixes_are_wanted() 
     del document["edges"][3]
     result = autofix(document, safe_only=True)
     assert not result.valid and all(fix.safety != "strategy" for fix in result.fixes)
-    assert (result.plan or {})["strategy"] == document["strategy"] and result.fixes
+    assert (result.document or {})["strategy"] == document["strategy"] and result.fixes
 
 
 def test_a_file_that_cannot_be_opened_is_refused() -> None:

@@ -47,7 +47,7 @@ def _end_of_strategy(text: str) -> int:
 
 
 def _keeps(result: FixResult, wanted: dict[str, Any]) -> bool:
-    return result.valid and result.plan is not None and result.plan["strategy"] == wanted["strategy"]
+    return result.valid and result.document is not None and result.document["strategy"] == wanted["strategy"]
 
 
 @pytest.mark.parametrize("name", [*base_names(), LARGE])

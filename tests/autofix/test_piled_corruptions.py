@@ -23,8 +23,8 @@ def test_piled_corruptions_end_in_a_valid_plan(seed: int) -> None:
     start = time.process_time()
     result = autofix(document)
     assert time.process_time() - start < MOST_SECONDS
-    assert result.valid and validate(result.plan or {}).valid
-    assert replayed(result) == result.plan
+    assert result.valid and validate(result.document or {}).valid
+    assert replayed(result) == result.document
 
 
 @pytest.mark.parametrize("seed", range(100, 104))
@@ -33,7 +33,7 @@ def test_the_order_of_nodes_and_edges_means_nothing(seed: int) -> None:
     rng = random.Random(seed)
     rng.shuffle(shuffled["nodes"])
     rng.shuffle(shuffled["edges"])
-    assert content_hash(autofix(document).plan) == content_hash(autofix(shuffled).plan)
+    assert content_hash(autofix(document).document) == content_hash(autofix(shuffled).document)
 
 
 def test_two_fixes_of_one_place_wait_for_one_another() -> None:
@@ -42,5 +42,5 @@ def test_two_fixes_of_one_place_wait_for_one_another() -> None:
     document["reasoning"] = [claim, *document["reasoning"][:3], claim]
     assert {violation.rule for violation in validate(document).violations} == {"CO006", "DP004"}
     result = autofix(document)
-    assert result.valid and replayed(result) == result.plan
-    assert [step["step"] for step in (result.plan or {})["reasoning"]][-1] == "data_parallelism"
+    assert result.valid and replayed(result) == result.document
+    assert [step["step"] for step in (result.document or {})["reasoning"]][-1] == "data_parallelism"

@@ -46,15 +46,15 @@ def test_a_corruption_ends_valid_and_the_patches_lead_there(row: Corruption) -> 
     as_it_was = apply(row.example)
     result = autofix(document)
     assert document == as_it_was
-    assert result.valid and replayed(result) == result.plan
+    assert result.valid and replayed(result) == result.document
     if is_local(row) and result.fixes:
         report = validate(document)
         named = {name for violation in report.violations for name in violation.nodes}
         own = {name: node for name, node in untouched(row, document).items() if name not in named}
-        after = {node["id"]: node for node in (result.plan or {})["nodes"]}
+        after = {node["id"]: node for node in (result.document or {})["nodes"]}
         kept = sum(after.get(name) == node for name, node in own.items())
         assert kept >= LEAST_KEPT * len(own)
-        assert touches_strategy(row) or (result.plan or {})["strategy"] == document["strategy"]
+        assert touches_strategy(row) or (result.document or {})["strategy"] == document["strategy"]
 
 
 @pytest.mark.parametrize("row", OF_EACH_RULE, ids=str)
@@ -73,7 +73,7 @@ def test_a_plan_in_another_style_is_mended_in_its_own(row: Corruption) -> None:
     named = {name for violation in validate(corrupted).violations for name in violation.nodes}
     own = [node for node in corrupted["nodes"] if node["id"] in {names[name] for name in same} - named]
     result = autofix(corrupted)
-    after = {node["id"]: node for node in (result.plan or {})["nodes"]}
+    after = {node["id"]: node for node in (result.document or {})["nodes"]}
     assert result.valid
     assert sum(after.get(node["id"]) == node for node in own) >= LEAST_KEPT * len(own)
 
@@ -96,4 +96,4 @@ def test_a_value_that_cannot_be_guessed_is_named(row: Corruption) -> None:
 @pytest.mark.parametrize("name", base_names())
 def test_a_valid_plan_is_returned_as_it_is(name: str) -> None:
     result = autofix(base_plan(name))
-    assert (result.valid, result.fixes, result.rounds, result.plan) == (True, (), 0, base_plan(name))
+    assert (result.valid, result.fixes, result.rounds, result.document) == (True, (), 0, base_plan(name))

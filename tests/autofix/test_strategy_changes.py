@@ -96,7 +96,7 @@ def test_fixes_that_safe_only_leaves_out_are_counted_and_the_way_to_them_said() 
     assert result.withheld is not None
     assert (result.withheld.findings, result.withheld.by) == (errors, ("safe_only",))
     assert f"{errors} finding has fixes that were not asked for: run without --safe-only" in text
-    assert autofix(result.plan or {}).valid
+    assert autofix(result.document or {}).valid
 
 
 def test_fixes_that_naming_a_rule_leaves_out_are_counted() -> None:

@@ -90,6 +90,48 @@ def test_nothing_is_written_that_is_not_valid(tmp_path: Path, capsys: pytest.Cap
     assert not target.exists()
 
 
+@pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe\x00"], ids=["empty", "blank", "binary"])
+def test_a_file_in_which_there_is_nothing_is_refused(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nothing.json"
+    path.write_bytes(content)
+    for command in ("fix", "validate"):
+        assert run([command, str(path)]) == 2
+        out, err = capsys.readouterr()
+        assert out == "" and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("I like it.\nLet us talk tomorrow.", "looked for JSON, YAML"),
+        ("Llama-3.1-8B on 2 H100 it is.\n", "not stated, and nowhere to be read: strategy"),
+        ('{"model": "Llama-3.1-8B", "tp": "quite some", "hardware": "2 H100"}', "given, but not understood: strategy"),
+        ('{"model": "Llama-3.1-8B", "tp": 2, "hardware": "2 H1000"}', "but not understood: hardware.accelerator"),
+        ('{"model": "Llama-3.1-8B", "tp": 2, "input_tokens": "some"}', "not understood: workload.input_tokens: 'some'"),
+        (
+            '{"format": "shardwright/plan", "strategy": {"prefill": {"tp": "8x"}}, "model": {"name": "Llama-3.1-8B"}}',
+            "given, but not understood: strategy",
+        ),
+    ],
+)
+def test_what_is_missing_and_what_was_not_understood_are_told_apart(
+    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "answer.txt"
+    path.write_text(text, encoding="utf-8")
+    assert run(["fix", str(path)]) == 1
+    assert says in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_result_holds_a_plan_as_planning_gives_one() -> None:
+    fixed = shardwright.autofix(broken())
+    assert isinstance(fixed.plan, shardwright.Plan) and fixed.plan.model_dump(mode="json") == fixed.document
+    assert fixed.model_dump(mode="json")["plan"] == fixed.document
+    assert shardwright.autofix({"nodes": 1}).plan is None
+
+
 def test_an_answer_in_prose_is_read_and_completed_by_the_request(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.cli.app import run
+from shardwright.agent.mix import kinds_of
 from shardwright.tools.errors import InputError
 
 KINDS: list[dict[str, Any]] = [
@@ -53,12 +54,19 @@ def test_a_limit_that_one_kind_cannot_hold_is_a_no(tmp_path: Path, capsys: pytes
     assert not target.exists()
 
 
+def test_lengths_are_written_as_on_the_command_line() -> None:
+    kinds = kinds_of([{**KINDS[0], "input_tokens": "1k", "output_tokens": "2,048"}])
+    assert (kinds.workloads[0].input_tokens, kinds.workloads[0].output_tokens) == (1024, 2048)
+
+
 @pytest.mark.parametrize(
     ("kinds", "says"),
     [
         ([], "workloads"),
         ([{"name": "chat", "weight": 1}], "input_tokens"),
         ([{**KINDS[0], "weight": -1}], "weight"),
+        ([{**KINDS[0], "input_tokens": "a few"}], "input_tokens"),
+        ([{**KINDS[0], "input_tokens": "1.5"}], "input_tokens"),
         ([{**KINDS[0], "colour": "red"}], "colour"),
     ],
 )

@@ -55,6 +55,12 @@ def test_yaml_and_json_say_the_same() -> None:
     assert said.concurrency is None  # left to the objective, as in a plan
 
 
+def test_lengths_are_written_as_on_the_command_line() -> None:
+    workload = {"name": "a", "input_tokens": "2k", "output_tokens": "1,000"}
+    said = sweep_of({**TINY, "workloads": [workload]}).cases[0].said
+    assert (said.input_tokens, said.output_tokens) == (2048, 1000)
+
+
 def test_the_hash_changes_with_what_is_asked_and_with_nothing_else() -> None:
     digest = sweep_of(TINY).digest
     assert sweep_of(json.loads(json.dumps(TINY))).digest == digest

@@ -108,6 +108,13 @@ def test_the_result_survives_its_json(small: SweepResult) -> None:
     assert SweepResult.model_validate(json.loads(small.model_dump_json())) == small
 
 
+def test_a_precision_that_is_left_open_is_chosen_and_told() -> None:
+    rows = [evaluate_case(case).row for case in sweep_of({**TINY, "precision": ["any", "bf16"]}).cases[:2]]
+    chosen, stated = rows
+    assert chosen.feasible and chosen.weights is not None and stated.weights == "bf16"
+    assert (chosen.ttft_ms or 0) + (chosen.tpot_ms or 0) <= (stated.ttft_ms or 0) + (stated.tpot_ms or 0)
+
+
 def test_the_precision_that_is_assumed_is_told(small: SweepResult) -> None:
     outcome = evaluate_case(sweep_of({**TINY, "precision": "fp8"}).cases[0])
     assert (outcome.row.weights, outcome.row.kv_cache) == ("fp8", "bf16")

@@ -17,13 +17,12 @@ from pydantic_core import PydanticSerializationError
 from ..errors import InputError
 from ..plan.collector import collector_paused
 from ..plan.document import Plan
-from ..plan.reader import ReadDocument
 from ..plan.view import PlanView
 from ..rules.registry import find_rule
 from ..validate import validate_read
 from .engine import Repair, State, state_of
 from .intent import PlanDefaults, PlanIntent, read_intent
-from .reading import read_anything
+from .reading import Reading, read_anything
 from .reference import reference_for
 from .result import Closest, FixResult, Infeasible, Needs, Replanning, Withheld
 from .strategy_changes import strategy_changes
@@ -53,9 +52,7 @@ def autofix(
     """
     with collector_paused():
         reading = read_anything(document)
-        return autofix_read(
-            reading.read, request=request, chosen=Chosen.of(rules, safe_only=safe_only), notes=reading.notes
-        )
+        return autofix_read(reading, request=request, chosen=Chosen.of(rules, safe_only=safe_only))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +72,11 @@ class Chosen:
         return cls(safe_only, None if rules is None else frozenset(find_rule(name).id for name in rules))
 
 
-def autofix_read(
-    read: ReadDocument,
-    *,
-    request: PlanDefaults | None = None,
-    chosen: Chosen = Chosen(),
-    notes: tuple[str, ...] = (),
-) -> FixResult:
-    """Mend a document that was read already; its view is of no use afterwards. `notes` are told on."""
+def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chosen: Chosen = Chosen()) -> FixResult:
+    """Mend a document that was read already; its view is of no use afterwards. The notes of the reading are told on."""
+    read = reading.read
     repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
-    session = _run(repair, request, read.raw)
+    session = _run(repair, request, reading)
     result = FixResult(
         valid=repair.state.report.valid,
         rounds=repair.rounds,
@@ -95,7 +87,7 @@ def autofix_read(
         replanned=session.replanned,
         withheld=_withheld(repair, chosen, request),
         infeasible=session.infeasible,
-        notes=(*notes, *session.completed),
+        notes=(*reading.notes, *session.completed),
         read=read.raw,
         plan=repair.state.read.raw,
     )
@@ -103,10 +95,10 @@ def autofix_read(
     return result
 
 
-def _run(repair: Repair, request: PlanDefaults | None, raw: Mapping[str, Any] | None) -> _Session:
-    """`repair` done as far as it goes; `raw` is its document, `None` where there is none."""
-    session = _Session(repair, request)
-    if raw is not None:
+def _run(repair: Repair, request: PlanDefaults | None, reading: Reading) -> _Session:
+    """`repair` done as far as it goes, of what was read."""
+    session = _Session(repair, request, reading.doubts)
+    if reading.read.raw is not None:
         try:
             session.run()
         except (RecursionError, PydanticSerializationError):
@@ -120,7 +112,7 @@ def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> W
     if raw is None or not left or not (chosen.safe_only or chosen.rules is not None):
         return None
     further = Repair(state_of(raw))
-    _run(further, request, raw)
+    _run(further, request, Reading(further.state.read))
     mended = left - len(further.state.errors)
     further.state.view.release()
     by: tuple[Literal["safe_only", "rules"], ...] = (
@@ -133,8 +125,8 @@ def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> W
 class _Session:
     """One run: which plan the repair makes for, and what is to be said of it."""
 
-    def __init__(self, repair: Repair, request: PlanDefaults | None) -> None:
-        self.repair, self.request = repair, request
+    def __init__(self, repair: Repair, request: PlanDefaults | None, doubts: Mapping[str, str]) -> None:
+        self.repair, self.request, self.doubts = repair, request, doubts
         self.reasons: list[str] = []
         # What the author left open and what it was taken for, as the first look at the document shows it.
         self.completed: tuple[str, ...] = ()
@@ -151,7 +143,7 @@ class _Session:
             before = self.repair.rounds
             self.repair.toward(self._meant())
             if self.repair.errors and not self.repair.safe_only:
-                self.repair.toward(self._nearest())
+                self.repair.toward(self._nearest(), as_a_whole=True)
             if self.repair.rounds == before:
                 return
         self.reasons, self.infeasible = [], None
@@ -166,7 +158,7 @@ class _Session:
         self.completed = self.completed or tuple(
             f"completed: {note.what} is {note.value} ({note.source})" for note in intent.notes if note.is_completion
         )
-        self.reasons = [f"not stated, and nowhere to be read: {what}" for what in intent.missing]
+        self.reasons = [self._lacking(what) for what in intent.missing]
         if intent.request is None or intent.architecture is None:
             return None
         try:
@@ -174,6 +166,15 @@ class _Session:
         except InputError as error:
             self.reasons.append(str(error))
             return None
+
+    def _lacking(self, what: str) -> str:
+        """Why nothing is known of `what`: it is not there, or is and was not understood."""
+        if what in self.doubts:
+            return f"given, but not understood: {what}: {self.doubts[what]}"
+        if " " in what:
+            return f"given, but not understood: {what}"
+        looked_for = ": no degrees (TP8, pp: 2), no stages and no shards were found" if what == "strategy" else ""
+        return f"not stated, and nowhere to be read: {what}{looked_for}"
 
     def _nearest(self) -> Target | None:
         """The nearest legal plan in the author's names; `None` where there is none."""
@@ -210,5 +211,5 @@ def _stated(found: NoPlan) -> Infeasible:
         needs=None
         if needs is None
         else Needs(accelerator=needs.accelerator, gpus=needs.gpus, nodes=needs.nodes, note=needs.note),
-        closest=tuple(Closest(change=one.change, plan=one.document) for one in found.closest),
+        closest=tuple(Closest(change=one.change, plan=Plan.model_validate(one.document)) for one in found.closest),
     )

@@ -1,6 +1,6 @@
 """The engine: fixes of all findings are made in rounds until none is left, or none helps any more.
 
-A round is kept only where it brings the plan nearer to validity (`potential` falls, structure before meaning), so that
+A round is kept only where it brings the plan nearer to validity (`potential.py`: structure before meaning), so that
 it ends; what does not help is undone, tried with fewer fixes, then in a wider scope. Rules and scopes say what to
 change; nothing here knows any rule.
 """
@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from ..plan.reader import ReadDocument, read_document
@@ -22,18 +23,15 @@ from ..rules.registry import find_rule, rule_order
 from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
 from .differences import differences
 from .edits import Patch, apply_patch, compile_patch
-from .fix import Fix
+from .fix import OWN, Fix
+from .narrowing import narrowed
+from .potential import counts_of, weighed
 from .result import AppliedFix
 from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
-Potential = tuple[int, ...]
-# Families by what must be right before the next can be judged.
-_TIERS = (frozenset({"ST"}), frozenset({"CO", "DP", "PP"}))
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
 _LISTED = {"ST001": MAX_FAULTS}
-# A change that the rule itself says; wider scopes come after.
-OWN = -1
 
 
 @dataclass(frozen=True)
@@ -66,21 +64,6 @@ def state_of(document: dict[str, Any]) -> State:
     return State(read, validate_read(read))
 
 
-def potential(report: ValidationReport) -> Potential:
-    """How far from validity: errors of structure, of nesting, of operators, of what rests on the estimate."""
-    counts = [0] * (len(_TIERS) + 2)
-    for violation in report.violations:
-        if violation.severity == "error":
-            counts[_tier(violation.rule)] += 1
-    return tuple(counts)
-
-
-def _tier(rule: str) -> int:
-    if find_rule(rule).rests_on_estimate:
-        return len(_TIERS) + 1
-    return next((tier for tier, families in enumerate(_TIERS) if rule[:2] in families), len(_TIERS))
-
-
 @dataclass
 class Repair:
     """One repair of one document: its state, and the fixes that led to it.
@@ -96,6 +79,8 @@ class Repair:
     applied: list[AppliedFix] = field(default_factory=list[AppliedFix])
     # How wide a scope was tried in vain for findings of a rule, since the last change that helped.
     _tried: dict[str, int] = field(default_factory=dict[str, int])
+    # Whether fixes are narrowed to what the named rules' findings need.
+    _narrows: bool = False
     # Rules that have more findings than are listed: what is listed is no place to begin at.
     _crowded: set[str] = field(default_factory=set[str])
 
@@ -104,8 +89,12 @@ class Repair:
         """The findings that are to be mended and still there."""
         return [one for one in self.state.errors if self.rules is None or one.rule in self.rules]
 
-    def toward(self, target: Target | None) -> None:
-        """Make fixes that bring the document nearer to `target`, until it is valid or none helps."""
+    def toward(self, target: Target | None, *, as_a_whole: bool = False) -> None:
+        """Make fixes that bring the document nearer to `target`, until it is valid or none helps.
+
+        Of a target that is to be had `as_a_whole` nothing is left out: a new strategy is one decision.
+        """
+        self._narrows = self.rules is not None and not as_a_whole
         self._tried.clear()
         while self.errors:
             fixes = self._fixes(target)
@@ -130,6 +119,44 @@ class Repair:
             fixes = fixes[: (len(fixes) + 1) // 2]
 
     def _try(self, fixes: Sequence[Fix]) -> bool:
+        after, made = self._made(fixes)
+        if not self._helps(after):
+            after.view.release()
+            return False
+        if self._narrows and self._mends_others(after):
+            after.view.release()
+            after, made = self._made(narrowed(fixes, partial(self._left_of_others, counts=counts_of(after.report))))
+        self.state.view.release()
+        self.state = after
+        self.rounds += 1
+        self.applied += made
+        self._tried.clear()
+        return True
+
+    def _helps(self, after: State) -> bool:
+        """Whether the plan is nearer to validity; where rules are named, without what is mended of others."""
+        before, found = counts_of(self.state.report), counts_of(after.report)
+        if self.rules is not None:
+            found |= Counter({rule: count for rule, count in before.items() if rule not in self.rules})
+        return weighed(found) < weighed(before)
+
+    def _mends_others(self, after: State) -> bool:
+        """Whether findings of rules that were not asked for are gone."""
+        gone = counts_of(self.state.report) - counts_of(after.report)
+        return any(rule not in (self.rules or ()) for rule in gone)
+
+    def _left_of_others(self, fixes: Sequence[Fix], counts: Counter[str]) -> int | None:
+        """How many findings `fixes` leave to other rules; `None` where they do not what led to `counts`."""
+        after, _ = self._made(fixes)
+        found, before = counts_of(after.report), counts_of(self.state.report)
+        after.view.release()
+        rules = self.rules or ()
+        if any(found[rule] > counts[rule] for rule in rules) or not found <= (counts | before):
+            return None
+        return sum(count for rule, count in (found & before).items() if rule not in rules)
+
+    def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
+        """The document as it is after `fixes`, and these as they are told."""
         document, made = self.state.document, list[AppliedFix]()
         frame = _Frame()
         for fix in fixes:
@@ -137,16 +164,7 @@ class Repair:
             document = apply_patch(document, patch)
             frame.note(fix.changes)
             made.append(_applied(fix, patch))
-        after = state_of(document)
-        if potential(after.report) >= potential(self.state.report):
-            after.view.release()
-            return False
-        self.state.view.release()
-        self.state = after
-        self.rounds += 1
-        self.applied += made
-        self._tried.clear()
-        return True
+        return state_of(document), made
 
     def _fixes(self, target: Target | None) -> list[Fix]:
         """A fix for every finding that has one, each change in the first fix that claims it."""
@@ -163,7 +181,7 @@ class Repair:
             if own:
                 found.append(replace(fix, changes=tuple(own)))
                 used.add(own)
-            if fix.level != OWN and fix.level % (DOCUMENT + 1) >= GRAPH:
+            if fix.is_wide:
                 # Nothing is left for others.
                 break
         return found

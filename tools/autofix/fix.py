@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 from ..rules.base import Violation
 from ..rules.edits import Change
+from .scopes import DOCUMENT, GRAPH
 
 Safety = Literal["safe", "strategy", "display"]
 # Blocks that say what was asked and decided; `gpu_count` is counted off the graph.
 _DECIDED = frozenset({"model", "hardware", "workload", "precision", "policy", "serving", "strategy"})
 _SHOWN = frozenset({"reasoning", "construction", "performance"})
 _MAX_NAMED = 3
+# A change that the rule itself says; wider scopes come after.
+OWN = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,11 @@ class Fix:
     violation: Violation
     changes: tuple[Change, ...]
     level: int
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it claims all that differs in the graph, or in the document."""
+        return self.level != OWN and self.level % (DOCUMENT + 1) >= GRAPH
 
     @property
     def safety(self) -> Safety:

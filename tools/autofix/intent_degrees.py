@@ -17,6 +17,7 @@ from typing import Any
 from ..catalog.architecture import Architecture
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from ..plan.placement import attention_width, even_cut
+from ..plan.schema import shown
 from ..plan.view import NodeView, PlanView, StageView, as_int, as_list, as_mapping
 from ..rules.degrees import PhaseDegrees, Reading, phase_degrees
 from ..search.space import divisible
@@ -66,7 +67,8 @@ def read_phases(view: PlanView, architecture: Architecture, notes: Notes) -> dic
             read = _read(sources[phase], sources[other], architecture, notes)
             found[phase] = read if "tp_in_expert" in view.relaxations else _whole_experts(read, architecture)
     if not found:
-        notes.lack("strategy")
+        given = view.raw.get("strategy")
+        notes.lack(f"strategy ({shown(given)}: no degree of a phase in it)" if given else "strategy")
         return found
     for phase, other in _PAIRS:
         if phase not in found:

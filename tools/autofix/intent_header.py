@@ -27,6 +27,7 @@ from ..plan.document import (
     ServingBlock,
     WorkloadBlock,
 )
+from ..plan.schema import shown
 from ..plan.view import PlanView, as_int, as_mapping, as_str, parse_device
 from .intent_notes import Notes
 
@@ -165,5 +166,7 @@ def _block(model: type[_Block], raw: Mapping[str, Any], where: str, notes: Notes
     try:
         return read_block(model, raw, where)
     except InputError as error:
-        notes.lack(f"{error}")
+        field, _, problem = f"{error}".partition(": ")
+        given = raw.get(field.partition(".")[2])
+        notes.lack(field if given is None else f"{field} ({shown(given)}: {problem})")
         return None

@@ -1,29 +1,39 @@
 """What auto-fix reads: our own format as it stands, anything else by way of the foreign reader, with its notes.
 
-A text is a proposal in whatever form; a string that is no text of one is the path of a file. Nothing is mended here.
+A text is a proposal in whatever form; a string that is no text of one is the path of a file. Where nothing of a plan is
+found it is said what was looked for. Nothing is mended here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..plan.document import Plan
 from ..plan.reader import ReadDocument, read_document, read_file, read_text
+from ..plan.schema import SchemaFault
 from .foreign.reader import is_ours, read_proposal
 
 # Signs that no path of a file has, and proposals do.
 SIGNS_OF_TEXT = ("\n", "{", "[")
+NOTHING_FOUND = (
+    "no plan and no proposal was found: looked for JSON, YAML, TOML, tables, graphs, flags of engines "
+    "(--tensor-parallel-size 8) and degrees in words (TP8, PP2); give at least a model and such degrees"
+)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A document as read, and what the foreign reader says of how it was read."""
+    """A document as read, and what the foreign reader says of how it was read.
+
+    `doubts`: what of a plan was given in words that were not understood, and what is said of them.
+    """
 
     read: ReadDocument
     notes: tuple[str, ...] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
@@ -50,4 +60,8 @@ def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
     """`source` by the foreign reader; as it was read `plainly` where that finds nothing of a plan."""
     found = read_proposal(source)
     notes = tuple(f"{note.kind}: {note.what} ({note.where})" for note in found.notes)
-    return Reading(plainly if found.document is None else read_document(found.document), notes)
+    if found.document is None:
+        faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
+        return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
+    doubts = {note.field: f"{note.what} ({note.where})" for note in found.notes if note.field is not None}
+    return Reading(read_document(found.document), notes, doubts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from ..catalog.hardware import hardware_facts
@@ -27,7 +28,8 @@ from .distance import Move, moves
 from .intent import MOST_GPUS as MOST_BUILT_GPUS
 from .intent import PlanIntent
 from .nearest import Nearest
-from .no_plan import Failure, Missed, NoPlan, searchable, untimed, why_none
+from .no_plan import Failure, Missed, NoPlan, too_long, untimed, why_none
+from .offers import searchable
 from .rebuilt import built_plan
 
 _NODE = 8
@@ -65,26 +67,28 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | NoPlan:
     if intent.missing or intent.strategy is None:
         lacking = ", ".join(intent.missing) or "strategy"
         return NoPlan("ST001", f"nothing can be planned without what the proposal does not say: {lacking}")
+    find = partial(_found, view=view)
     try:
         search_request(intent)
     except InputError as error:
         return NoPlan("ME001", f"nothing can be planned: {error}")
     if intent.workload is not None and intent.architecture is not None:
-        too_long = beyond_positions(
-            intent.workload.model_dump(mode="json"), intent.architecture.max_position_embeddings
-        )
-        if too_long is not None:
-            return NoPlan("ME001", f"no strategy mends the request: {too_long[1]}")
+        beyond = beyond_positions(intent.workload.model_dump(mode="json"), intent.architecture.max_position_embeddings)
+        if beyond is not None:
+            return too_long(intent, f"no strategy mends the request: {beyond[1]}", find)
     try:
         found = find_nearest(intent, view)
-        return found if isinstance(found, Replanned) else why_none(intent, found, lambda other: _found(other, view))
+        return found if isinstance(found, Replanned) else why_none(intent, found, find)
     except InputError as error:
-        return untimed(intent, f"the limits cannot be checked: {error}", lambda other: _found(other, view))
+        return untimed(intent, f"the limits cannot be checked: {error}", find)
 
 
 def _found(intent: PlanIntent, view: PlanView) -> dict[str, Any] | None:
-    """The nearest legal plan of a changed intent, as a document."""
-    found = find_nearest(intent, view)
+    """The nearest legal plan of a changed intent, as a document; `None` where there is none or a fact is wanting."""
+    try:
+        found = find_nearest(intent, view)
+    except InputError:
+        return None
     return found.document if isinstance(found, Replanned) else None
 
 

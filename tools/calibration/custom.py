@@ -55,7 +55,7 @@ class CustomCalibration(BaseModel):
     `name` is how estimates call it; `made_from` says what was measured.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Literal["shardwright-calibration/1"] = "shardwright-calibration/1"
     name: Annotated[str, Field(min_length=1, max_length=100)]

@@ -40,7 +40,7 @@ DEFAULT_ENGINE = "vllm"
 class Frozen(BaseModel):
     """Base of the models of a profile."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class EngineConstants(Frozen):

@@ -30,7 +30,7 @@ class KernelEntry(BaseModel):
     (collectives, exchange); `ranks` and `nodes` are those of a collective. Errors are absolute percentages.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kernel: KernelKind
     variant: Name
@@ -52,7 +52,7 @@ class KernelEntry(BaseModel):
 class CarryCheck(BaseModel):
     """How well constants of `source` predicted rows measured on this accelerator: the band of a carry-over."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     kernel: KernelKind
     variant: Name
@@ -66,7 +66,7 @@ class CarryCheck(BaseModel):
 class ProfileFile(BaseModel):
     """One data file: all entries of one accelerator (or of none: `pooled`)."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     accelerator: Name
     entries: tuple[KernelEntry, ...] = ()

@@ -17,7 +17,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 class DensePeakTFLOPS(BaseModel):
     """Dense matmul peaks by number format, in TFLOP/s; `None` where the accelerator has no such unit."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     fp32: Positive | None = None
     bf16: Positive | None = None
@@ -31,7 +31,7 @@ class DensePeakTFLOPS(BaseModel):
 class Accelerator(BaseModel):
     """One kind of accelerator, from the catalogue or of a user's own."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
     vendor: str | None = None

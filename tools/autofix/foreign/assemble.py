@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from ...plan.document import FORMAT, VERSION, Carries
+from ...plan.document import FORMAT, PHASES, VERSION, Carries
 from ...plan.view import PlanView, parse_device
 from ...rules.document.wrong_edge_type import called_for
 from .edge_words import Joint
 from .graph import GraphMaker, Placed
 from .notes import Notes
 from .settle import graph_setting, relaxations, settle_hardware, settle_model, settle_strategy
-from .tree import devices_from_zero, rooted
+from .tree import devices_from_zero, rooted, sides_apart
 from .walker import Walker
 
 _NO_EDGES = frozenset({"ReplicaNode", "PhaseNode", "RequestNode"})
@@ -29,6 +29,9 @@ def assemble(walker: Walker, notes: Notes) -> dict[str, Any]:
     strategy = settle_strategy(facts, architecture, notes)
     total: int = hardware.get("nodes", 0) * hardware.get("gpus_per_node", 0)
     devices_from_zero(walker.items, total, notes)
+    sides = {phase: strategy[phase].get("replicas") for phase in PHASES if phase in strategy}
+    if facts.get("separate") and len(sides) == len(PHASES) and None not in sides.values():
+        walker.items = sides_apart(walker.items, sides)
     maker = GraphMaker(graph_setting(facts, strategy, hardware, architecture), notes)
     maker.make(rooted(walker.items, None if architecture is None else architecture.num_layers, notes))
     _size_by_names(hardware, maker, notes)

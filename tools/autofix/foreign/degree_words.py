@@ -8,30 +8,37 @@ from __future__ import annotations
 
 import re
 
-from .lexicon import PHASE_WORDS
+from .lexicon import PHASE_WORDS, folded
 
+_SIZE = r"(?:[ _-](?:size|degree))?"
+_GERMAN = r"[ _-]?parallel(?:itat|isierung|ismus)(?:sgrad)?"
 _NAMES = {
     "attention_dp": r"(?:attention|attn)[ _-]?(?:dp|data[ -]parallel(?:ism)?)|dp[ _-]attention",
     "tp_ffn": r"(?:ffn|mlp|dense)[ _-]?tp",
-    "tp": r"tp(?:[ _-]size)?|tensor[ _-](?:model[ _-])?parallel(?:ism)?(?:[ _-](?:size|degree))?|张量并行(?:度|数)?",
-    "pp": r"pp(?:[ _-]size)?|pipeline[ _-](?:model[ _-])?parallel(?:ism)?(?:[ _-](?:size|degree))?|pipeline stages?"
+    "tp": rf"tp(?:[ _-]size)?|tensor{_GERMAN}|tensor[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|张量并行(?:度|数)?",
+    "pp": rf"pp(?:[ _-]size)?|pipeline{_GERMAN}|pipeline[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|pipeline stages?"
     r"|流水线?并行(?:度|数)?",
-    "ep": r"ep(?:[ _-]size)?|expert[ _-](?:model[ _-])?parallel(?:ism)?(?:[ _-](?:size|degree))?|专家并行(?:度|数)?",
-    "sp": r"sp(?:[ _-]size)?|sequence[ _-]parallel(?:ism)?(?:[ _-](?:size|degree))?|序列并行(?:度|数)?",
-    "dp": r"dp(?:[ _-]size)?|data[ _-]parallel(?:ism)?(?:[ _-](?:size|degree))?|(?:model )?replicas?"
+    "ep": rf"ep(?:[ _-]size)?|expert(?:en)?{_GERMAN}|expert[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}"
+    r"|专家并行(?:度|数)?",
+    "sp": rf"sp(?:[ _-]size)?|sequenz{_GERMAN}|sequence[ _-]parallel(?:ism)?{_SIZE}|序列并行(?:度|数)?",
+    "dp": rf"dp(?:[ _-]size)?|daten{_GERMAN}|data[ _-]parallel(?:ism)?{_SIZE}|(?:model )?replicas?"
     r"|数据并行(?:度|数)?",
 }
 _LINK = r"(?: ?(?:=|:|：|of|is|为|是) ?| ?[-_]?)"
+_OFF = {"pp": f"{_NAMES['pp']}|pipeline"}
 _PATTERN = re.compile(
     "|".join(
-        rf"(?P<{name}_after>(?<![A-Za-z])(?:{words}){_LINK}(?P<{name}_n>\d{{1,6}})(?![\d.%]))"
+        rf"(?P<{name}_after>(?<![A-Za-z])(?:{words}){_LINK}(?P<{name}_n>\d{{1,6}})(?![\d%]|\.\d))"
+        rf"|(?P<{name}_none>(?<![A-Za-z])(?:no|without|ohne|keine?)\s(?:{_OFF.get(name, words)})(?![A-Za-z0-9]))"
         rf"|(?P<{name}_before>(?<![\dA-Za-z.])(?P<{name}_m>\d{{1,6}})[ -]?(?:way|路)?[ -]?(?:{words})(?![A-Za-z0-9]))"
         for name, words in _NAMES.items()
     ),
     re.IGNORECASE,
 )
+# "TP8", "8-way TP", "no TP".
+_FORMS = ("after", "before", "none")
 _GLUE = re.compile(
-    r"(?:[\s,;，、x×*+/&|()\[\]{}\-_.@:]|\b(?:and|with|within|across|inside|per|stage|each|using|only|parallelism)\b"
+    r"(?:[\s,;，、x×*+/&|()\[\]{}\-_.@:]|\b(?:and|with|within|across|inside|per|stage|each|using|use|run|choose|only|parallelism)\b"
     r"|和|加|每级)*",
     re.IGNORECASE,
 )
@@ -39,6 +46,13 @@ _PHASE = re.compile(rf"(?P<prefill>{PHASE_WORDS['prefill']})|(?P<decode>{PHASE_W
 _OPEN = re.compile(
     r"\b(?:or|vs|versus|either|instead|not|than|rather|whichever|could|alternatively|unlike|avoid)\b|或|还是|不"
 )
+# "… in prefill": the phase of what stands before it.
+_BEHIND = re.compile(
+    r"(?:\s(?:per|in each) stage)?\s?\(?\b(?:in|for|during|at|im|beim?|fur(?: den| das)?)\s(?:the\s)?$", re.IGNORECASE
+)
+_BOTH = re.compile(r"pre-?fill\s?(?:and|&|/|\+|und|as well as)\s?(?:the\s)?decode", re.IGNORECASE)
+_AND = re.compile(r"[,;]|\b(?:and|then|while|but|und)\b", re.IGNORECASE)
+
 _MAX_CHARS = 20_000
 
 
@@ -46,6 +60,7 @@ def degrees_of(text: str) -> dict[str, int] | None:
     """The degrees that the whole of `text` states, or `None` where it says anything else or contradicts itself."""
     if len(text) > 300:
         return None
+    text = folded(text)
     found = _found(text)
     rest = _PATTERN.sub(" ", text)
     return found if found and _GLUE.fullmatch(rest) else None
@@ -55,8 +70,8 @@ def _found(text: str) -> dict[str, int] | None:
     """Every degree that `text` states; `None` where one is stated twice with different figures."""
     found: dict[str, int] = {}
     for match in _PATTERN.finditer(text):
-        name = next(name for name in _NAMES if match[f"{name}_after"] or match[f"{name}_before"])
-        number = int(match[f"{name}_n"] or match[f"{name}_m"])
+        name = next(name for name in _NAMES if any(match[f"{name}_{form}"] for form in _FORMS))
+        number = int(match[f"{name}_n"] or match[f"{name}_m"] or 1)
         if found.setdefault(name, number) != number:
             return None
     return found
@@ -66,7 +81,7 @@ def degrees_in_prose(text: str) -> dict[str | None, dict[str, int]]:
     """Degrees by the phase that their line names (`None`: no phase), less lines that weigh one against another."""
     said: dict[str | None, dict[str, int]] = {}
     unsure: set[tuple[str | None, str]] = set()
-    for clause in re.split(r"[\n;；。]|\.\s", text[:_MAX_CHARS]):
+    for clause in re.split(r"[\n;；。]|\.\s", _BOTH.sub("both phases", folded(text[:_MAX_CHARS]))):
         for phase, words in _by_phase(clause):
             degrees = None if _OPEN.search(words) else _found(words)
             for name, number in (degrees or {}).items():
@@ -78,10 +93,28 @@ def degrees_in_prose(text: str) -> dict[str | None, dict[str, int]]:
 
 
 def _by_phase(clause: str) -> list[tuple[str | None, str]]:
-    """The parts of a clause, each with the phase that is named in front of it."""
-    places = [(match.start(), match.lastgroup) for match in _PHASE.finditer(clause)]
-    if not places:
-        return [(None, clause)]
-    ends = [*(start for start, _ in places[1:]), len(clause)]
-    parts = [(phase, clause[start:end]) for (start, phase), end in zip(places, ends, strict=True)]
-    return [(None, clause[: places[0][0]]), *parts]
+    """The parts of a clause, each with the phase that is named in front of it, or right behind: "TP8 in prefill"."""
+    parts: list[tuple[str | None, str]] = []
+    phase, start = None, 0
+    for match in _PHASE.finditer(clause):
+        before = clause[start : match.start()]
+        stated = _stated_behind(before)
+        if stated is None:
+            parts.append((phase, before))
+            phase = match.lastgroup
+        else:
+            parts += [(phase, before[:stated]), (match.lastgroup, before[stated:])]
+            phase = None
+        start = match.end()
+    return [*parts, (phase, clause[start:])]
+
+
+def _stated_behind(words: str) -> int | None:
+    """Where in `words` that of which begins the phase is named right behind them; `None`: they end in no such thing."""
+    joined = _BEHIND.search(words)
+    degrees = list(_PATTERN.finditer(words, 0, joined.start())) if joined is not None else []
+    if joined is None or not degrees or words[degrees[-1].end() : joined.start()].strip(" *`)"):
+        return None
+    if _GLUE.fullmatch(_PATTERN.sub(" ", words[: joined.start()])):
+        return 0
+    return max((one.end() for one in _AND.finditer(words, 0, degrees[-1].start())), default=0)

@@ -37,7 +37,8 @@ class Facts:
         elif not weak:
             self._disputed.add(field)
             del self._values[field]
-            self.notes.unclear(f"{field} is {known} at {self._where[field]} and {value} here: neither was taken", where)
+            said = f"{field} is {known} at {self._where[field]} and {value} here: neither was taken"
+            self.notes.unclear(said, where, block_of(field))
 
     def get(self, field: str) -> Any:
         """The value of `field`, `None` where it was not said or not said clearly."""
@@ -71,6 +72,13 @@ class Facts:
         for field, value in list(self._values.items()):
             if field.startswith(f"{prefix}."):
                 yield field[len(prefix) + 1 :], value
+
+
+def block_of(claim: str) -> str:
+    """What of a plan a claim is: a degree is the strategy, `accelerator` the hardware's."""
+    if claim == "accelerator":
+        return "hardware.accelerator"
+    return "strategy" if claim.partition(".")[0] in ("any", "prefill", "decode") else claim
 
 
 _DTYPES = {

@@ -82,7 +82,7 @@ class HardwareReader:
                 words = type(words)(find_accelerator(text).id)
             except InputError as error:
                 if must:
-                    self._walker.notes.unclear(words.problem or str(error), scope.where)
+                    self._walker.notes.unclear(words.problem or str(error), scope.where, "hardware.accelerator")
                 return
         self._walker.facts.claim("accelerator", words.accelerator, scope.where)
         for field in ("nodes", "gpus_per_node", "total"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .fields import finish, holds_objects, members_of, place_field, rank_field
 from .figures import Place, experts_of, places_of, span_of
-from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of
+from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
 from .notes import shortened
 from .ranks import stages_of_ranks
 from .scope import Item, Scope
@@ -142,9 +142,12 @@ class ItemReader:
     def _take_experts(self, value: Any, scope: Scope) -> bool:
         """ "gpu0": "0-15", a list of lists by device, or "expert_3": "gpu1"."""
         hosted: dict[Any, list[int | list[int]]] = {}
+        names_experts = re.match(r"experts? to\b", words_of(scope.where.rpartition("/")[2])) is not None
         members: dict[Any, Any] = value if is_object(value) else dict(enumerate(value if is_list(value) else []))
         for key, member in members.items():
-            by_expert = isinstance(key, str) and re.match(r"e(xperts?)?[\s_\-]?\d", key, re.IGNORECASE) is not None
+            by_expert = isinstance(key, str) and (
+                names_experts or re.match(r"e(xperts?)?[\s_\-]?\d", key, re.IGNORECASE) is not None
+            )
             places = places_of(member if by_expert else key)
             experts = experts_of(key if by_expert else member)
             if places is None or experts is None or len(places) != 1:
@@ -223,6 +226,8 @@ class ItemReader:
             self._phase_child(key, phase, value, inner)
         elif self.takes(concept, value, inner):
             return
+        elif item.type == "ReplicaNode" and concept == "replicas" and (devices := _group(value)) is not None:
+            item.devices = item.devices or devices  # its workers
         elif concept == "tp" and (devices := _group(value)) is not None:
             item.devices = item.devices or devices
             self.walker.facts.claim(f"{item.phase or 'any'}.tp", len(devices), inner.where, weak=True)

@@ -26,18 +26,19 @@ _PAIRS = (
 _LENGTH = r"(?:\s(?:tokens?|lengths?|len|sequence length))?|(?:长度|序列长度)"
 _SINGLE = {
     "input_tokens": re.compile(
-        rf"(?<![A-Za-z_-])(?:(?:input|prompt)s?|isl|输入)(?:{_LENGTH}){_IS}{_N}"
+        rf"(?<![A-Za-z_-])(?:(?:input|prompt)s?|isl|eingabe|输入)(?:{_LENGTH}){_IS}{_N}"
         rf"|{_N}{_UNIT}[\s-]?(?:of\s)?(?:input|prompt)s?(?![A-Za-z])",
         re.IGNORECASE,
     ),
     "output_tokens": re.compile(
-        rf"(?<![A-Za-z_-])(?:outputs?|osl|输出)(?:{_LENGTH}){_IS}{_N}"
+        rf"(?<![A-Za-z_-])(?:outputs?|osl|ausgabe|输出)(?:{_LENGTH}){_IS}{_N}"
         rf"|{_N}{_UNIT}[\s-]?(?:of\s)?outputs?(?![A-Za-z])",
         re.IGNORECASE,
     ),
     "concurrency": re.compile(
         rf"(?<![A-Za-z_-])(?:concurrency|batch size|并发(?:数|量|用户)?){_IS}{_N}"
         rf"|{_N}[\s-](?:concurrent|simultaneous|parallel)\s?(?:requests?|users?|sequences?|sessions?|streams?)?(?![A-Za-z])"
+        rf"|{_N}\sgleichzeitige[nr]?\s(?:anfragen|nutzer)(?![A-Za-z])"
         rf"|{_N}\susers(?![A-Za-z])(?!\s?(?:/|per|a|an|each)(?![A-Za-z]))"
         rf"|{_N}\s?(?:个|路|名|位)?\s?(?:并发|用户)",
         re.IGNORECASE,
@@ -48,7 +49,8 @@ _FORMATS = re.compile(
     rf"(?<![A-Za-z])(?P<kind>kv[ -]?cache|kv|cache|activations?|compute|weights?|权重|精度|model)?"
     rf"\s?(?:(?:in|are|is|at|as|with|用|使用|以)(?![A-Za-z])|[=:：])\s?{_FORMAT}"
     rf"|(?P<bare>kv[ -]?cache|kv|权重)\s?{_FORMAT}"
-    rf"|(?<![A-Za-z0-9]){_FORMAT}\s(?P<after>weights|kv|quantization|activations)",
+    rf"|(?<![A-Za-z0-9]){_FORMAT}\s(?P<after>weights|kv|quantization|activations)"
+    rf"|(?<=[,;])\s?{_FORMAT}(?=\s?(?:[,;\n]|\Z))",
     re.IGNORECASE,
 )
 # Words before "in fp8" that may have it speak of something else, or of nothing that is asked for.
@@ -101,7 +103,7 @@ def _number(name: str, words: str) -> Iterator[tuple[str, int]]:
 
 def _formats(text: str) -> Iterator[tuple[str, str]]:
     for match in _FORMATS.finditer(text):
-        value = number_format(next(filter(None, (match[2], match[4], match[5]))))
+        value = number_format(next(filter(None, (match[2], match[4], match[5], match[7]))))
         kind = (match["kind"] or match["bare"] or match["after"] or "").lower()
         clause = _CLAUSE.split(text[max(0, match.start() - 60) : match.start()])[-1]
         if value is None or _OR.match(text, match.end()):

@@ -16,11 +16,15 @@ _MAX_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """One remark on a reading: `what` in words, `where` as a path into the proposal (`/` joined keys)."""
+    """One remark on a reading: `what` in words, `where` as a path into the proposal (`/` joined keys).
+
+    `field`: what of a plan was given there and not understood, where that is clear (`strategy`, `model`).
+    """
 
     kind: NoteKind
     what: str
     where: str
+    field: str | None = None
 
 
 class Notes:
@@ -38,13 +42,13 @@ class Notes:
         """Something was taken for granted that was not written."""
         self._add("assumed", what, where)
 
-    def unclear(self, what: str, where: str) -> None:
-        """Something was left out, since it is not clear what it means."""
-        self._add("not_understood", what, where)
+    def unclear(self, what: str, where: str, field: str | None = None) -> None:
+        """Something was left out, since it is not clear what it means; `field` is what it would have stated."""
+        self._add("not_understood", what, where, field)
 
-    def _add(self, kind: NoteKind, what: str, where: str) -> None:
+    def _add(self, kind: NoteKind, what: str, where: str, field: str | None = None) -> None:
         if len(self._notes) < _MAX_NOTES:
-            self._notes.setdefault(Note(kind, shortened(what), shortened(where)))
+            self._notes.setdefault(Note(kind, shortened(what), shortened(where), field))
         else:
             self._left_out += 1
 

@@ -11,6 +11,7 @@ from ...catalog.models import mentions
 from ...catalog.names import named_format
 from .degree_words import degrees_in_prose
 from .hardware_words import hardware_of
+from .lexicon import folded
 from .load_words import limits_in_prose, load_in_prose
 from .scope import Scope
 from .walker import UNPLANNED, Walker
@@ -32,7 +33,7 @@ def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = Fal
 
     A text that `holds_keys` is the proposal itself: its lines of a key and a value were read as such.
     """
-    text = text[:_MAX_CHARS]
+    text = folded(text[:_MAX_CHARS])
     facts, where = walker.facts, "the text around" if not alone else "the text"
     if not facts.has("model") and not facts.has("config"):
         found = [mention for mention in mentions(text) if mention.entry is not None]

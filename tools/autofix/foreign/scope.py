@@ -41,6 +41,8 @@ class Scope:
     is_node: bool = False
     item: Item | None = None
     replica: int | None = None
+    # How many texts, one inside of the other, it stands in.
+    depth: int = 0
 
     def inside(self, key: object, **changes: Any) -> Scope:
         """The scope of the value at `key`."""

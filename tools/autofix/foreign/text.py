@@ -14,43 +14,28 @@ from typing import Any
 
 from .choice import note_choice, note_commands, proposes
 from .dot import digraph_of
+from .flags import command_flags, flags_in, sides_in
 from .lexicon import concept_of, phase_of
+from .markup import markup_of
 from .notes import Notes
+from .outline import outline_of
 from .shapes import is_list, is_nested, is_object
-from .tables import table_of
-from .tolerant import TooDeepError, parse_tolerant
+from .tables import csv_of, table_of
+from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
 
 # Beyond it a text that is not strict JSON is not repaired: what takes seconds is refused instead.
 MOST_CHARS = 4_000_000
 _MOST_YAML = 200_000
 _MOST_CANDIDATES = 40
 _MOST_TRIES = 2_000
-_MOST_PROSE = 50_000
+MOST_PROSE = 50_000
+# A text inside of a value is read up to this length.
+MOST_INNER_CHARS = 200_000
 _SCORED_VALUES = 3_000
 
 _FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
-_OPENING = re.compile(r"[{\[]|\bdict(?=\()")
-_FLAG = re.compile(
-    r"(?<![\w-])--([a-z][a-z0-9_-]{1,60})(?:[ \t]*=[ \t]*|[ \t]+(?!--))?(\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'"
-    r"|[^\s\"'-][^\s\"']{0,200})?"
-)
-_SHORT_FLAG = re.compile(r"(?<![\w-])-(tp|pp|dp|dcp)(?:=|[ \t]+)(\d{1,6})(?![\w.])")
-_SHORT_SWITCH = re.compile(r"(?<![\w-])-ep(?=[ \t]+-|[ \t]*$)", re.MULTILINE)
-# Flags that take no value: a word behind them is of the sentence around.
-_SWITCH = re.compile(r"(?:enable|disable|no|use|trust)[-_]")
-_BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-_SETTING = re.compile(
-    r"^[ \t]{0,20}(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})="
-    r"([^\s\"'$]{1,200}|\"[^\s\"'$]{1,200}\"|'[^\s\"']{1,200}')[ \t]*$",
-    re.MULTILINE,
-)
-_SERVE = re.compile(r"\b(vllm|sglang|trtllm)[ \t-]serve[ \t]+([^\s-]\S{0,200})")
-_ENGINES = (
-    ("vllm", re.compile(r"\bvllm[ .]")),
-    ("sglang", re.compile(r"\bsglang[ .]")),
-    ("trtllm", re.compile(r"\btrtllm-")),
-)
+_OPENING = re.compile(rf"[{{\[]|\b{OBJECT_CALL.pattern}")
 _TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
 # An alias stands for what its anchor names, however much that is: such YAML is not read.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
@@ -84,7 +69,7 @@ def extract(text: str, notes: Notes) -> Extract:
         lines = "\n".join(item for item in items if isinstance(item, str))
         best_object = max(objects, key=score) if objects else None
         note_choice([item for item in objects if proposes(item)], best_object, notes)
-        return Extract(best_object, False, lines[:_MOST_PROSE])
+        return Extract(best_object, False, lines[:MOST_PROSE])
     if len(text) > MOST_CHARS:
         found = _strict_inside(text)
         if found is None:
@@ -97,16 +82,17 @@ def extract(text: str, notes: Notes) -> Extract:
             proposals.append(candidate.value)
         if best is None or score(candidate.value) >= score(best.value):
             best = candidate
-    flags = flags_in(text[:_MOST_PROSE])
+    sides = sides_in(text[:MOST_PROSE])
+    flags = sides or flags_in(text[:MOST_PROSE])
     if best is None or score(best.value) < score(flags):
-        best = Extract(flags, False, text[:_MOST_PROSE]) if flags else best
+        best = Extract(flags, False, text[:MOST_PROSE]) if flags else best
     if best is None or score(best.value) == 0:
-        return Extract(None, False, text[:_MOST_PROSE])
+        return Extract(None, False, text[:MOST_PROSE])
     for repair in best.repairs:
         notes.read(repair, "/")
     note_choice(proposals, best.value, notes)
-    if best.value == flags:
-        note_commands(_flags(text[:_MOST_PROSE]), notes)
+    if best.value == flags and sides is None:
+        note_commands(command_flags(text[:MOST_PROSE]), notes)
     return best
 
 
@@ -162,9 +148,9 @@ def _flag_concepts(words: list[Any]) -> set[str]:
 
 def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
     if (graph := digraph_of(text)) is not None:
-        yield Extract(graph, False, text[:_MOST_PROSE])
+        yield Extract(graph, False, text[:MOST_PROSE])
     fences = list(_fences(text))
-    around = _FENCE.sub("\n", text[:_MOST_PROSE]) if not fences else _without(text, fences)
+    around = _FENCE.sub("\n", text[:MOST_PROSE]) if not fences else _without(text, fences)
     found = False
     for start, end in fences:
         for candidate in _objects(text[start:end], around, notes):
@@ -180,10 +166,13 @@ def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
             yield candidate
         if len(lines) > 2 and all(is_object(line) and "id" in line for line in lines):
             yield Extract({"nodes": lines}, False, "")
-        yield from _yaml(text, text[:_MOST_PROSE])
-        yield from _toml(text, text[:_MOST_PROSE])
-    if (table := table_of(text[:_MOST_PROSE])) is not None:
-        yield Extract(table, False, text[:_MOST_PROSE])
+        yield from _yaml(text, text[:MOST_PROSE])
+        yield from _toml(text, text[:MOST_PROSE])
+    if (element := markup_of(text)) is not None:
+        yield Extract(element, False, "")
+    for reader in (table_of, csv_of, outline_of):
+        if (read := reader(text[:MOST_PROSE])) is not None:
+            yield Extract(read, False, text[:MOST_PROSE])
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:
@@ -204,7 +193,7 @@ def _without(text: str, fences: list[tuple[int, int]]) -> str:
     for start, end in fences:
         kept.append(text[at:start])
         at = end
-    return "\n".join([*kept, text[at:]])[:_MOST_PROSE]
+    return "\n".join([*kept, text[at:]])[:MOST_PROSE]
 
 
 def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
@@ -223,8 +212,8 @@ def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
         at = max(read.end, opening.end())
         if is_nested(read.value) and read.value and score(read.value) > 0:
             found += 1
-            before = text[: min(opening.start(), _MOST_PROSE)]
-            prose = around if around is not text else before + text[at : at + _MOST_PROSE]
+            before = text[: min(opening.start(), MOST_PROSE)]
+            prose = around if around is not text else before + text[at : at + MOST_PROSE]
             yield Extract(read.value, read.is_cut, prose, repairs=read.repairs)
 
 
@@ -235,7 +224,7 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
     import tomllib
 
     try:
-        yield Extract(tomllib.loads(text), False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
+        yield Extract(tomllib.loads(text), False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
     except (tomllib.TOMLDecodeError, RecursionError):
         return
 
@@ -256,30 +245,15 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
         return
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
-            yield Extract(document, False, around, holds_keys=around.startswith(text[:_MOST_PROSE]))
+            yield Extract(document, False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
 
 
-def _flags(text: str) -> list[tuple[str, str]]:
-    """Every flag of `text` with its value as written, less quotes."""
-    return [(name, value.strip("\"'")) for name, value in (*_FLAG.findall(text), *_SHORT_FLAG.findall(text))]
-
-
-def flags_in(text: str) -> dict[str, Any]:
-    """Flags of engines' command lines and settings of shells in `text`, as an object."""
-    joined = text.replace("\\\n", " ")
-    found: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
-    for name, plain in _flags(joined):
-        if not plain.startswith("$"):
-            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain if plain else True
-            found.setdefault(name, read)
-    if found and _SHORT_SWITCH.search(joined):
-        found.setdefault("enable-expert-parallel", True)
-    if serve := _SERVE.search(joined):
-        found["model"] = serve[2]
-    engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)
-    if engine is not None and found:
-        found["engine"] = engine
-    for flag in ("bf16", "fp16", "fp8"):
-        if found.pop(flag, None) is not None:
-            found["dtype"] = flag
-    return found
+def parsed(text: str) -> dict[str, Any] | list[Any] | None:
+    """A text that is itself JSON, as arguments of a function call are."""
+    if text[:1] not in ("{", "[") or len(text) > MOST_INNER_CHARS:
+        return None
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if is_nested(value) and value else None

@@ -29,6 +29,8 @@ _COLON = re.compile(r":=|=>|[:=：]")
 _CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _CALL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}\([^()\n]{0,200}\)")
+# Python calls whose arguments by name are the members of an object.
+OBJECT_CALL = re.compile(r"(?:dict|LLM|AsyncEngineArgs|EngineArgs|LlmArgs|Engine)(?=\()")
 _WORDS = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None, "yes": True, "no": False,
 }  # fmt: skip
@@ -97,8 +99,8 @@ class _Parser:
         sign = self._peek()
         if sign == "{":
             return self._object(depth, "}")
-        if self.text.startswith("dict(", self.at):
-            self.at += 4
+        if call := OBJECT_CALL.match(self.text, self.at):
+            self.at = call.end()
             return self._object(depth, ")")
         if sign in ("[", "("):
             return self._array(depth, "]" if sign == "[" else ")")

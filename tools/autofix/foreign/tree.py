@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from .notes import Notes
@@ -29,6 +30,28 @@ def rooted(items: list[Item], layers: int | None, notes: Notes) -> list[Item]:
         _span(siblings, layers)
         _count_from_zero(siblings, layers, notes)
     return roots
+
+
+def sides_apart(items: list[Item], replicas: dict[str, int]) -> list[Item]:
+    """The items, each of a phase that has replicas of its own in one of these; devices of several are dealt out evenly.
+
+    `replicas` says how many each phase has.
+    """
+    found: list[Item] = []
+    for item in items:
+        if item.phase not in replicas or item.replica is not None:
+            found.append(item)
+            continue
+        count, devices = replicas[item.phase], item.devices or []
+        first = 0 if item.phase == next(iter(replicas)) else sum(replicas.values()) - count
+        share = len(devices) // count
+        if item.type != "PhaseNode" or item.children or not devices or share * count < len(devices):
+            item.replica = first
+            found.append(item)
+            continue
+        parts = [devices[at * share : (at + 1) * share] for at in range(count)]
+        found += [replace(item, replica=first + at, devices=part) for at, part in enumerate(parts)]
+    return found
 
 
 def devices_from_zero(items: list[Item], total: int, notes: Notes) -> None:

@@ -12,17 +12,19 @@ from typing import Any
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
 from ...errors import InputError
+from .axes import degrees_by_axis, lengths_of
 from .degree_words import degrees_of
 from .edge_words import Joint, joints_of
 from .facts import Facts, number_format
 from .figures import figure_of, span_of, whole_number
+from .flags import flags_in
 from .hardware_keys import HardwareReader
 from .items import ItemReader
-from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
+from .lexicon import DEGREE_NAMES, OBJECTIVES, concept_of, node_type_of, phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
 from .shapes import is_list, is_nested, is_object
-from .text import flags_in
+from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
 _MAX_VALUES = 500_000
@@ -32,16 +34,13 @@ _OPERATOR_DEGREES = {
     "MoENode": {"ep": "ep", "tp": "tp_expert"},
 }
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
+# Texts inside of texts: an answer inside of a message, few of them and no further.
+_MOST_DEPTH_OF_TEXTS = 2
+_MOST_TEXTS = 20
 _LOAD = {"input_tokens", "output_tokens", "concurrency"}
 _LIMITS = {"ttft_ms_max", "tpot_ms_max", "request_rate"}
 # Layers of each stage in one text: "41,39", "[41, 39]", "41/39".
 _CUTS = re.compile(r"[\[(]?((?:\d{1,5}[ ,，/]{1,3}){1,1000}\d{1,5})[\])]?")
-_OBJECTIVES = {
-    "latency": "latency", "throughput": "throughput", "cost": "cost", "low latency": "latency",
-    "min latency": "latency", "minimize latency": "latency", "high throughput": "throughput",
-    "max throughput": "throughput", "maximize throughput": "throughput", "延迟": "latency", "吞吐": "throughput",
-    "吞吐量": "throughput", "成本": "cost", "minimize cost": "cost", "lowest latency": "latency",
-}  # fmt: skip
 UNPLANNED = {
     "speculative": "speculative decoding is not planned: the plan is for serving without it",
     "lora": "LoRA serving is not planned: the plan is for the base model alone",
@@ -61,6 +60,7 @@ class Walker:
         self.items: list[Item] = []
         self.joints: list[Joint] = []
         self.values = 0
+        self.texts = 0
         self.reader = ItemReader(self)
         self.hardware = HardwareReader(self)
 
@@ -75,6 +75,10 @@ class Walker:
             if len(_CONFIG_KEYS & members.keys()) >= 3:
                 self.facts.claim("config", members, scope.where)
                 return
+            if by_axis := degrees_by_axis(members):
+                for name, number in by_axis.degrees.items():
+                    self.claim_degree(name, number, scope)
+                members = by_axis.rest
             for key, member in members.items():
                 self._member(str(key), member, scope)
         elif is_list(value):
@@ -93,6 +97,12 @@ class Walker:
 
     def _member(self, key: str, value: Any, scope: Scope) -> None:
         if value is None or value == "":
+            return
+        if isinstance(value, str) and (inner_value := parsed(value)) is not None:
+            value = inner_value
+        if is_object(value) and (lengths := lengths_of(key, value)):
+            for field, tokens in lengths.items():
+                self._plain(field, tokens, scope.inside(key))
             return
         concept, phase, inner = concept_of(key), phase_of(key), scope.inside(key)
         if phase is not None and concept is None:
@@ -114,6 +124,8 @@ class Walker:
             self.joints.extend(joints_of(value, inner, self.notes))
         elif concept in _BARE_DEGREES and whole_number(value) is not None and scope.item is None:
             self.degree(_BARE_DEGREES[concept], value, inner)
+        elif value is True and (dtype := number_format(key)) is not None:
+            self.facts.claim("precision.weights", dtype, inner.where)
         elif concept is not None and self._plain(concept, value, inner):
             return
         elif concept is None and is_object(value) and (operator := node_type_of(key)) in _OPERATOR_DEGREES:
@@ -144,7 +156,7 @@ class Walker:
         """Take down degrees that a text states; note one that states none for certain."""
         degrees = degrees_of(text)
         if degrees is None:
-            self.notes.unclear(f"{shortened(text)!r} states no parallel degrees for certain", scope.where)
+            self.notes.unclear(f"{shortened(text)!r} states no parallel degrees for certain", scope.where, "strategy")
             return
         for name, number in degrees.items():
             self.claim_degree(name, number, scope)
@@ -162,7 +174,7 @@ class Walker:
             self.degrees_text(value, scope)
         elif number is None or number < 1 or number > 1_000_000:
             if value not in (False, 0):
-                self.notes.unclear(f"{shortened(value)!r} is no degree of {name}", scope.where)
+                self.notes.unclear(f"{shortened(value)!r} is no degree of {name}", scope.where, "strategy")
         else:
             self.claim_degree(name, number, scope)
 
@@ -201,7 +213,7 @@ class Walker:
         elif isinstance(value, str):
             self.model_name(value, scope.where)
         else:
-            self.notes.unclear(f"{shortened(value)!r} is no model's name", scope.where)
+            self.notes.unclear(f"{shortened(value)!r} is no model's name", scope.where, "model")
 
     def model_name(self, name: str, where: str, *, weak: bool = False) -> None:
         """Take down a model by name, with the number format that its suffix states."""
@@ -210,7 +222,7 @@ class Walker:
         except InputError as error:
             if not weak:
                 self.facts.claim("unknown_model", name.strip()[:200], where, weak=True)
-                self.notes.unclear(str(error), where)
+                self.notes.unclear(str(error), where, "model")
             return
         self.facts.claim("model", entry.name, where, weak=weak)
         suffix = named_format(name)
@@ -227,7 +239,7 @@ class Walker:
         elif concept in _LIMITS:
             self._claim_or_doubt(f"workload.{concept}", figure_of(value), value, scope)
         elif concept == "objective":
-            self._claim_or_doubt("workload.objective", _OBJECTIVES.get(words_of(str(value))), value, scope)
+            self._claim_or_doubt("workload.objective", OBJECTIVES.get(words_of(str(value))), value, scope)
         elif concept in ("weights", "kv_cache", "activations"):
             if str(value).lower() != "auto":
                 self._claim_or_doubt(f"precision.{concept}", number_format(value), value, scope)
@@ -248,7 +260,7 @@ class Walker:
 
     def _claim_or_doubt(self, field: str, read: Any, value: Any, scope: Scope) -> None:
         if read is None:
-            self.notes.unclear(f"{shortened(value)!r} cannot be read as {field.rpartition('.')[2]}", scope.where)
+            self.notes.unclear(f"{shortened(value)!r} cannot be read as {field.rpartition('.')[2]}", scope.where, field)
         else:
             self.facts.claim(field, read, scope.where)
 
@@ -270,8 +282,17 @@ class Walker:
         elif whole_number(value) is None:  # one number for all stages says what even cuts say
             self.unknown("stage_layers", "stage_layers", value, scope)
 
+    def _may_look_into(self, text: str, scope: Scope) -> bool:
+        self.texts += 1
+        return self.texts <= _MOST_TEXTS and scope.depth < _MOST_DEPTH_OF_TEXTS and len(text) <= MOST_INNER_CHARS
+
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
         """A word or number that means nothing here; degrees in it count where it holds nothing else."""
+        if isinstance(value, str) and "{" in value and self._may_look_into(value, scope):
+            found = extract(value, self.notes)
+            self.walk(found.value, scope.but(depth=scope.depth + 1))
+            if found.value is not None:
+                return
         if isinstance(value, str) and len(value) <= 300:
             if degrees_of(value) is not None:
                 self.degrees_text(value, scope)

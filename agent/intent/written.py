@@ -1,0 +1,25 @@
+"""Counts in the files that people write by hand: a number, or a text as on the command line (`4k`, `2,048`).
+
+What is neither is handed on as it is, to be refused by the field that it is for.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from ...tools.plan.document import Degree, Tokens
+
+
+def _counted(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    from .quantities import normalise, read_number
+
+    number = read_number(normalise(value.strip()[:64]))
+    return int(number) if number is not None and number == number // 1 else value
+
+
+WrittenTokens = Annotated[Tokens, BeforeValidator(_counted)]
+WrittenCount = Annotated[Degree, BeforeValidator(_counted)]
