@@ -8,13 +8,12 @@ from typing import Any
 
 from ..tools.autofix.autofix import Chosen, autofix_read
 from ..tools.autofix.intent import PlanDefaults
-from ..tools.autofix.reading import Reading, read_anything, read_text_anyhow
+from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
 from ..tools.plan.view import as_mapping, as_str
-from ..tools.rules.registry import find_rule
 from .intent.complete import complete
 from .intent.intent import HardwareChoice, Said
 from .intent.request import read_words
@@ -55,7 +54,7 @@ def fixed(
     Raises:
         InputError: as `autofix`.
     """
-    chosen = Chosen(safe_only, frozenset(find_rule(name).id for name in rules) if rules else None)
+    chosen = Chosen.of(rules or None, safe_only=safe_only)
     notes = reading.notes
     if isinstance(request, str):
         defaults = plan_defaults(request, reading.read.raw)
@@ -77,7 +76,7 @@ def _read(document: Any) -> Reading:
 
 def _is_text(source: str) -> bool:
     """Whether it is a proposal in words: it has what no name of a file has, or words apart and is no file."""
-    if not source.strip() or any(sign in source for sign in "\n{["):
+    if not source.strip() or any(sign in source for sign in SIGNS_OF_TEXT):
         return True
     try:
         return any(letter.isspace() for letter in source) and not Path(source).exists()

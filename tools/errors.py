@@ -34,14 +34,3 @@ class ServiceError(ShardwrightError):
     """A service that was asked for failed: a cluster that cannot be reached, a worker that cannot work."""
 
     exit_status = 3
-
-
-class InfeasibleError(ShardwrightError):
-    """No legal plan exists: an answer, not a crash. `rule` is the hard rule that binds."""
-
-    exit_status = 1
-
-    def __init__(self, reason: str, rule: str) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.rule = rule

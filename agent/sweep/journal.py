@@ -64,7 +64,7 @@ class Journal:
             if last != self._header:
                 self.changed = last is not None
                 self._write(self._header)
-        except BaseException:
+        except BaseException:  # an interrupt, too, must leave no lock behind
             self._file.close()
             raise
 

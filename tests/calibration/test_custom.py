@@ -45,7 +45,7 @@ def test_what_was_measured_replaces_what_ships_for_the_same_and_nothing_else() -
     laid = own_kernels().laid_over(shipped)
     assert laid.choose("gemm", "bf16").entry == kernel_entry()
     for kernel, variant in (("gemm", "fp8"), ("attention_decode", "bf16"), ("grouped_gemm", "bf16")):
-        assert laid.choose(kernel, variant).entry == shipped.choose(kernel, variant).entry  # type: ignore[arg-type]
+        assert laid.choose(kernel, variant).entry == shipped.choose(kernel, variant).entry  # type: ignore[arg-type] - literals drawn from a list
 
 
 def test_an_accelerator_that_was_not_measured_keeps_what_ships() -> None:

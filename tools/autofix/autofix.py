@@ -53,8 +53,9 @@ def autofix(
     """
     with collector_paused():
         reading = read_anything(document)
-        chosen = Chosen(safe_only, None if rules is None else frozenset(find_rule(name).id for name in rules))
-        return autofix_read(reading.read, request=request, chosen=chosen, notes=reading.notes)
+        return autofix_read(
+            reading.read, request=request, chosen=Chosen.of(rules, safe_only=safe_only), notes=reading.notes
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,15 @@ class Chosen:
 
     safe_only: bool = False
     rules: frozenset[str] | None = None
+
+    @classmethod
+    def of(cls, rules: Collection[str] | None, *, safe_only: bool) -> Chosen:
+        """The choice of rules by their ids.
+
+        Raises:
+            InputError: there is no such rule.
+        """
+        return cls(safe_only, None if rules is None else frozenset(find_rule(name).id for name in rules))
 
 
 def autofix_read(

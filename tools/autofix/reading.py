@@ -15,7 +15,7 @@ from ..plan.reader import ReadDocument, read_document, read_file, read_text
 from .foreign.reader import is_ours, read_proposal
 
 # Signs that no path of a file has, and proposals do.
-_SIGNS_OF_TEXT = ("\n", "{", "[")
+SIGNS_OF_TEXT = ("\n", "{", "[")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
         return Reading(read_document(source))
     if isinstance(source, Mapping):
         return Reading(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
-    is_text = isinstance(source, str) and any(sign in source for sign in _SIGNS_OF_TEXT)
+    is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
     return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(Path(source)))
 
 

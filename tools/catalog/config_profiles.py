@@ -42,11 +42,6 @@ def _types() -> Mapping[str, Any]:
     return json.loads(text)["types"]
 
 
-def known_model_types() -> tuple[str, ...]:
-    """Every `model_type` that can be read, sorted."""
-    return tuple(sorted(_types()))
-
-
 @cache
 def find_profile(model_type: str) -> Profile:
     """The profile of `model_type`; upper case and hyphens for underscores are forgiven.

@@ -6,7 +6,7 @@ that changes can be told one by one and made together. Nothing here changes a do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -57,8 +57,3 @@ def value_at(document: Any, path: Sequence[Step]) -> Any:
             raise LookupError(step)
         document = document[step]  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType] - raw JSON
     return document  # pyright: ignore[reportUnknownVariableType] - raw JSON
-
-
-def removed(changes: Sequence[Change]) -> Iterator[tuple[Step, ...]]:
-    """The places that `changes` remove."""
-    return (change.path for change in changes if change.action == "remove")
