@@ -139,6 +139,7 @@ _BASES: dict[str, _Base] = {
     "dense-pp3-uneven": _Base(DENSE, {"pp": 3, "stage_layers": (2, 3, 3)}),
     "disaggregated-moe": _Base(MOE, {"tp": 2, "ep": 2, "replicas": 2}, {"tp": 4, "ep": 4, "replicas": 1}, dp=3),
     "disaggregated-tp2": _Base(DENSE, {**_TP2, "replicas": 1}, dp=2),
+    "disaggregated-pp2": _Base(DENSE, {"pp": 2, "replicas": 1}, dp=2),
     "relaxed-attention-dp2-ep4": _Base(
         _MOE_SHARED, {"attention_dp": 2, "tp": 2, "tp_ffn": 2, "ep": 4}, relaxations=("attention_dp",)
     ),

@@ -1,6 +1,7 @@
 """Which strategies a named engine has settings for: the rules EN003, EN005 to EN009 and EN011 as conditions on degrees.
 
-The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out.
+The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out. EN012,
+on stages, bounds their number (`space.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +16,16 @@ from ..rules.engine.unsupported_cache_split import refusal
 from ..rules.engines import Engine
 
 
-def engine_runs(engine: Engine | None, phase: PhaseStrategy, stage: int, architecture: Architecture) -> bool:
-    """Whether `engine` has settings for `phase` of `architecture` with stages of `stage` devices."""
+def engine_runs(
+    engine: Engine | None, phase: PhaseStrategy, stage: int, architecture: Architecture, *, fills_up: bool = False
+) -> bool:
+    """Whether `engine` has settings for `phase` of `architecture` with stages of `stage` devices.
+
+    `fills_up`: copies of experts may make the expert groups even (the relaxation redundant_experts).
+    """
     if engine is None:
         return True
-    if attention_width(phase) != stage or not _places_experts(engine, phase, architecture):
+    if attention_width(phase) != stage or not (fills_up or _places_experts(engine, phase, architecture)):
         return False
     if engine == "trtllm":
         return phase.attention_dp in (None, 1) or phase.tp == 1
