@@ -1,4 +1,4 @@
-"""Which strategies a named engine has settings for: the rules EN003, EN005 to EN009 and EN011 as conditions on degrees.
+"""Which strategies a named engine has settings for: the rules EN003, EN005 to EN011 as conditions on degrees.
 
 The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out. EN012,
 on stages, bounds their number (`space.py`).
@@ -12,6 +12,7 @@ from ..catalog.architecture import Architecture
 from ..plan.document import PhaseStrategy
 from ..plan.placement import attention_width
 from ..rules.engine.indivisible_vocabulary import padded_vocabulary
+from ..rules.engine.two_layouts import weight_parts
 from ..rules.engine.unsupported_cache_split import refusal
 from ..rules.engines import Engine
 
@@ -38,6 +39,12 @@ def engine_runs(
     if engine == "sglang":
         return phase.tp_ffn == stage or (architecture.is_moe and phase.tp_ffn == 1)
     return phase.tp_ffn == stage // (phase.attention_dp or 1)
+
+
+def loads_once(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
+    """Whether attention's weights are cut alike in both phases of a replica, as engines load them (EN010)."""
+    first, second = weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
+    return first == second
 
 
 def _places_experts(engine: Engine, phase: PhaseStrategy, architecture: Architecture) -> bool:

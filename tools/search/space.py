@@ -3,8 +3,9 @@
 A strategy is legal here when the rules on degrees would accept it (divisibility of heads, widths and experts, layers
 for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere. A
 stage has any number of devices of one node, or whole nodes; its degrees divide it; a replica has any number of stages.
-Replicas that serve both phases have one layout, as engines load their weights once (EN010): tensor ranks may become
-sequence ranks in prefill and ranks of the cache in decode. Replicas of one phase are free of each other.
+Replicas that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the
+cache in decode. A named engine loads attention's weights once, too (EN010). Replicas of one phase are free of each
+other.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, stage_width
 from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engines import Engine
-from .engines import engine_runs, ffn_degrees
+from .engines import engine_runs, ffn_degrees, loads_once
 from .inventory import Footprint, end_of_replicas, footprint
 
 # Below this SP is not worth its communication (rule SP004).
@@ -252,7 +253,8 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
             decodes.setdefault(_layout_of(decode), []).append(decode)
         for prefill in stage_options(request, stage, prefill=True):
             for decode in decodes.get(_layout_of(prefill), ()):
-                yield PairShape(prefill, decode, stage, rooms)
+                if request.engine is None or loads_once(prefill, decode):
+                    yield PairShape(prefill, decode, stage, rooms)
 
 
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
