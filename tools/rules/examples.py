@@ -82,6 +82,8 @@ MLA: dict[str, Any] = {
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
 }
+# So few KV heads that ranks repeat them, which lets vLLM cut a cache.
+_DENSE_OF_2_KV_HEADS: dict[str, Any] = {**DENSE, "num_key_value_heads": 2}
 # Every other layer attends to a window alone.
 _SLIDING: dict[str, Any] = {**DENSE, "model_type": "gemma2", "sliding_window": 4096, "query_pre_attn_scalar": 64}
 # Three layers of linear attention to one of full attention, experts in all of them.
@@ -153,7 +155,7 @@ _BASES: dict[str, _Base] = {
         DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
     "relaxed-sp2-kv-sp2": _Base(
-        DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
+        _DENSE_OF_2_KV_HEADS, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
     "relaxed-vocab-parallel": _Base(DENSE, _TP2, relaxations=("vocab_parallel",)),
     "relaxed-redundant-experts": _Base(
