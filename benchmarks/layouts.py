@@ -3,32 +3,39 @@
     python benchmarks/layouts.py [--only TEXT]
 
 Layouts are those of tests/cases/deployments.json, their loads those of tests/cases/search_layouts.json. Every layout is
-searched for alike, without any tuning: its hardware, number formats, load and engine settings as published, the
+searched for alike, without any tuning: its hardware, number formats, load, engine and its settings as published, the
 relaxations that it needs allowed and no other, for each objective (latency, throughput, cost). It counts as found where
 it is among the first three for an objective, or on the Pareto front, at a concurrency that was published for it. A
 layout's rank is one more than the number of other layouts that are better by more than a tie (0.5%), or that no rule
 warns of where one warns of it. Layouts are the same where all degrees and numbers of replicas agree; left out are what
 engines decide by themselves or nobody publishes: redundant experts, the cut of stages, and how the shared expert and
-the few dense layers of a mixture are split.
+the few dense layers of a mixture are split. Where the phases were published apart, and not how many devices each gets
+for one load, each is judged by itself among all that its devices could do: both must be among the first three.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import numpy as np
 
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.errors import InputError, MissingFieldError
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.document import (
+    PHASES,
     HardwareBlock,
     Objective,
+    Phase,
     PhaseStrategy,
     PolicyBlock,
     PrecisionBlock,
@@ -36,12 +43,14 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count
+from shardwright.tools.plan.placement import gpu_count, stage_width
 from shardwright.tools.search.candidate import Candidate, SearchRequest
 from shardwright.tools.search.columns import TIE_SHARE
 from shardwright.tools.search.describe import describe
+from shardwright.tools.search.loads import shared_batches
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.sides import PhaseSides
 from shardwright.tools.search.single import candidate_at
 from shardwright.tools.search.sizing import facts_of
 
@@ -62,15 +71,18 @@ class Case:
     strategy: Strategy
     concurrencies: tuple[int, ...]
     counts: bool
+    apart: bool
     unknown: str | None
 
     def key(self, strategy: Strategy) -> tuple[int, ...]:
         """What tells layouts apart here."""
+        sides = (self.side_key(phase, phase.replicas) for phase in (strategy.prefill, strategy.decode))
+        return (strategy.dp if self.counts else 1, *chain.from_iterable(sides))
+
+    def side_key(self, phase: PhaseStrategy, replicas: int | None) -> tuple[int, ...]:
+        """What tells layouts of one phase apart."""
         names = [*DEGREES, *(() if self.request.architecture.is_moe else ("tp_ffn",))]
-        if self.counts:
-            names.append("replicas")
-        degrees = [getattr(phase, name) or 1 for phase in (strategy.prefill, strategy.decode) for name in names]
-        return (strategy.dp if self.counts else 1, *degrees)
+        return (*(getattr(phase, name) or 1 for name in names), replicas or 1 if self.counts else 1)
 
     def is_same(self, strategy: Strategy) -> bool:
         """Whether `strategy` is the published layout."""
@@ -81,7 +93,7 @@ class Case:
 class Found:
     """Where a search has a layout: its rank by one objective (`None`: not feasible), and whether it is on the front."""
 
-    objective: Objective
+    objective: Objective | Literal["apart"]
     concurrency: int
     rank: int | None
     on_front: bool
@@ -121,7 +133,7 @@ def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
         hardware=hardware,
         facts=facts_of(hardware, accelerator),
         workload=WorkloadBlock.model_validate(load.get("load", layout["load"])),
-        precision=PrecisionBlock.model_validate(layout["precision"]),
+        precision=PrecisionBlock.model_validate({**layout["precision"], **load.get("precision", {})}),
         policy=PolicyBlock.model_validate({"relaxations": list(layout["relaxations"])}),
         serving=None if "serving" not in load else ServingBlock.model_validate(load["serving"]),
         disaggregated=prefill.replicas is not None or None,
@@ -132,6 +144,7 @@ def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
         concurrencies=tuple(load.get("concurrency", (layout["load"]["concurrency"],))),
         counts=load.get("counts", True),
+        apart=load.get("apart", False),
         unknown=load.get("unknown"),
     )
 
@@ -140,10 +153,47 @@ def judged(case: Case) -> Iterator[Found]:
     """The layout under each objective at each published concurrency; what was timed is shared."""
     setting = base_setting(case.request)
     for concurrency in case.concurrencies:
+        if case.apart:
+            yield _apart(case, concurrency)
+            continue
         for objective in OBJECTIVES:
             update = {"objective": objective, "concurrency": concurrency}
             workload = case.request.workload.model_copy(update=update)
             yield _found(case, replace(case.request, workload=workload), setting.with_workload(workload))
+
+
+def _apart(case: Case, concurrency: int) -> Found:
+    """Both phases by themselves; the rank is that of the one that is further behind."""
+    sides = [_side(case, phase, concurrency) for phase in PHASES]
+    ranks = [rank for rank, _ in sides if rank is not None]
+    rank = max(ranks) if len(ranks) == len(sides) else None
+    return Found("apart", concurrency, rank, False, "; ".join(words for _, words in sides))
+
+
+def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
+    """The rank of one phase among all that its devices could do, by the time of all prompts or of a step, and why."""
+    own: PhaseStrategy = getattr(case.strategy, phase)
+    hardware = case.request.hardware
+    gpus = (own.replicas or 1) * own.pp * stage_width(own)
+    hardware = hardware.model_copy(update={"nodes": -(-gpus // hardware.gpus_per_node)})
+    facts = facts_of(hardware, case.request.facts.accelerator)
+    workload = case.request.workload.model_copy(update={"concurrency": concurrency})
+    request = replace(case.request, hardware=hardware, facts=facts, workload=workload)
+    loads = np.array([concurrency])
+    sides = PhaseSides(request, base_setting(request), phase, shared_batches(loads, request.space.gpus), loads)
+    side = sides.side(0)
+    seconds, best = (side.second if phase == "prefill" else side.first), dict[tuple[int, ...], tuple[bool, float]]()
+    for row in range(len(side)):
+        degrees = sides.replicas[int(side.option[row])].option.degrees
+        key = case.side_key(degrees, int(side.replicas[row]))
+        best[key] = min(best.get(key, (True, math.inf)), (bool(side.warned[row]), float(seconds[row])))
+    found = best.get(case.side_key(own, own.replicas))
+    if found is None:
+        return None, f"{phase}: not feasible"
+    warned, took = found
+    ahead = sum(one < warned or (one == warned and s * (1 + TIE_SHARE) < took) for one, s in best.values())
+    least = min(s for _, s in best.values())
+    return 1 + ahead, f"{phase} rank {1 + ahead} of {len(best)} on {gpus}, {took / least - 1.0:+.1%} by time"
 
 
 def _found(case: Case, request: SearchRequest, setting: Setting) -> Found:

@@ -1,4 +1,4 @@
-"""The rules of serving engines: EN001 to EN011."""
+"""The rules of serving engines: EN001 to EN012."""
 
 from __future__ import annotations
 

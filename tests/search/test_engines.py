@@ -75,6 +75,41 @@ def test_no_strategy_of_the_space_breaks_a_rule_of_the_named_engine(kind: str, e
     assert found == set()
 
 
+SIDES = [
+    ("sglang", "0.4.8", {("prefill", 1), ("decode", 1)}),
+    ("sglang", "0.5.6", {("prefill", 1), ("prefill", 2), ("decode", 1)}),
+    ("sglang", "0.5.7", {("prefill", 1), ("prefill", 2), ("decode", 1), ("decode", 2)}),
+    ("vllm", "0.4.8", {("prefill", 1), ("prefill", 2), ("decode", 1), ("decode", 2)}),
+]
+
+
+@pytest.mark.parametrize(("engine", "version", "pipelines"), SIDES)
+def test_a_side_is_a_pipeline_where_the_version_of_the_engine_runs_it(
+    engine: Engine, version: str, pipelines: set[tuple[str, int]]
+) -> None:
+    request = SpaceRequest(
+        read_architecture(DENSE), 1, 4, 1024, disaggregated=True, engine=engine, engine_version=version
+    )
+    found = [(phase, getattr(one, phase).pp) for one in strategies(request) for phase in ("prefill", "decode")]
+    assert {(phase, min(stages, 2)) for phase, stages in found} == pipelines
+
+
+@pytest.mark.parametrize("engine", ["sglang", "trtllm"])
+def test_copies_of_experts_fill_up_groups_that_experts_do_not_divide_into(engine: Engine) -> None:
+    """18 experts on 4 devices: none without copies, 20 slots with them."""
+    for relaxations, is_there in ((frozenset[str](), False), (frozenset({"redundant_experts"}), True)):
+        request = SpaceRequest(read_architecture(ODD), 1, 4, 1024, relaxations, engine=engine)
+        assert (4 in {one.decode.ep for one in strategies(request)}) is is_there
+
+
+def test_a_named_engine_cuts_the_weights_of_attention_once() -> None:
+    """Sequence ranks hold whole weights, which a decode with more tensor ranks would have to cut again."""
+    for engine, alike in (("sglang", True), (None, False)):
+        request = SpaceRequest(read_architecture(MOE), 1, 4, 16384, engine=engine)
+        pairs = {(one.prefill.sp > 1, one.prefill.tp == one.decode.tp) for one in strategies(request)}
+        assert ((True, False) not in pairs) is alike
+
+
 def test_a_space_that_knows_no_engine_has_strategies_that_engines_refuse() -> None:
     """Without this the test above could pass by rules that never fire."""
     assert "EN008" in errors(DENSE, "vllm", None)[1]

@@ -97,7 +97,7 @@ def _with_stages(space: SpaceRequest, stage: PhaseStrategy, author: PhaseStrateg
 
 def is_legal_stage(space: SpaceRequest, degrees: PhaseStrategy, phase: Phase) -> bool:
     """Whether the rules on degrees accept one stage of `degrees` in `phase`, whatever its width."""
-    width = stage_width(degrees)
+    width, fills_up = stage_width(degrees), "redundant_experts" in space.relaxations
     foreign = degrees.sp > 1 if phase == "decode" else (degrees.kv_sp or 1) > 1
     if width > space.gpus or foreign:
         return False
@@ -112,7 +112,7 @@ def is_legal_stage(space: SpaceRequest, degrees: PhaseStrategy, phase: Phase) ->
         and _spreads_experts(space.architecture, degrees, width)
         and attention_width(degrees) <= width
         and _exchange_divides(space.architecture, degrees)
-        and engine_runs(space.engine, degrees, width, space.architecture)
+        and engine_runs(space.engine, degrees, width, space.architecture, fills_up=fills_up)
     )
 
 

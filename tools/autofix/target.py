@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..plan.document import Rank
 from ..plan.view import NodeView, PlanView
 from .freedoms import Pair, hosted_experts, shard_devices
 from .reference import Reference
@@ -109,10 +110,10 @@ def _pairs(author: PlanView, reference: Reference, operator: NodeView, kind: str
 
 
 def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
-    """The author's LinearNodes that hang where they may."""
+    """The author's LinearNodes that hang where they may, and are no shard of what is not defined."""
     for node in author.of_type("LinearNode"):
         parent = nodes.get(node.parent_id or "")
         if author.by_id[node.id] is not node or parent is None or parent["type"] not in _SHOWN_IN:
             continue
-        if node.devices:
+        if node.devices and node.rank.keys() <= Rank.model_fields.keys():
             yield node.id

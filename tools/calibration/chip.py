@@ -18,7 +18,10 @@ ASSUMED_L2_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes."""
+    """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes.
+
+    `generation` is the first word of its architecture, in small letters.
+    """
 
     name: str
     peak_flops_s: Mapping[str, float]
@@ -27,6 +30,7 @@ class Chip:
     l2_bytes: float
     link_bytes_s: float | None = None
     nic_bytes_s: float | None = None
+    generation: str = ""
 
     def peak(self, dtype: DType) -> float:
         """Dense peak in FLOP/s of arithmetic in `dtype`.
@@ -65,6 +69,7 @@ def chip_in(hardware: HardwareFacts) -> Chip:
         l2_bytes=float(part.l2_bytes or ASSUMED_L2_BYTES),
         link_bytes_s=hardware.stated_intra_bw_bytes_s,
         nic_bytes_s=hardware.stated_inter_bw_bytes_s,
+        generation=(part.architecture or "").partition(" ")[0].lower(),
     )
 
 

@@ -154,6 +154,15 @@ def generation(engine: str, version: str | None) -> str:
     return "any"
 
 
+def chooses_always(engine: str | None, version: str | None) -> bool:
+    """Whether sparse attention runs its sparse kernels on prompts too that are shorter than what may be chosen.
+
+    vLLM does before 0.25 (vllm-project/vllm, pull request 47327); a version that is not stated is the newest.
+    """
+    match = _VERSION.search((version or "")[:_MAX_READ])
+    return engine_name(engine) == "vllm" and match is not None and (int(match[1]), int(match[2])) < (0, 25)
+
+
 def accelerator_class(accelerator: Accelerator) -> str:
     """The class of accelerators that an engine's constants are shared within: its architecture."""
     return (accelerator.architecture or "unknown").split()[0].lower()

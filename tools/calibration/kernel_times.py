@@ -43,6 +43,7 @@ from .forms.mla import (
     naive_bytes,
     naive_flops,
 )
+from .forms.mla_sparse import mla_sparse_parts, sparse_bytes, sparse_flops, sparse_kernels
 from .profile import Choice, KernelProfile
 from .profile_file import KernelKind
 from .shapes import (
@@ -179,6 +180,8 @@ class KernelTimes:
         return self._of_roof(fixed_s, work_s, attention_flops(kernel), attention_bytes(kernel), "bf16")
 
     def _latent_attention(self, kernel: LatentAttention) -> KernelTime:
+        if exceeds(kernel.chosen, 0):
+            return self._sparse_attention(kernel)
         if is_decode(kernel.new_tokens):
             decode = self._constants("mla_decode", kernel.kv, MlaDecodeConstants)
             parts = mla_decode_parts(decode, self.chip, kernel)
@@ -186,6 +189,16 @@ class KernelTimes:
         prefill = self._constants("mla_prefill", kernel.kv, MlaPrefillConstants)
         parts = mla_prefill_parts(prefill, self.chip, kernel)
         return self._of_roof(*parts, naive_flops(kernel), naive_bytes(kernel), "bf16")
+
+    def _sparse_attention(self, kernel: LatentAttention) -> KernelTime:
+        kernels = sparse_kernels(self.chip)
+        if kernels is None:
+            # Each token chooses for itself: it is a sequence of its own that sees what it has chosen.
+            tokens = kernel.sequences * kernel.new_tokens
+            alone = replace(kernel, sequences=tokens, new_tokens=1, context=kernel.chosen - 1, chosen=0)
+            return self._latent_attention(alone)
+        parts = mla_sparse_parts(kernels, self.chip, kernel)
+        return self._of_roof(*parts, sparse_flops(kernel), sparse_bytes(kernel), "bf16")
 
     def _grouped_gemm(self, constants: GroupedGemmConstants, kernel: GroupedGemm) -> KernelTime:
         parts = grouped_gemm_parts(constants, self.chip, kernel)

@@ -49,7 +49,10 @@ class Attention:
 
 @dataclass(frozen=True, slots=True)
 class LatentAttention:
-    """The core of MLA: `heads` on the device, latent and rotary widths as cached, nope and value widths as expanded."""
+    """The core of MLA: `heads` on the device, latent and rotary widths as cached, nope and value widths as expanded.
+
+    `chosen`: cached tokens that each new token picks for itself (sparse attention); 0 where it sees all of them.
+    """
 
     sequences: Number
     new_tokens: Number
@@ -60,6 +63,7 @@ class LatentAttention:
     nope: int
     value: int
     kv: DType
+    chosen: Number = 0
 
 
 @dataclass(frozen=True, slots=True)

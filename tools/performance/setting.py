@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineProfile, engine_profile
+from ..calibration.engine_profile import EngineProfile, chooses_always, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
@@ -85,6 +85,11 @@ class Setting:
         version = None if serving is None else serving.engine_version
         own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
         return own or engine_profile(engine, version, accelerator)
+
+    @cached_property
+    def chooses_always(self) -> bool:
+        """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
+        return self.serving is not None and chooses_always(self.serving.engine, self.serving.engine_version)
 
     @cached_property
     def clock(self) -> Clock:

@@ -1,11 +1,12 @@
 """Which serving engine a plan names, and how grave it is that an engine would refuse the plan.
 
-It knows the three engines whose rules the EN family states and reads no version: what changed between versions is not
-told apart. An engine that it does not know counts as none.
+It knows the three engines whose rules the EN family states. A version is read where a rule tells versions apart; one
+that is not stated, or has no number, counts as the newest. An engine that it does not know counts as none.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from ..plan.view import PlanView, as_str
@@ -16,6 +17,7 @@ Engine = Literal["vllm", "sglang", "trtllm"]
 TITLES: dict[Engine, str] = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
 _SPELLINGS: dict[str, Engine] = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm", "tensorrt": "trtllm"}
 _MAX_READ = 200
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def engine_of(text: str | None) -> Engine | None:
@@ -28,6 +30,17 @@ def engine_of(text: str | None) -> Engine | None:
 def named_engine(view: PlanView) -> Engine | None:
     """The engine that the plan is for: `serving.engine`."""
     return engine_of(as_str(view.serving.get("engine")))
+
+
+def named_version(view: PlanView) -> str | None:
+    """The version of the engine that the plan is for: `serving.engine_version`."""
+    return as_str(view.serving.get("engine_version"))
+
+
+def release(text: str | None) -> tuple[int, int, int] | None:
+    """The numbers of the version that `text` names (`v0.5.8.post1`: 0, 5, 8); `None` where it names none."""
+    match = _RELEASE.search((text or "")[:_MAX_READ])
+    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))
 
 
 def gravity(view: PlanView, *enforcing: Engine, accepting: tuple[Engine, ...] = ()) -> Severity | None:

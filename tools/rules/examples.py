@@ -82,6 +82,8 @@ MLA: dict[str, Any] = {
     "tie_word_embeddings": False,
     "torch_dtype": "bfloat16",
 }
+# So few KV heads that ranks repeat them, which lets vLLM cut a cache.
+_DENSE_OF_2_KV_HEADS: dict[str, Any] = {**DENSE, "num_key_value_heads": 2}
 # Every other layer attends to a window alone.
 _SLIDING: dict[str, Any] = {**DENSE, "model_type": "gemma2", "sliding_window": 4096, "query_pre_attn_scalar": 64}
 # Three layers of linear attention to one of full attention, experts in all of them.
@@ -140,6 +142,7 @@ _BASES: dict[str, _Base] = {
     "dense-pp3-uneven": _Base(DENSE, {"pp": 3, "stage_layers": (2, 3, 3)}),
     "disaggregated-moe": _Base(MOE, {"tp": 2, "ep": 2, "replicas": 2}, {"tp": 4, "ep": 4, "replicas": 1}, dp=3),
     "disaggregated-tp2": _Base(DENSE, {**_TP2, "replicas": 1}, dp=2),
+    "disaggregated-pp2": _Base(DENSE, {"pp": 2, "replicas": 1}, dp=2),
     "relaxed-attention-dp2-ep4": _Base(
         _MOE_SHARED, {"attention_dp": 2, "tp": 2, "tp_ffn": 2, "ep": 4}, relaxations=("attention_dp",)
     ),
@@ -151,6 +154,9 @@ _BASES: dict[str, _Base] = {
     ),
     "relaxed-kv-sp2": _Base(
         DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
+    ),
+    "relaxed-sp2-kv-sp2": _Base(
+        _DENSE_OF_2_KV_HEADS, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
     "relaxed-vocab-parallel": _Base(DENSE, _TP2, relaxations=("vocab_parallel",)),
     "relaxed-redundant-experts": _Base(

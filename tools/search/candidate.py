@@ -59,6 +59,7 @@ class SearchRequest:
             relaxations=frozenset(self.policy.relaxations),
             disaggregated=self.disaggregated,
             engine=None if self.serving is None else engine_of(self.serving.engine),
+            engine_version=None if self.serving is None else self.serving.engine_version,
         )
 
 

@@ -1,6 +1,7 @@
-"""Which strategies a named engine has settings for: the rules EN003, EN005 to EN009 and EN011 as conditions on degrees.
+"""Which strategies a named engine has settings for: the rules EN003, EN005 to EN011 as conditions on degrees.
 
-The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out.
+The rules read graphs; the space is bounded before there is one. Where no engine is named nothing is left out. EN012,
+on stages, bounds their number (`space.py`).
 """
 
 from __future__ import annotations
@@ -11,15 +12,21 @@ from ..catalog.architecture import Architecture
 from ..plan.document import PhaseStrategy
 from ..plan.placement import attention_width
 from ..rules.engine.indivisible_vocabulary import padded_vocabulary
+from ..rules.engine.two_layouts import weight_parts
 from ..rules.engine.unsupported_cache_split import refusal
 from ..rules.engines import Engine
 
 
-def engine_runs(engine: Engine | None, phase: PhaseStrategy, stage: int, architecture: Architecture) -> bool:
-    """Whether `engine` has settings for `phase` of `architecture` with stages of `stage` devices."""
+def engine_runs(
+    engine: Engine | None, phase: PhaseStrategy, stage: int, architecture: Architecture, *, fills_up: bool = False
+) -> bool:
+    """Whether `engine` has settings for `phase` of `architecture` with stages of `stage` devices.
+
+    `fills_up`: copies of experts may make the expert groups even (the relaxation redundant_experts).
+    """
     if engine is None:
         return True
-    if attention_width(phase) != stage or not _places_experts(engine, phase, architecture):
+    if attention_width(phase) != stage or not (fills_up or _places_experts(engine, phase, architecture)):
         return False
     if engine == "trtllm":
         return phase.attention_dp in (None, 1) or phase.tp == 1
@@ -32,6 +39,12 @@ def engine_runs(engine: Engine | None, phase: PhaseStrategy, stage: int, archite
     if engine == "sglang":
         return phase.tp_ffn == stage or (architecture.is_moe and phase.tp_ffn == 1)
     return phase.tp_ffn == stage // (phase.attention_dp or 1)
+
+
+def loads_once(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
+    """Whether attention's weights are cut alike in both phases of a replica, as engines load them (EN010)."""
+    first, second = weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
+    return first == second
 
 
 def _places_experts(engine: Engine, phase: PhaseStrategy, architecture: Architecture) -> bool:

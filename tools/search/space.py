@@ -3,8 +3,9 @@
 A strategy is legal here when the rules on degrees would accept it (divisibility of heads, widths and experts, layers
 for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere. A
 stage has any number of devices of one node, or whole nodes; its degrees divide it; a replica has any number of stages.
-Replicas that serve both phases have one layout, as engines load their weights once (EN010): tensor ranks may become
-sequence ranks in prefill and ranks of the cache in decode. Replicas of one phase are free of each other.
+Replicas that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the
+cache in decode. A named engine loads attention's weights once, too (EN010). Replicas of one phase are free of each
+other.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from itertools import product
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, stage_width
+from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engines import Engine
-from .engines import engine_runs, ffn_degrees
+from .engines import engine_runs, ffn_degrees, loads_once
 from .inventory import Footprint, end_of_replicas, footprint
 
 # Below this SP is not worth its communication (rule SP004).
@@ -35,6 +37,7 @@ class SpaceRequest:
     relaxations: frozenset[str] = frozenset()
     disaggregated: bool | None = None
     engine: Engine | None = None
+    engine_version: str | None = None
     # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
     dense_groups: bool = False
 
@@ -124,6 +127,7 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
     groups = divisors(stage) if grouped else (1,)
     widths = ffn_degrees(request.engine, (value for value in divisors(stage) if model.tp_ffn(value)))
     tps = tuple(tp for tp in divisors(stage) if model.tp(tp))
+    fills_up = "redundant_experts" in request.relaxations
     for ep, tp_expert in _expert_degrees(request, stage):
         for attention_dp, kv_sp, sp, tp, tp_ffn in product(groups, kv_sps, sps, tps, widths):
             width = sp * kv_sp * attention_dp * tp
@@ -138,7 +142,8 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
                 tp_expert=tp_expert if tp_expert > 1 else None,
                 kv_sp=kv_sp if kv_sp > 1 else None,
             )  # fmt: skip
-            if stage_width(degrees) == stage and engine_runs(request.engine, degrees, stage, architecture):
+            runs = engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up)
+            if runs and stage_width(degrees) == stage:
                 yield degrees
 
 
@@ -177,8 +182,9 @@ class PhaseShape:
 
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
+    pipelines = pipelines_side(request.engine, request.engine_version, "prefill" if prefill else "decode")
     for stage in stage_widths(request):
-        prints = tuple(_footprints(request, stage))
+        prints = tuple(_footprints(request, stage))[: None if pipelines else 1]
         rooms = tuple(one.room(request.nodes, request.gpus_per_node) for one in prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
             yield PhaseShape(degrees, stage, prints, rooms)
@@ -247,7 +253,8 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
             decodes.setdefault(_layout_of(decode), []).append(decode)
         for prefill in stage_options(request, stage, prefill=True):
             for decode in decodes.get(_layout_of(prefill), ()):
-                yield PairShape(prefill, decode, stage, rooms)
+                if request.engine is None or loads_once(prefill, decode):
+                    yield PairShape(prefill, decode, stage, rooms)
 
 
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:

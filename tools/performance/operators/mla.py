@@ -7,7 +7,7 @@ scores every cached token with a small indexer and attends to the best `topk`.
 
 from __future__ import annotations
 
-from ...calibration.forms.elementary import Number, smaller
+from ...calibration.forms.elementary import Number, exceeds, smaller
 from ...calibration.shapes import LatentAttention
 from .work import Work
 
@@ -26,8 +26,13 @@ def absorbed_flops(shape: LatentAttention, pairs: Number) -> Number:
 def latent_attention(
     kernel: LatentAttention, pairs: Number, context_tokens: Number, cached_bytes: Number, activation_bytes: Number
 ) -> Work:
-    """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read."""
-    flops = smaller(naive_flops(kernel, pairs, context_tokens), absorbed_flops(kernel, pairs))
+    """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read.
+
+    Where tokens choose what they see, only the absorbed form is left.
+    """
+    flops = absorbed_flops(kernel, pairs)
+    if not exceeds(kernel.chosen, 0):
+        flops = smaller(naive_flops(kernel, pairs, context_tokens), flops)
     return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16", (kernel,))
 
 

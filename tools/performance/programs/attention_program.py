@@ -220,20 +220,25 @@ class AttentionProgram:
     def _part(self) -> tuple[Number, float, float]:
         """Sequences, new tokens and cached tokens of each as one device attends to them.
 
-        Sequence ranks divide the queries, the split cache its tokens; a sparse layer sees `index_topk` tokens at most,
-        which prefill does as if in pieces of that many, each behind half as many.
+        Sequence ranks divide the queries, the split cache its tokens.
         """
-        load, shape, topk = self.context.load, self.context.shape, self.spec.index_topk
+        load, shape = self.context.load, self.context.shape
         sequences, new, context = 1.0 * self.sequences, load.new_tokens / shape.sp, load.context / shape.kv_sp
         if shape.sp > 1:
             # Queries of all parts of the prompt: on average they see the other parts' half.
             context += (load.new_tokens - new) / 2
-        if topk is not None and self.spec.kind != "compressed" and context + new / 2 > topk:
-            if new > topk:
-                sequences, new, context = sequences * new / topk, float(topk), topk / 2
-            else:
-                context = max(0.0, topk - new / 2)
         return sequences, new, context
+
+    def _chosen(self) -> float:
+        """Cached tokens that each new one chooses on this device; 0 where attention runs dense.
+
+        It does where a sequence has no more tokens than may be chosen; sparse kernels take as long as for all of them.
+        """
+        load, topk = self.context.load, self.spec.index_topk
+        is_short = topk is not None and load.context + load.new_tokens <= topk
+        if topk is None or (is_short and not self.context.setting.chooses_always):
+            return 0
+        return topk / self.context.shape.kv_sp
 
     def _latent(self, heads: float) -> LatentAttention:
         spec = self.spec
@@ -245,6 +250,7 @@ class AttentionProgram:
             nope=spec.qk_nope_head_dim or spec.qk_head_dim,
             value=spec.v_head_dim,
             kv=self.context.setting.precision.kv_cache,
+            chosen=self._chosen(),
         )  # fmt: skip
 
     def _attention(self, heads: float) -> Attention:

@@ -1,7 +1,7 @@
 """EN010: a replica that serves both phases is one engine process group, which has one layout.
 
-It needs a plan that names its engine. Ranks that prefill takes along the sequence, or decode along the cache, are ranks
-of the same tensor group; replicas of one phase each may differ as they like.
+It needs a plan that names its engine. Ranks that decode takes along the cache are tensor ranks, or those that prefill
+takes along the sequence; replicas of one phase each may differ as they like.
 """
 
 from __future__ import annotations
@@ -30,6 +30,25 @@ def _layout(degrees: PhaseDegrees) -> dict[str, object]:
     return found
 
 
+def weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int, int]:
+    """Into how many parts attention's weights are cut for prefill (`sp`, `tp`) and for decode (`kv_sp`, `tp`).
+
+    Ranks along the sequence hold the same part. Ranks along the cache are those where prefill has some, else they are
+    tensor ranks, as in vLLM's decode context parallelism.
+    """
+    (sp, tp), (kv_sp, decode_tp) = prefill, decode
+    return tp, decode_tp if sp > 1 else decode_tp * kv_sp
+
+
+def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | None:
+    """`weight_parts` of a replica whose graph shows all of these degrees."""
+    sizes = [prefill.usual("sp"), prefill.usual("tp"), decode.usual("kv_sp"), decode.usual("tp")]
+    if any(size is None for size in sizes):
+        return None
+    sp, tp, kv_sp, decode_tp = (size or 1 for size in sizes)
+    return weight_parts((sp, tp), (kv_sp, decode_tp))
+
+
 def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
     """Replicas with exactly one phase of each kind."""
     by_replica: dict[int, dict[str, list[PhaseView]]] = {}
@@ -47,7 +66,11 @@ def check(view: PlanView) -> Iterator[Finding]:
     if named_engine(view) is None:
         return
     for replica, prefill, decode in _pairs(view):
-        one, other = _layout(phase_degrees(view, prefill)), _layout(phase_degrees(view, decode))
+        degrees = phase_degrees(view, prefill), phase_degrees(view, decode)
+        one, other = map(_layout, degrees)
+        parts = _weights(*degrees)
+        if parts is not None:
+            one["parts of attention's weights"], other["parts of attention's weights"] = parts
         unlike = [name for name in one if name in other and one[name] != other[name]]
         if unlike:
             differences = "; ".join(f"{name}: prefill {one[name]}, decode {other[name]}" for name in unlike)
@@ -69,15 +92,18 @@ RULE = Rule(
     severity="error",
     requirement=(
         "In a plan that names its engine, the phases of a replica that serves both have the same stages, the same "
-        "ranks in an attention group (sp × kv_sp × tp), and the same attention_dp, tp_ffn, ep and tp_expert."
+        "ranks in an attention group (sp × kv_sp × tp), attention's weights in the same parts (tp; in decode tp × "
+        "kv_sp, but for ranks that prefill takes along the sequence), and the same attention_dp, tp_ffn, ep and "
+        "tp_expert."
     ),
     rationale=(
-        "An engine places its weights when it starts; it cannot cut them one way for prefill and another for decode. "
+        "An engine places its weights when it starts; it cannot cut them one way for prefill and another for decode: "
+        "attention's tensor degree is that of the group over its context ranks, in both phases. "
         "Two layouts are two engines: replicas of one phase each, and twice the weights."
     ),
     source=(
-        "vLLM 0.33.0 config/parallel.py; SGLang 0.5.23 arg_groups/parallel_hook.py; TensorRT-LLM mapping.py (one world "
-        "for both phases)"
+        "vLLM 0.33.0 config/parallel.py; SGLang 0.5.23 runtime_context.py; TensorRT-LLM mapping.py (one world for both "
+        "phases)"
     ),
     fix="re-plan",
     remedy="give both phases one layout, or part them into prefill and decode replicas",

@@ -37,7 +37,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             )
 
 
-_BASE = "dense-sp2-tp2"
+_BASE = "relaxed-sp2-kv-sp2"
 
 RULE = Rule(
     id="EN008",

@@ -1,0 +1,77 @@
+"""EN012: SGLang learnt late to run the replicas of one phase as pipelines.
+
+It needs a plan that names SGLang and a version; a version that is not stated is taken for the newest, which runs both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...plan.document import Phase
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..degrees import phase_degrees
+from ..engines import Engine, named_engine, named_version, release
+
+# The first releases whose scheduler has an event loop for stages of a prefill server, and of a decode server.
+_FIRST: dict[Phase, tuple[int, int, int]] = {"prefill": (0, 5, 1), "decode": (0, 5, 7)}
+_MAX_NAMED = 64
+
+
+def pipelines_side(engine: Engine | None, version: str | None, phase: Phase) -> bool:
+    """Whether `engine` at `version` runs replicas that serve only `phase` as pipelines."""
+    known = release(version)
+    return engine != "sglang" or known is None or known >= _FIRST[phase]
+
+
+def _has_both(view: PlanView, replica: NodeView) -> bool:
+    return len({phase.phase for phase in view.phases if phase.replica == replica}) > 1
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield each phase, once for like replicas, whose stages the version of the engine cannot run."""
+    engine, version = named_engine(view), named_version(view)
+    found: dict[Phase, list[NodeView]] = {}
+    stages: dict[Phase, int] = {}
+    for phase in view.phases:
+        name = phase.phase
+        if name not in _FIRST or phase.replica is None or pipelines_side(engine, version, name):
+            continue
+        count = phase_degrees(view, phase).pp
+        if count is not None and count > 1 and not _has_both(view, phase.replica):
+            found.setdefault(name, []).append(phase.node)
+            stages[name] = count
+    for name, nodes in found.items():
+        first = ".".join(map(str, _FIRST[name]))
+        yield Finding(
+            f"{name} replicas of {stages[name]} stages; SGLang {version} runs a server of one phase in one stage, "
+            f"{name} servers in several only from {first} on",
+            where=nodes[0],
+            nodes=nodes[:_MAX_NAMED],
+            value=stages[name],
+            expected=1,
+            remedy=f"state a version from {first} on, or give {name} pp 1",
+        )
+
+
+_BASE = "disaggregated-pp2"
+
+RULE = Rule(
+    id="EN012",
+    name="pipelined side",
+    severity="error",
+    requirement=(
+        "In a plan that names SGLang before 0.5.1, replicas of one phase have pp 1; before 0.5.7, those that decode."
+    ),
+    rationale=(
+        "A server of one phase waits for caches between its steps, which each stage has to do in step with the others. "
+        "SGLang has an event loop for that in prefill servers since 0.5.1 and in decode servers since 0.5.7; before, "
+        "such a server does not start."
+    ),
+    source="sgl-project/sglang pull requests 8846 and 14945; managers/scheduler.py of 0.4.8, 0.5.1, 0.5.6 and 0.5.7",
+    fix="re-plan",
+    remedy="state a newer version, or give these replicas pp 1",
+    check=check,
+    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.5.7"}),)),
+    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.4.8"}),)),
+)
