@@ -1,0 +1,46 @@
+"""A parallel strategy as a model states it in a call: degrees by phase; what is null is filled in by the tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from ..intent.intent import StatedDegrees, StatedStrategy
+from .tool import Arguments
+
+Degree = Annotated[int, Field(ge=1, le=4096)]
+
+
+class DegreesArgument(Arguments):
+    """Degrees of one phase. Null: 1, or what the others entail (EP of a MoE model is the width of a stage)."""
+
+    pp: Degree | None = Field(default=None, description="pipeline stages")
+    tp: Degree | None = Field(default=None, description="tensor parallel ranks of attention")
+    tp_ffn: Degree | None = Field(default=None, description="tensor parallel ranks of the dense FFN; null: as tp")
+    ep: Degree | None = Field(default=None, description="expert parallel ranks; null: every device of the stage")
+    sp: Degree | None = Field(default=None, description="sequence parallel ranks of attention, prefill only")
+    attention_dp: Degree | None = Field(
+        default=None, description="attention replicas inside a stage; needs that relaxation"
+    )
+    replicas: Degree | None = Field(
+        default=None, description="replicas that serve this phase alone, where phases are disaggregated"
+    )
+
+
+class StrategyArgument(Arguments):
+    """A strategy: replicas and the degrees of both phases."""
+
+    dp: Degree | None = Field(
+        default=None, description="replicas of the whole model; null: as many as the hardware holds"
+    )
+    prefill: DegreesArgument = DegreesArgument()
+    decode: DegreesArgument = DegreesArgument()
+
+    def stated(self) -> StatedStrategy:
+        """The same as the planner reads it."""
+        return StatedStrategy(
+            dp=self.dp,
+            prefill=StatedDegrees(**self.prefill.model_dump()),
+            decode=StatedDegrees(**self.decode.model_dump()),
+        )

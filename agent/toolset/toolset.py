@@ -1,0 +1,106 @@
+"""The tools of a run, and how the calls of one answer are answered: each one, in order, whatever the others did.
+
+Every call id gets exactly one result, so that the next request is well formed for any list of calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from ...tools.errors import ShardwrightError
+from ..loop.judge import Judgement
+from ..model.messages import Message, ToolCall, ToolSpec
+from .tool import A, Answer, Bench, Tool
+
+# Longer arguments than this are no call of ours: the largest plans are far smaller in compact form.
+MAX_ARGUMENT_CHARACTERS = 2_000_000
+# The middle of a longer answer is cut out: a model reads no more.
+MAX_ANSWER_CHARACTERS = 24_000
+_MOST_FAULTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order."""
+
+    messages: tuple[Message, ...]
+    judgements: tuple[Judgement, ...]
+
+
+class Toolset:
+    """Tools by name, working on one bench."""
+
+    def __init__(self, bench: Bench, tools: Sequence[Tool[Any]]) -> None:
+        self.bench = bench
+        self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as they are offered, in a fixed order."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def answer_all(self, calls: Sequence[ToolCall]) -> Answered:
+        """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so."""
+        messages: list[Message] = []
+        judgements: list[Judgement] = []
+        for call in calls:
+            if judgements and judgements[-1].is_acceptable:
+                answer = Answer({"message": "not done: a plan was accepted before this call"})
+            else:
+                answer = self.answer(call)
+            if answer.judgement is not None:
+                judgements.append(answer.judgement)
+            messages.append(Message(role="tool", content=_cut(answer.text), tool_call_id=call.id))
+        return Answered(tuple(messages), tuple(judgements))
+
+    def answer(self, call: ToolCall) -> Answer:
+        """The answer to one call, whatever it holds."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return Answer({"message": f"there is no tool {call.name[:60]!r}", "tools": list(self._tools)}, "try_again")
+        try:
+            arguments = _read(tool.arguments, call.arguments)
+        except ValueError as error:
+            return Answer({"message": str(error), "schema": tool.spec.parameters}, "try_again")
+        try:
+            return tool.run(self.bench, arguments)
+        except ShardwrightError as error:
+            return Answer({"message": str(error)}, "try_again")
+
+
+def _read(kind: type[A], text: str) -> A:
+    """Arguments out of a call's text.
+
+    Raises:
+        ValueError: they are no JSON object, or not of the tool's form; the message says what and where.
+    """
+    if len(text) > MAX_ARGUMENT_CHARACTERS:
+        raise ValueError(f"the arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARACTERS:,} are read")
+    try:
+        found: Any = json.loads(text or "{}", parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the arguments are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError("the arguments are not a JSON object")
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
+        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+        raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_ANSWER_CHARACTERS:
+        return text
+    half = MAX_ANSWER_CHARACTERS // 2
+    return f"{text[:half]} … {len(text) - 2 * half:,} characters left out … {text[-half:]}"
