@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +25,15 @@ from .question import Question
 
 @dataclass(frozen=True, slots=True)
 class Passages:
-    """Knowledge for a request: what every request gets, what this one calls for, and the ids of the sections."""
+    """Knowledge for a request: what every request gets, what this one calls for, and the ids of the sections.
+
+    `teaching` gives what was not given yet about rules that were broken; it remembers what it gave.
+    """
 
     core: str = ""
     selected: str = ""
     sections: tuple[str, ...] = ()
+    teaching: Callable[[tuple[str, ...]], str] = lambda rules: ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class Judgement:
 
     `contradictions` are fields of the request that it stated otherwise (they were put right), `unkept` what the person
     asked for and it does not have, `notes` how it was read and completed, `refusal` why it could not be judged.
-    `standing` is the valid plan that it led to.
+    `standing` is the valid plan that it led to, `rationale` what the model said for it.
     """
 
     verdict: Verdict
@@ -55,6 +55,7 @@ class Judgement:
     infeasible: Infeasible | None = None
     refusal: str | None = None
     standing: Standing | None = None
+    rationale: str | None = None
 
     @property
     def rules(self) -> tuple[str, ...]:

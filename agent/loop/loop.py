@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ...prompts.render import render
 from ..model.client import EndpointError, ModelClient
-from ..model.messages import Message, ModelRequest, Reply
+from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices, Spent
@@ -26,6 +26,7 @@ from .judge import Judgement, judge_text
 from .outcome import Origin, Status
 from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
 from .question import Question
+from .request_digest import request_digest
 
 
 class Log(Protocol):
@@ -38,13 +39,14 @@ class Log(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done. `tools` are offered in this order; without any the model answers in text."""
+    """How a run is done. `tools` are offered in this order; without any the model answers in text, or by `answer`."""
 
     limits: Limits = field(default_factory=Limits)
     prices: Prices | None = None
     level: Level = "patch"
     repairs: bool = True
     tools: tuple[Tool[Any], ...] = ()
+    answer: AnswerSchema | None = None
     max_output_tokens: int = 4096
     fence: Callable[[], str] = random_fence
 
@@ -71,8 +73,9 @@ def run(
     question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
 ) -> Ending:
     """Ask `client` until a plan is accepted, a budget is spent, or nothing moves any more."""
-    state = _Run(question, client, options, log)
-    start = opening(question, request_text, passages, with_tools=bool(options.tools), fence=options.fence())
+    fence = options.fence()
+    state = _Run(question, client, options, log, _Teacher(passages, fence, options.level))
+    start = opening(question, request_text, passages, with_tools=bool(options.tools), fence=fence)
     log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
     state.say(start.messages)
     status = state.budget.exhausted()
@@ -85,11 +88,29 @@ def run(
     return state.ended(status)
 
 
+@dataclass(frozen=True)
+class _Teacher:
+    """What is added to a correction about the rules that were broken, where corrections are to explain anything."""
+
+    passages: Passages
+    fence: str
+    level: Level
+
+    def message(self, rules: tuple[str, ...]) -> tuple[Message, ...]:
+        text = self.passages.teaching(rules) if self.level in ("full", "patch") and rules else ""
+        if not text:
+            return ()
+        told = render("knowledge", part="for the rules that were broken", fence=self.fence, passages=text)
+        return (Message(role="user", content=told),)
+
+
 class _Run:
     """The state of one run: the conversation, the desk, the purse."""
 
-    def __init__(self, question: Question, client: ModelClient, options: Options, log: Log) -> None:
-        self.client, self.options, self.log = client, options, log
+    def __init__(
+        self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher
+    ) -> None:
+        self.client, self.options, self.log, self.teacher = client, options, log, teacher
         self.desk = Desk(question)
         self.toolset = Toolset(Bench(self.desk, options.level, options.repairs), options.tools)
         self.budget = Budget.start(options.limits, options.prices)
@@ -111,8 +132,10 @@ class _Run:
         request = ModelRequest(
             messages=tuple(self.messages),
             tools=self.toolset.specs,
+            answer=self.options.answer,
             max_output_tokens=self.options.max_output_tokens,
         )
+        self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
             reply = self.client.complete(request, self.budget.deadline)
         except EndpointError as fault:
@@ -140,7 +163,7 @@ class _Run:
         if status is not None:
             return status
         told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
-        return self._correct(render("judged", feedback=told))
+        return self._correct(render("judged", feedback=told)) or self._teach(judgement)
 
     def _take_calls(self, reply: Reply) -> Status | None:
         calls = reply.tool_calls
@@ -152,7 +175,7 @@ class _Run:
             if status is not None:
                 return status
         if answered.judgements:
-            return self._charge_correction()
+            return self._charge_correction() or self._teach(answered.judgements[-1])
         times = self.progress.times_called(calls)
         if times >= MOST_SAME_CALLS:
             return "no_progress"
@@ -191,6 +214,11 @@ class _Run:
         if status is None:
             self.say([Message(role="user", content=words)])
         return status
+
+    def _teach(self, judgement: Judgement) -> None:
+        message = self.teacher.message(judgement.rules)
+        if message:
+            self.say(message)
 
     def _charge_correction(self) -> Status | None:
         if not self.budget.has_corrections:

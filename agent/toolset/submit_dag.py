@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -34,6 +35,7 @@ def _run(bench: Bench, arguments: SubmitArguments) -> Answer:
     else:
         document = arguments.document if arguments.handle is None else bench.desk.get(arguments.handle)
         judgement = judge_document(bench.desk, document or {}, repairs=bench.repairs)
+    judgement = replace(judgement, rationale=arguments.rationale)
     return Answer(feedback(judgement, bench.level), judgement=judgement)
 
 
