@@ -67,7 +67,10 @@ class Usage(_Frozen):
 
 
 class Reply(_Frozen):
-    """A checked answer: it has a finish reason, and text, calls or a refusal. `attempts` counts HTTP requests."""
+    """A checked answer: it has a finish reason, and text, calls or a refusal. `attempts` counts HTTP requests.
+
+    `schema_faults` says how the text breaks the schema that was asked for; empty where it keeps it or none was.
+    """
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -76,3 +79,4 @@ class Reply(_Frozen):
     usage: Usage
     model: str | None = None
     attempts: int = 1
+    schema_faults: tuple[str, ...] = ()
