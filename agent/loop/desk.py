@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tools.autofix.fields import same
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
+from ...tools.search.candidate import SearchResult
 from .question import Question
 
-# Documents that a run keeps: beyond them a model no longer works on any.
+# Documents that a run keeps, and nodes and edges of all of them: beyond them a model no longer makes new ones.
 MOST_DOCUMENTS = 64
+MOST_ELEMENTS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +34,29 @@ class Standing:
 
 @dataclass
 class Desk:
-    """Documents by handle, and valid plans in the order in which they were found."""
+    """Documents by handle, and valid plans in the order in which they were found.
+
+    `searches` are the searches that were done for the run's question, by whether phases lie apart.
+    """
 
     question: Question
     documents: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     standing: list[Standing] = field(default_factory=list[Standing])
+    searches: dict[bool | None, SearchResult] = field(default_factory=dict[bool | None, SearchResult])
 
     def put(self, document: Mapping[str, Any]) -> str:
-        """Keep `document`; its handle.
+        """Keep `document`; its handle, which is the one that it has where it is kept already.
 
         Raises:
             InputError: the desk is full.
         """
+        known = next((name for name, kept in self.documents.items() if _alike(kept, document)), None)
+        if known is not None:
+            return known
         if len(self.documents) >= MOST_DOCUMENTS:
             raise InputError(f"this run holds {MOST_DOCUMENTS} documents already: submit one of them by its handle")
+        if sum(map(_elements, self.documents.values())) + _elements(document) > MOST_ELEMENTS:
+            raise InputError("the documents of this run are too large to keep another: submit one by its handle")
         handle = f"d{len(self.documents) + 1}"
         self.documents[handle] = dict(document)
         return handle
@@ -70,6 +82,19 @@ class Desk:
         """The valid plan that does best by the objective; of equals the earliest."""
         key = objective_key(self.question.request.workload.objective)
         return min(self.standing, key=lambda one: key(one.plan, one.estimate), default=None)
+
+
+def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether two documents are the same JSON: equal, and of the same types."""
+    try:
+        # The quick comparison tells nearly all apart; it takes 1 for true.
+        return kept == document and same(dict(kept), dict(document))
+    except RecursionError:
+        return False
+
+
+def _elements(document: Mapping[str, Any]) -> int:
+    return sum(len(value) for name in ("nodes", "edges") if isinstance(value := document.get(name), list))
 
 
 def objective_key(objective: str):

@@ -2,8 +2,8 @@
 
 How much it is told is a switch, so that it can be measured: `none` that another proposal is wanted, `bit` that this one
 was wrong, `codes` which rules it broke, `full` every finding with place, value, legal values and remedy, `patch` that
-and the repair as a JSON Patch. Findings come structure first, as the validator orders them, and are capped with a count
-of the rest.
+and what the repair changed, as a JSON Patch. Findings come structure first and from the root downwards, and are capped
+with a count of the rest. What a proposal holds is quoted shortened: no id or value makes feedback long.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ...tools.autofix.result import AppliedFix
 from ...tools.rules.base import Violation
 from ...tools.search.describe import describe
 from .judge import Judgement
+from .shorten import bounded, short_text, short_value
 
 Level = Literal["none", "bit", "codes", "full", "patch"]
 
@@ -25,30 +26,69 @@ _MOST_OF_A_RULE = 3
 _MOST_PLACES = 6
 _MOST_OPERATIONS = 40
 _MOST_NOTES = 12
+_LONGEST_ID = 120
 
 
 def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
     """What `level` tells of `judgement`, as JSON values; keys are absent where there is nothing to say."""
     if judgement.is_acceptable and judgement.standing is not None:
-        return _accepted(judgement)
+        return bounded(_accepted(judgement))
     if level == "none":
         return {"message": "submit another proposal"}
     told: dict[str, Any] = {"accepted": False}
     if level == "bit":
         return told
-    if judgement.rules:
-        told["rules"] = list(judgement.rules)
+    told |= findings_told(judgement.violations, judgement.right, level)
     if level == "codes":
         return told
     if judgement.handle is not None:
         told["handle"] = judgement.handle
     told |= _why(judgement)
-    findings = [one for one in judgement.violations if one.severity == "error"]
-    told |= _findings(findings)
     if judgement.notes:
         told["read_as"] = list(judgement.notes[:_MOST_NOTES])
     told |= _repair(judgement, with_patch=level == "patch")
+    return bounded(told)
+
+
+def findings_told(violations: Sequence[Violation], right: str | None, level: Level) -> dict[str, Any]:
+    """What `level` tells of findings in the order in which they are to be told; `right` is what to leave alone."""
+    errors = [one for one in violations if one.severity == "error"]
+    if not errors or level in ("none", "bit"):
+        return {}
+    told: dict[str, Any] = {"rules": list(dict.fromkeys(one.rule for one in errors))}
+    if level == "codes":
+        return told
+    of_a_rule = min(_MOST_OF_A_RULE, max(1, MOST_FINDINGS // len(told["rules"])))
+    shown = [finding(one) for _, group in groupby(errors, key=lambda one: one.rule) for one in list(group)[:of_a_rule]]
+    told["findings"] = shown[:MOST_FINDINGS]
+    left = len(errors) - len(told["findings"])
+    if left:
+        told["further_findings"] = left
+    if right is not None:
+        told["leave_alone"] = right
     return told
+
+
+def finding(violation: Violation) -> dict[str, Any]:
+    """One finding in the words of the validator, its places capped, empty fields left out."""
+    told: dict[str, Any] = {
+        "rule": violation.rule,
+        "message": short_text(violation.message),
+        "path": short_text(violation.path, _LONGEST_ID),
+        "nodes": _capped([short_text(name, _LONGEST_ID) for name in violation.nodes[:_MOST_PLACES]], violation.nodes),
+        "edges": _capped(
+            [[short_text(end, _LONGEST_ID) for end in edge] for edge in violation.edges[:_MOST_PLACES]], violation.edges
+        ),
+        "value": short_value(violation.value),
+        "expected": short_value(violation.expected),
+        "remedy": short_text(violation.remedy),
+        "fix": violation.fix,
+    }
+    return {name: value for name, value in told.items() if value is not None and value not in ("", [], {})}
+
+
+def _capped(shown: list[Any], places: Sequence[Any]) -> list[Any]:
+    return shown if len(places) <= len(shown) else [*shown, f"and {len(places) - len(shown)} more"]
 
 
 def _accepted(judgement: Judgement) -> dict[str, Any]:
@@ -60,7 +100,7 @@ def _accepted(judgement: Judgement) -> dict[str, Any]:
         "plan": describe(judgement.standing.plan.strategy),
     }
     if judgement.fixes:
-        told["repaired"] = [f"{one.rule}: {one.description}" for one in judgement.fixes[:_MOST_NOTES]]
+        told["repaired"] = repairs_told(judgement.fixes)
     if warnings:
         told["warnings"] = warnings[:MOST_FINDINGS]
     return told
@@ -79,41 +119,6 @@ def _why(judgement: Judgement) -> dict[str, Any]:
     return told
 
 
-def _findings(errors: Sequence[Violation]) -> dict[str, Any]:
-    if not errors:
-        return {}
-    shown: list[dict[str, Any]] = []
-    for _, group in groupby(errors, key=lambda one: one.rule):
-        shown.extend(finding(one) for one in list(group)[:_MOST_OF_A_RULE])
-    told: dict[str, Any] = {"findings": shown[:MOST_FINDINGS]}
-    left = len(errors) - len(told["findings"])
-    if left:
-        told["further_findings"] = left
-    named = {node for one in errors for node in one.nodes}
-    told["leave_alone"] = (
-        f"only the nodes named here are faulty ({len(named)}); keep all others as they are"
-        if named
-        else "no single node is at fault: change what the findings name, keep the rest"
-    )
-    return told
-
-
-def finding(violation: Violation) -> dict[str, Any]:
-    """One finding in the words of the validator, its places capped, empty fields left out."""
-    told = violation.model_dump(mode="json", exclude={"severity", "source", "edges", "nodes"}, exclude_none=True)
-    told = {name: value for name, value in told.items() if value not in ("", [], {})}
-    if violation.nodes:
-        told["nodes"] = _capped(violation.nodes)
-    if violation.edges:
-        told["edges"] = _capped([list(edge) for edge in violation.edges])
-    return told
-
-
-def _capped(places: Sequence[Any]) -> list[Any]:
-    shown = list(places[:_MOST_PLACES])
-    return shown if len(places) <= _MOST_PLACES else [*shown, f"and {len(places) - _MOST_PLACES} more"]
-
-
 def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
     """What auto-fix made of it: the valid document that it led to, and how far that is from what was proposed."""
     if judgement.standing is None:
@@ -124,19 +129,32 @@ def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
         "hint": "submit_dag with this handle takes the repaired plan; or propose another",
     }
     if judgement.replanned is not None:
-        told["changed"] = list(judgement.replanned.moves)
+        told["changed"] = list(judgement.replanned.moves[:_MOST_NOTES])
     if with_patch and judgement.fixes:
-        operations = list(_operations(judgement.fixes))
-        told["patch"] = operations[:_MOST_OPERATIONS]
-        if len(operations) > _MOST_OPERATIONS:
-            told["further_operations"] = len(operations) - _MOST_OPERATIONS
+        told["repaired"] = repairs_told(judgement.fixes)
+        told |= patch_told(judgement.fixes)
+    return told
+
+
+def repairs_told(fixes: Sequence[AppliedFix]) -> list[str]:
+    """Each repair in one line, the same ones once, capped with a count of the rest."""
+    lines = list(dict.fromkeys(f"{one.rule}: {short_text(one.description)}" for one in fixes))
+    return _capped(lines[:_MOST_NOTES], lines)
+
+
+def patch_told(fixes: Sequence[AppliedFix]) -> dict[str, Any]:
+    """The operations of a repair that say what it decides: those on the header; the graph follows from it."""
+    operations = list(_operations(fixes))
+    told: dict[str, Any] = {"patch": operations[:_MOST_OPERATIONS]} if operations else {}
+    if len(operations) > _MOST_OPERATIONS:
+        told["further_operations"] = len(operations) - _MOST_OPERATIONS
     return told
 
 
 def _operations(fixes: Sequence[AppliedFix]) -> Iterator[dict[str, Any]]:
-    """The operations that say what the repair decides: those on the header; the graph follows from it."""
     for fix in fixes:
         for operation in fix.patch:
             path = str(operation.get("path", ""))
             if operation.get("op") != "test" and not path.startswith(("/nodes", "/edges")):
-                yield {"rule": fix.rule, **operation}
+                value = {"value": short_value(operation["value"])} if "value" in operation else {}
+                yield {"rule": fix.rule, "op": operation["op"], "path": short_text(path, _LONGEST_ID), **value}

@@ -7,7 +7,7 @@ only if validation of exactly that document said so and it answers the question 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from pydantic import ValidationError
@@ -19,6 +19,7 @@ from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import Plan, Strategy
+from ...tools.plan.placement import gpu_count
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
@@ -27,6 +28,10 @@ from ..intent.intent import StatedStrategy
 from ..proposer import keeps
 from ..stated import build_stated, read_strategy
 from .desk import Desk, Standing
+from .places import parents_first, right_already
+
+# A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
+MOST_TIMES_HARDWARE = 2
 
 # `valid` as it stood; `repaired` with every decision kept; `replanned` with decisions changed; `invalid` where no
 # repair gave a plan; `unread` where there was no proposal to judge.
@@ -35,7 +40,8 @@ Verdict = Literal["valid", "repaired", "replanned", "invalid", "unread"]
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the tools say of one proposal. `violations` are those of the proposal as it stood, before any repair.
+    """What the tools say of one proposal. `violations` are those of the proposal as it stood, before any repair,
+    structure first and from the root downwards; `right` says what of it has no fault.
 
     `contradictions` are fields of the request that it stated otherwise (they were put right), `unkept` what the person
     asked for and it does not have, `notes` how it was read and completed, `refusal` why it could not be judged.
@@ -46,6 +52,7 @@ class Judgement:
     handle: str | None = None
     content_hash: str = ""
     violations: tuple[Violation, ...] = ()
+    right: str | None = None
     contradictions: tuple[str, ...] = ()
     unkept: str | None = None
     notes: tuple[str, ...] = ()
@@ -78,15 +85,25 @@ def judge_document(desk: Desk, document: Mapping[str, Any], *, repairs: bool = T
     return _judge(desk, read_anything(document), repairs=repairs)
 
 
-def judge_strategy(desk: Desk, stated: StatedStrategy, *, concurrency: int | None = None) -> Judgement:
+def judge_strategy(
+    desk: Desk, stated: StatedStrategy, *, concurrency: int | None = None, repairs: bool = True
+) -> Judgement:
     """Judge the plan that the builder writes for a strategy, as it was stated: nothing illegal is mended on the way."""
-    question = desk.question
     try:
-        strategy = read_strategy(stated, question.request.architecture, question.request.hardware)
-        document = strategy_document(desk, strategy, concurrency)
+        document = stated_document(desk, stated, concurrency)
     except InputError as error:
         return Judgement("invalid", refusal=str(error))
-    return _judge_pinned(desk, document, repairs=True)
+    return _judge_pinned(desk, document, repairs=repairs)
+
+
+def stated_document(desk: Desk, stated: StatedStrategy, concurrency: int | None = None) -> dict[str, Any]:
+    """The document that the builder writes for a strategy as it was stated, what was left open filled in.
+
+    Raises:
+        InputError: nothing can be built of it.
+    """
+    request = desk.question.request
+    return strategy_document(desk, read_strategy(stated, request.architecture, request.hardware), concurrency)
 
 
 def strategy_document(desk: Desk, strategy: Strategy, concurrency: int | None = None) -> dict[str, Any]:
@@ -96,6 +113,9 @@ def strategy_document(desk: Desk, strategy: Strategy, concurrency: int | None = 
         InputError: nothing can be built of it.
     """
     question = desk.question
+    needed, there = gpu_count(strategy), question.request.facts.gpus
+    if needed > MOST_TIMES_HARDWARE * there:
+        raise InputError(f"GP004: the strategy needs {needed:,} GPUs, the hardware has {there:,}")
     chosen = concurrency if concurrency and question.intent.concurrency_open else question.concurrency_of(strategy)
     built = build_stated(question.build_request(strategy, chosen), question.request.architecture)
     return built.model_dump(mode="json")
@@ -148,33 +168,48 @@ def _judge_pinned(
     contradictions: tuple[str, ...] = (),
 ) -> Judgement:
     document = desk.question.pinned(raw)
-    handle, hashed = desk.put(document), content_hash(document)
+    hashed = content_hash(document)
+    try:
+        handle = desk.put(document)
+    except InputError as error:
+        return Judgement("invalid", content_hash=hashed, contradictions=contradictions, notes=notes, refusal=str(error))
     report = validate(document)
-    if report.valid:
-        standing = stand(desk, document, handle, is_repaired=False)
-        return Judgement(
-            "valid" if standing else "invalid", handle, hashed, report.violations, contradictions,
-            _unkept(desk, standing), notes, standing=standing,
-        )  # fmt: skip
-    fixed = autofix_read(read_document(document)) if repairs else None
-    if fixed is None:
-        return Judgement("invalid", handle, hashed, report.violations, contradictions, notes=notes)
-    standing = None
-    if fixed.valid and fixed.plan is not None:
-        mended = desk.question.pinned(fixed.plan)
-        standing = stand(desk, mended, desk.put(mended), is_repaired=True)
-    return Judgement(
-        verdict=_verdict(fixed, standing),
+    judged = Judgement(
+        verdict="invalid",
         handle=handle,
         content_hash=hashed,
-        violations=report.violations,
+        violations=parents_first(report.violations, document),
+        right=right_already(report.violations, document),
         contradictions=contradictions,
+        notes=notes,
+    )
+    if report.valid:
+        standing = stand(desk, document, handle, is_repaired=False)
+        verdict = "valid" if standing else "invalid"
+        return replace(judged, verdict=verdict, unkept=_unkept(desk, standing), standing=standing)
+    return _repaired(desk, document, judged) if repairs else judged
+
+
+def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Judgement:
+    """The judgement of a faulty document, with what auto-fix makes of it."""
+    fixed = autofix_read(read_document(document))
+    standing, refusal = None, None
+    if fixed.valid and fixed.plan is not None:
+        mended = desk.question.pinned(fixed.plan)
+        try:
+            standing = stand(desk, mended, desk.put(mended), is_repaired=True)
+        except InputError as error:
+            refusal = str(error)
+    return replace(
+        judged,
+        verdict=_verdict(fixed, standing),
         unkept=_unkept(desk, standing),
-        notes=(*notes, *fixed.notes),
+        notes=(*judged.notes, *fixed.notes),
         fixes=fixed.fixes,
         unfixed=fixed.unfixed,
         replanned=fixed.replanned,
         infeasible=fixed.infeasible,
+        refusal=refusal,
         standing=standing,
     )
 

@@ -6,6 +6,7 @@ was asked for. Where no plan exists no model is asked at all.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +22,7 @@ from ..intent.intent import Intent
 from ..pipeline import plan_intent
 from ..proposer import search_request
 from ..results import PlanResult
+from .shorten import short_value
 
 # Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
 PINNED = ("format", "version", "model", "hardware", "workload", "precision", "policy", "serving")
@@ -60,7 +62,7 @@ class Question:
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
         """Pinned blocks that `proposed` states otherwise than the request, field by field."""
         return tuple(
-            f"{name}.{field}: the request has {wanted!r}, the proposal {block[field]!r}"
+            f"{name}.{field}: the request has {wanted!r}, the proposal {_shown(block[field])}"
             for name, asked in self.header.items()
             if isinstance(asked, Mapping) and isinstance(block := proposed.get(name), Mapping)
             for field, wanted in asked.items()
@@ -99,6 +101,10 @@ class Question:
         except InputError:
             return asked
         return concurrency
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(short_value(value, 100), ensure_ascii=False)
 
 
 def ask(intent: Intent) -> Question | PlanResult:

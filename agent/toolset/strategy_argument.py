@@ -29,18 +29,22 @@ class DegreesArgument(Arguments):
 
 
 class StrategyArgument(Arguments):
-    """A strategy: replicas and the degrees of both phases."""
+    """A strategy: replicas and the degrees of both phases; a phase that is null has the degrees of the other."""
 
     dp: Degree | None = Field(
         default=None, description="replicas of the whole model; null: as many as the hardware holds"
     )
-    prefill: DegreesArgument = DegreesArgument()
-    decode: DegreesArgument = DegreesArgument()
+    prefill: DegreesArgument | None = None
+    decode: DegreesArgument | None = None
 
     def stated(self) -> StatedStrategy:
         """The same as the planner reads it."""
         return StatedStrategy(
             dp=self.dp,
-            prefill=StatedDegrees(**self.prefill.model_dump()),
-            decode=StatedDegrees(**self.decode.model_dump()),
+            prefill=_stated(self.prefill),
+            decode=_stated(self.decode),
         )
+
+
+def _stated(degrees: DegreesArgument | None) -> StatedDegrees:
+    return StatedDegrees() if degrees is None else StatedDegrees(**degrees.model_dump())

@@ -31,7 +31,9 @@ def _run(bench: Bench, arguments: SubmitArguments) -> Answer:
     if len(given) != 1:
         raise InputError(f"give exactly one of handle, strategy and document; given: {', '.join(given) or 'none'}")
     if arguments.strategy is not None:
-        judgement = judge_strategy(bench.desk, arguments.strategy.stated(), concurrency=arguments.concurrency)
+        judgement = judge_strategy(
+            bench.desk, arguments.strategy.stated(), concurrency=arguments.concurrency, repairs=bench.repairs
+        )
     else:
         document = arguments.document if arguments.handle is None else bench.desk.get(arguments.handle)
         judgement = judge_document(bench.desk, document or {}, repairs=bench.repairs)

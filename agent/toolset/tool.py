@@ -18,9 +18,13 @@ from pydantic import BaseModel, ConfigDict
 from ..loop.desk import Desk
 from ..loop.feedback import Level
 from ..loop.judge import Judgement
+from ..loop.shorten import bounded
 from ..model.messages import ToolSpec
 
 Trouble = Literal["try_again", "infeasible", "bug"]
+
+# The longest text that a tool says in one piece: a passage of the knowledge base.
+MOST_CHARACTERS = 6_000
 
 
 class Arguments(BaseModel):
@@ -54,9 +58,10 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The answer as the model reads it."""
+        """The answer as the model reads it: JSON, whatever was put in."""
         head: dict[str, Any] = {} if self.trouble is None else {"error": self.trouble}
-        return json.dumps({**head, **self.content}, ensure_ascii=False, separators=(",", ":"))
+        told = bounded({**head, **self.content}, MOST_CHARACTERS)
+        return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Every call id gets exactly one result, so that the next request is well formed f
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -14,6 +15,7 @@ from pydantic import ValidationError
 
 from ...tools.errors import ShardwrightError
 from ..loop.judge import Judgement
+from ..loop.shorten import short_text
 from ..model.messages import Message, ToolCall, ToolSpec
 from .tool import A, Answer, Bench, Tool
 
@@ -22,6 +24,9 @@ MAX_ARGUMENT_CHARACTERS = 2_000_000
 # The middle of a longer answer is cut out: a model reads no more.
 MAX_ANSWER_CHARACTERS = 24_000
 _MOST_FAULTS = 8
+_LOG = logging.getLogger(__name__)
+# What a tool's failure was goes to whoever listens, never unasked to a terminal.
+_LOG.addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +67,20 @@ class Toolset:
         """The answer to one call, whatever it holds."""
         tool = self._tools.get(call.name)
         if tool is None:
-            return Answer({"message": f"there is no tool {call.name[:60]!r}", "tools": list(self._tools)}, "try_again")
+            return Answer(
+                {"message": f"there is no tool {short_text(call.name, 60)!r}", "tools": list(self._tools)}, "try_again"
+            )
         try:
             arguments = _read(tool.arguments, call.arguments)
         except ValueError as error:
-            return Answer({"message": str(error), "schema": tool.spec.parameters}, "try_again")
+            return Answer({"message": str(error), "fields": list(tool.arguments.model_fields)}, "try_again")
         try:
             return tool.run(self.bench, arguments)
         except ShardwrightError as error:
             return Answer({"message": str(error)}, "try_again")
+        except Exception:  # noqa: BLE001 - one faulty tool must not end a run, nor tell a model of our insides
+            _LOG.exception("the tool %s failed", tool.name)
+            return Answer({"message": f"{tool.name} failed; this is no fault of the call: do without it"}, "bug")
 
 
 def _read(kind: type[A], text: str) -> A:
@@ -90,7 +100,10 @@ def _read(kind: type[A], text: str) -> A:
     try:
         return kind.model_validate(found)
     except ValidationError as error:
-        faults = [f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in error.errors()]
+        faults = [
+            f"{short_text('.'.join(map(str, one['loc'])), 100) or 'arguments'}: {short_text(one['msg'], 200)}"
+            for one in error.errors(include_url=False, include_input=False, include_context=False)
+        ]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None
 
@@ -102,5 +115,6 @@ def _refuse_constant(name: str) -> NoReturn:
 def _cut(text: str) -> str:
     if len(text) <= MAX_ANSWER_CHARACTERS:
         return text
-    half = MAX_ANSWER_CHARACTERS // 2
-    return f"{text[:half]} … {len(text) - 2 * half:,} characters left out … {text[-half:]}"
+    half = MAX_ANSWER_CHARACTERS // 3
+    left_out = f" … {len(text) - 2 * half:,} characters left out … "
+    return json.dumps({"cut": text[:half] + left_out + text[-half:]}, ensure_ascii=False)
