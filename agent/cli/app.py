@@ -16,6 +16,7 @@ from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
 from .compare import compare_command
 from .completion import completion_command
+from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
@@ -75,6 +76,7 @@ for _command in (
     hardware_command,
     rules_command,
     schema_command,
+    doctor_command,
     completion_command,
 ):
     cli.add_command(_command)

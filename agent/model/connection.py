@@ -6,7 +6,7 @@ headers, keys among them, to a host that nobody named. Errors leave here as `Fau
 
 from __future__ import annotations
 
-import importlib
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -21,8 +21,8 @@ from .redaction import Redactor
 from .settings import EndpointSettings
 from .worker import Line
 
-# The library that the SDK speaks HTTP with: httpx before version 3, httpx2 since. Its errors are not the SDK's.
-_HTTP: Any = importlib.import_module(openai.Timeout.__module__.partition(".")[0])
+# The libraries that the SDK may speak HTTP with; while an answer is read, errors are theirs and not the SDK's.
+_HTTP_LIBRARIES = ("httpx2", "httpx")
 # Bytes of an error's body that are waited for; what it says is in the first of them.
 MAX_ERROR_BYTES = 65_536
 _NO_KEY = "no key is configured"
@@ -31,10 +31,20 @@ _PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
 
 
 class _BoundedHttp(DefaultHttpxClient):
-    """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come."""
+    """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
+
+    `authorization` is the header of that name, in place of the SDK's, which cannot do without a key; empty is none.
+    """
+
+    def __init__(self, authorization: str) -> None:
+        super().__init__(follow_redirects=False)
+        self._authorization = authorization
 
     def send(self, request: Any, **options: Any) -> Any:
         """Send `request`; the body of an error is cut."""
+        request.headers.pop("Authorization", None)
+        if self._authorization:
+            request.headers["Authorization"] = self._authorization
         response = super().send(request, **options)
         if response.status_code < 300 or response.is_closed:
             return response
@@ -50,19 +60,19 @@ class _BoundedHttp(DefaultHttpxClient):
 
 def own_client(settings: EndpointSettings) -> openai.OpenAI:
     """A client of the SDK for `settings`."""
-    key = settings.api_key.get_secret_value() if settings.api_key is not None else None
-    headers: dict[str, Any] = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    named = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
     if settings.basic_auth is not None:
-        headers.setdefault("Authorization", f"Basic {settings.basic_auth.get_secret_value()}")
-    elif key is None:
-        headers.setdefault("Authorization", openai.Omit())
+        named = f"Basic {settings.basic_auth.get_secret_value()}"
+    elif settings.api_key is not None and not named:
+        named = f"Bearer {settings.api_key.get_secret_value()}"
     return openai.OpenAI(
         base_url=settings.base_url,
-        api_key=key or _NO_KEY,
+        api_key=_NO_KEY,
         default_headers=headers,
         default_query={name: value.get_secret_value() for name, value in settings.query.items()},
         max_retries=0,
-        http_client=_BoundedHttp(follow_redirects=False),
+        http_client=_BoundedHttp(named),
     )
 
 
@@ -160,11 +170,11 @@ class Connection:
         except openai.APIStatusError as error:
             body = error.response.text[:MAX_ERROR_BYTES]
             fault = from_status(error.status_code, body, _headers(error), self.redactor)
-        except (openai.APITimeoutError, _HTTP.TimeoutException):
+        except (openai.APITimeoutError, *_http_errors("TimeoutException")):
             fault = FaultError("timeout", "no answer in time", may_retry=True)
-        except (openai.APIConnectionError, _HTTP.TransportError) as error:
+        except (openai.APIConnectionError, *_http_errors("TransportError")) as error:
             fault = self._broken(error.__cause__ or error, deadline)
-        except (openai.OpenAIError, _HTTP.HTTPError, _HTTP.StreamError, _HTTP.InvalidURL, ValueError) as error:
+        except (openai.OpenAIError, *_http_errors("HTTPError", "StreamError", "InvalidURL"), ValueError) as error:
             fault = unreadable(f"{type(error).__name__}: {self.redactor.text(str(error))[:MAX_READ]}")
         raise fault from None
 
@@ -177,3 +187,9 @@ class Connection:
 
 def _headers(error: openai.APIStatusError) -> dict[str, str]:
     return {name.lower(): value for name, value in error.response.headers.items()}
+
+
+def _http_errors(*names: str) -> tuple[type[Exception], ...]:
+    return tuple(
+        getattr(sys.modules[module], name) for module in _HTTP_LIBRARIES if module in sys.modules for name in names
+    )
