@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .agent.compare import compare
     from .agent.fix_api import autofix
+    from .agent.loop.agent import Agent, AgentOptions
     from .agent.mix import plan_mix
     from .agent.pipeline import plan
     from .agent.results import PlanResult
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Agent",
+    "AgentOptions",
     "FixResult",
     "InputError",
     "PerformanceEstimate",
@@ -53,6 +56,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agent": ".agent.loop.agent",
+    "AgentOptions": ".agent.loop.agent",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "PerformanceEstimate": ".tools.plan.performance",

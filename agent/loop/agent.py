@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class AgentOptions:
     server does not refuse. `transcript` is the file that each run is written to.
     """
 
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     prices: Prices | None = None
     feedback: Level = "patch"
     repairs: bool = True
@@ -153,8 +153,19 @@ _MODES = ("tools", "schema", "text")
 
 
 def _client_of(client: Any, model: str | None) -> ModelClient:
+    """`client` as the loop asks it.
+
+    Raises:
+        InputError: no endpoint or no model is named, or it is no client that can be used.
+    """
     if client is not None and hasattr(client, "complete"):
         return client
     from ..model.endpoint import EndpointClient
 
-    return EndpointClient.of(client, model)
+    if client is None:
+        from ..model.settings import EndpointFlags, read_settings
+
+        return EndpointClient(read_settings(EndpointFlags(model=model)))
+    if model is None:
+        raise InputError("name the model as the endpoint knows it: Agent(client=…, model=…)")
+    return EndpointClient.wrapping(client, model)

@@ -107,9 +107,7 @@ class _Teacher:
 class _Run:
     """The state of one run: the conversation, the desk, the purse."""
 
-    def __init__(
-        self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher
-    ) -> None:
+    def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
         self.desk = Desk(question)
         self.toolset = Toolset(Bench(self.desk, options.level, options.repairs), options.tools)

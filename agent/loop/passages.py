@@ -1,4 +1,4 @@
-"""Knowledge for a request: the sections that it calls for, as text for a model, and those that broken rules call for."""
+"""Knowledge for a request: the sections that it calls for, as text for a model, and those of broken rules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from ...knowledge.selection import rendered, select
 from ..intent.intent import Intent
 from ..situation import situation_of
 from .context import Passages
-
 
 # Sections that one correction is given, of those that teach the rules that were broken.
 _MOST_TAUGHT = 2

@@ -53,9 +53,7 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
     )
     if standing is None:
         return reference.model_copy(update={"report": report})
-    return PlanResult(
-        plan=standing.plan, valid=True, estimate=standing.estimate, report=report, intent=question.intent
-    )
+    return PlanResult(plan=standing.plan, valid=True, estimate=standing.estimate, report=report, intent=question.intent)
 
 
 def _explanation(question: Question, ending: Ending, model: str) -> str:

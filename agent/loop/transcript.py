@@ -131,7 +131,9 @@ def read_transcript(path: Path) -> Transcript:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"{path}: not a transcript: its `format` is not {FORMAT!r}")
     if found.get("version") != VERSION:
-        raise InputError(f"{path}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}")
+        raise InputError(
+            f"{path}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
+        )
     try:
         return Transcript.model_validate(found)
     except ValidationError as error:
