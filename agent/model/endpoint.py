@@ -30,6 +30,8 @@ from .wire import request_body
 from .worker import Line, OverdueError, work_until
 
 T = TypeVar("T")
+# Parts of a request that may be left out in one try, so that a server that refuses for ever is not asked for ever.
+MOST_CONCESSIONS = 8
 
 
 class EndpointClient:
@@ -124,19 +126,36 @@ class EndpointClient:
         self, request: ModelRequest, within: Deadline, on_text: Callable[[str], None] | None, *, stream: bool
     ) -> Reply:
         """One try: a request, made again at once without what the server refuses."""
-        while True:
+        for _ in range(MOST_CONCESSIONS):
             body = request_body(request, self.settings.model, self.features, stream=stream)
-            self.requests_made += 1
             try:
-                answer = self._within(within, lambda line, body=body: self._exchange(body, line, within), on_text)
-                reply = reply_from(answer, self._connection.redactor, input_bytes=len(json.dumps(body)))
-                return reply.model_copy(update={"schema_faults": schema_faults(request.answer, reply)})
+                return self._reply(request, body, within, on_text)
             except FaultError as fault:
-                # Each thing can be left out once, so this ends.
-                if not fault.said or not self.features.give_way(fault.said, body):
-                    if refuses_request_part(fault.said, body):
-                        raise FaultError("not_supported", fault.words, may_retry=False, said=fault.said) from None
-                    raise
+                failed = fault
+            if not failed.said or not self.features.give_way(failed.said, body):
+                break
+        if refuses_request_part(failed.said, body):
+            raise FaultError("not_supported", failed.words, may_retry=False, said=failed.said)
+        raise failed
+
+    def _reply(
+        self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: Callable[[str], None] | None
+    ) -> Reply:
+        """One HTTP request, its answer checked."""
+        shown: list[str] = []
+
+        def show(piece: str) -> None:
+            shown.append(piece)
+            if on_text is not None:
+                on_text(piece)
+
+        self.requests_made += 1
+        answer = self._within(within, lambda line: self._exchange(body, line, within), show)
+        sent = len(json.dumps(body, ensure_ascii=False).encode())
+        reply = reply_from(answer, self._connection.redactor, input_bytes=sent)
+        if on_text is not None and reply.text and not shown:
+            on_text(reply.text)  # a server that does not stream
+        return reply.model_copy(update={"schema_faults": schema_faults(request.answer, reply)})
 
     def _exchange(self, body: dict[str, Any], line: Line, within: Deadline) -> dict[str, Any]:
         """In the worker's thread: one HTTP request, its answer put together."""

@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came."""
+    """A request as it came; names of headers in lower case."""
 
     method: str
     path: str
@@ -175,7 +175,9 @@ class FaultServer:
         return [one.body for one in self.requests if one.method == "POST"]
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: Any) -> None:
-        received = Received(handler.command, handler.path, dict(handler.headers), body)
+        received = Received(
+            handler.command, handler.path, {name.lower(): value for name, value in handler.headers.items()}, body
+        )
         handler.close_connection = True
         with self._lock:
             self.requests.append(received)
