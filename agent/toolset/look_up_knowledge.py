@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # Passages of one answer, and tokens of all of them; the first is told whole unless it alone is longer.
 _MOST_PASSAGES = 3
-_MOST_TOKENS = 1_200
+_MOST_TOKENS = 600
 _MOST_NAMED = 6
 
 
@@ -46,11 +46,11 @@ def _run(bench: Bench, arguments: KnowledgeArguments) -> Answer:
 
 
 def _of_rule(written: str) -> Answer:
-    from ...knowledge.index import knowledge
+    from ...knowledge.search import search_index
     from ...tools.rules.registry import find_rule
 
     rule = find_rule(written[:40])
-    sections = knowledge().teaching(rule.id)
+    sections = search_index().teaching(rule.id)
     if not sections:
         return Answer({"message": f"no section is about {rule.id}: explain_rule says what it asks for"}, "infeasible")
     return _told(sections)

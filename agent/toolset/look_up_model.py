@@ -17,12 +17,14 @@ class ModelArguments(Arguments):
     name: str = Field(description="name of a model, such as Llama-3.1-70B")
 
 
+# Where a figure comes from, and what no split depends on.
+_LEFT_OUT = {"config", "source", "confidence", "notes"}
+
+
 def _run(bench: Bench, arguments: ModelArguments) -> Answer:
     del bench
     found = model_facts(find_model(arguments.name))
-    told: dict[str, Any] = found.model_dump(
-        mode="json", exclude_none=True, exclude={"config", "source", "confidence", "notes"}
-    )
+    told: dict[str, Any] = found.model_dump(mode="json", exclude_none=True, exclude=_LEFT_OUT)
     return Answer({name: value for name, value in told.items() if value not in ([], "")})
 
 
