@@ -7,7 +7,6 @@ import json
 import logging
 import traceback
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import quote
 
 import openai
@@ -17,17 +16,13 @@ from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.settings import EndpointFlags, read_settings
+from shardwright.tools.errors import InputError
 
 from .asking import HELLO
 from .fault_server import Exchange, FaultServer, Step, answer, call, delta, hangs, refuses, sends, streams
 
-KEY, HEADER, USER, PASSWORD, QUERY = (
-    "sk-canary/KEY+1",
-    "canary-header-2",
-    "canary-user-3",
-    "canary:pass@4",
-    "canary q 5",
-)
+KEY, HEADER, QUERY = "sk-canary/KEY+1", "canary-header-2", "canary q 5"
+USER, PASSWORD = "canary-user-3", "canary:pass@4"
 CANARIES = (KEY, HEADER, USER, PASSWORD, QUERY)
 
 
@@ -78,10 +73,10 @@ def test_a_secret_is_seen_nowhere(echo: Step, stream: bool, caplog: pytest.LogCa
         settings = read_settings(EndpointFlags(model="m"), environment, None)
         client = EndpointClient(settings, sleep=lambda _: None)
         seen = [repr(settings), str(settings), settings.model_dump_json(), repr(client), client.name]
+        shown: list[str] = []
         try:
-            reply = client.complete(HELLO, Deadline.after(0.5), seen.append if stream else None)
+            reply = client.complete(HELLO, Deadline.after(0.5), shown.append if stream else None)
             seen.append(reply.model_dump_json())
-            seen.append("".join(seen[5:-1]))
         except EndpointError as error:
             seen += ["".join(traceback.format_exception(error)), repr(error), str(error)]
             assert (
@@ -94,7 +89,8 @@ def test_a_secret_is_seen_nowhere(echo: Step, stream: bool, caplog: pytest.LogCa
     assert HEADER in sent
     assert base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode() in sent
     assert caplog.records, "the libraries do log"
-    everything = "\n".join([*seen, caplog.text, *(str(record.__dict__) for record in caplog.records)])
+    logged = [str(record.__dict__) for record in caplog.records]
+    everything = "\n".join([*seen, "".join(shown), *shown, caplog.text, *logged])
     assert leaked(everything) == []
 
 
@@ -104,7 +100,7 @@ def test_a_key_alone_is_sent_as_a_bearer_and_seen_nowhere(caplog: pytest.LogCapt
         environment = {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY + "\n"}
         client = EndpointClient(read_settings(EndpointFlags(model="m"), environment, None))
         reply = client.complete(HELLO, Deadline.after(20))
-    assert server.requests[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert reply.text == "your key is [redacted]"
     assert leaked(caplog.text) == []
 
@@ -118,7 +114,7 @@ def test_secrets_of_a_client_of_the_user_s_own_are_known_too() -> None:
             base_url=server.url, api_key=KEY, default_headers={"X-Mine": HEADER}, default_query={"tag": QUERY}
         )
         reply = EndpointClient.wrapping(own, "m").complete(HELLO, Deadline.after(20))
-    assert "X-Mine" in reply.text
+    assert "x-mine" in reply.text
     assert leaked(reply.text) == []
 
 
@@ -132,9 +128,7 @@ def test_a_redirect_takes_no_key_to_another_host() -> None:
         assert thief.requests == []
 
 
-def test_a_broken_setting_does_not_show_its_value(tmp_path: Path) -> None:
-    from shardwright.tools.errors import InputError
-
+def test_a_broken_setting_does_not_show_its_value() -> None:
     for environment in (
         {"OPENAI_BASE_URL": f"ftp://{USER}:{KEY}@host/{QUERY}"},
         {"OPENAI_BASE_URL": f"http://{USER}:x@host:99999/?{QUERY}"},
@@ -144,7 +138,4 @@ def test_a_broken_setting_does_not_show_its_value(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError) as caught:
             read_settings(EndpointFlags(model="m"), environment, None)
-        assert (
-            leaked("".join(traceback.format_exception(caught.value)).replace(__file__, "")) == []
-            or leaked(str(caught.value)) == []
-        )
+        assert leaked("".join(traceback.format_exception(caught.value))) == []
