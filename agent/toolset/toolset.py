@@ -115,6 +115,7 @@ def _refuse_constant(name: str) -> NoReturn:
 def _cut(text: str) -> str:
     if len(text) <= MAX_ANSWER_CHARACTERS:
         return text
-    half = MAX_ANSWER_CHARACTERS // 3
+    # What is cut is quoted inside JSON once more, where a sign may take two.
+    half = MAX_ANSWER_CHARACTERS // 4
     left_out = f" … {len(text) - 2 * half:,} characters left out … "
     return json.dumps({"cut": text[:half] + left_out + text[-half:]}, ensure_ascii=False)
