@@ -27,6 +27,7 @@ _MOST_PLACES = 6
 _MOST_OPERATIONS = 40
 _MOST_NOTES = 12
 _LONGEST_ID = 120
+_LONGEST_REPAIR = 200
 
 
 def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def _repair(judgement: Judgement, *, with_patch: bool) -> dict[str, Any]:
 
 def repairs_told(fixes: Sequence[AppliedFix]) -> list[str]:
     """Each repair in one line, the same ones once, capped with a count of the rest."""
-    lines = list(dict.fromkeys(f"{one.rule}: {short_text(one.description)}" for one in fixes))
+    lines = list(dict.fromkeys(f"{one.rule}: {short_text(one.description, _LONGEST_REPAIR)}" for one in fixes))
     return _capped(lines[:_MOST_NOTES], lines)
 
 

@@ -13,13 +13,13 @@ Degree = Annotated[int, Field(ge=1, le=4096)]
 
 
 class DegreesArgument(Arguments):
-    """Degrees of one phase. Null: 1, or what the others entail (EP of a MoE model is the width of a stage)."""
+    """Degrees of one phase. Null: as the other phase has it, else 1 or what the others entail."""
 
     pp: Degree | None = Field(default=None, description="pipeline stages")
     tp: Degree | None = Field(default=None, description="tensor parallel ranks of attention")
     tp_ffn: Degree | None = Field(default=None, description="tensor parallel ranks of the dense FFN; null: as tp")
     ep: Degree | None = Field(default=None, description="expert parallel ranks; null: every device of the stage")
-    sp: Degree | None = Field(default=None, description="sequence parallel ranks of attention, prefill only")
+    sp: Degree | None = Field(default=None, description="sequence parallel ranks of attention, prefill only; null: 1")
     attention_dp: Degree | None = Field(
         default=None, description="attention replicas inside a stage; needs that relaxation"
     )

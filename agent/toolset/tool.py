@@ -36,6 +36,8 @@ class Arguments(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+_SCALARS = ("string", "integer", "number", "boolean")
+
 A = TypeVar("A", bound=Arguments)
 
 
@@ -101,6 +103,14 @@ def _strict(schema: Any) -> Any:
         for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
         if not (key == "title" and isinstance(value, str)) and key != "default"
     }
+    match kept.pop("anyOf", None):
+        # A value or null, said in one schema: half as long, and read by more servers.
+        case [{"type": str(kind), **rest}, {"type": "null"}] if kind in _SCALARS and "enum" not in rest:
+            kept = {"type": [kind, "null"], **rest, **kept}
+        case None:
+            pass
+        case choices:
+            kept["anyOf"] = choices
     if "properties" in kept:
         kept["required"] = list(kept["properties"])
         kept["additionalProperties"] = False

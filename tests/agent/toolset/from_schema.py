@@ -35,6 +35,8 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema.get("type")
+    if isinstance(kind, list):
+        return st.one_of([from_schema({**schema, "type": one}, root) for one in kind])
     if kind == "object":
         if "properties" not in schema:
             return st.dictionaries(st.sampled_from(["strategy", "nodes", "edges", "x"]), JSON, max_size=3)

@@ -8,13 +8,15 @@ from typing import Any, get_args
 import pytest
 
 from shardwright.agent.loop.feedback import Level
-from shardwright.agent.toolset.tool import Answer
+from shardwright.agent.toolset.all_tools import ALL_TOOLS
+from shardwright.agent.toolset.tool import Answer, Bench, Tool
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.validate import validate
 
 from ..loop.questions import OPEN, SMALL, STATED
 from .benches import FAULTY, GOOD, ILLEGAL, asked, bench
 
+every_tool = pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
 TP2 = {"dp": 1, "prefill": {"tp": 2}, "decode": None}
 
 
@@ -25,6 +27,34 @@ def told(answer: Answer) -> dict[str, Any]:
 def refused(answer: Answer, *words: str) -> None:
     assert answer.trouble == "try_again"
     assert all(word in told(answer)["message"] for word in words)
+
+
+@every_tool
+def test_a_field_that_a_tool_does_not_have_is_refused(tool: Tool[Any]) -> None:
+    answer = asked(bench(), tool.name, force=True)
+    assert answer.trouble == "try_again"
+    assert "force" in told(answer)["message"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("submit_dag", {"handle": GOOD}),
+        ("build_dag", {"strategy": TP2}),
+        ("search_strategies", {}),
+        ("estimate_dag", {"handle": GOOD}),
+        ("compare_dags", {"first": GOOD, "second": FAULTY}),
+        ("validate_dag", {"handle": GOOD}),
+        ("patch_dag", {"handle": GOOD, "edits": [{"op": "remove", "node": "r0"}]}),
+        ("fix_dag", {"handle": GOOD}),
+    ],
+)
+def test_a_fault_of_ours_is_no_fault_of_the_call(tool: str, arguments: dict[str, Any]) -> None:
+    broken: Any = object()
+    answer = asked(Bench(broken), tool, **arguments)
+    assert answer.trouble == "bug"
+    assert tool in told(answer)["message"]
+    assert "object" not in answer.text
 
 
 def test_a_model_is_looked_up_by_any_of_its_names() -> None:
