@@ -68,9 +68,8 @@ def read_settings_file(environment: Mapping[str, str], file: Path | None = None)
     endpoint = document.get("endpoint", {})
     unknown = sorted(document.keys() - {"endpoint"})
     if unknown or not isinstance(endpoint, dict):
-        raise InputError(
-            f"{name}: {unknown[0] if unknown else 'endpoint'!r} is not known here; settings stand in [endpoint]"
-        )
+        what = unknown[0] if unknown else "endpoint"
+        raise InputError(f"{name}: {what!r} cannot be read; settings stand in one table, [endpoint]")
     return _fields(dict(endpoint), environment, name), name
 
 
@@ -79,9 +78,8 @@ def _fields(table: dict[str, Any], environment: Mapping[str, str], name: str) ->
     _refuse_keys(table, name)
     unknown = sorted(table.keys() - _FIELDS)
     if unknown:
-        raise InputError(
-            f"{name}: unknown setting {unknown[0]!r} in [endpoint]; there are {', '.join(sorted(_FIELDS))}"
-        )
+        known = ", ".join(sorted(_FIELDS | {"api_key_env", "headers_env"}))
+        raise InputError(f"{name}: unknown setting {unknown[0]!r} in [endpoint]; there are {known}")
     if key_variable is not None:
         table["api_key"] = _variable(environment, key_variable, f"{name}: api_key_env")
     if not isinstance(header_variables, dict):
