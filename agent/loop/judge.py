@@ -21,7 +21,7 @@ from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import Plan, Strategy
 from ...tools.plan.placement import gpu_count
 from ...tools.plan.reader import read_document
-from ...tools.plan.view import as_mapping
+from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
@@ -32,6 +32,9 @@ from .places import parents_first, right_already
 
 # A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
 MOST_TIMES_HARDWARE = 2
+
+# Nodes and edges that are judged, beside those for each GPU: far more than any plan has, and judged in seconds.
+MOST_NODES, MOST_EDGES, MOST_PER_GPU = 20_000, 60_000, 1_000
 
 # `valid` as it stood; `repaired` with every decision kept; `replanned` with decisions changed; `invalid` where no
 # repair gave a plan; `unread` where there was no proposal to judge.
@@ -170,6 +173,7 @@ def _judge_pinned(
     document = desk.question.pinned(raw)
     hashed = content_hash(document)
     try:
+        _check_size(desk, document)
         handle = desk.put(document)
     except InputError as error:
         return Judgement("invalid", content_hash=hashed, contradictions=contradictions, notes=notes, refusal=str(error))
@@ -188,6 +192,19 @@ def _judge_pinned(
         verdict = "valid" if standing else "invalid"
         return replace(judged, verdict=verdict, unkept=_unkept(desk, standing), standing=standing)
     return _repaired(desk, document, judged) if repairs else judged
+
+
+def _check_size(desk: Desk, document: Mapping[str, Any]) -> None:
+    """Refuse what no plan for this hardware holds, before a judgement of it takes minutes.
+
+    Raises:
+        InputError: the document has more nodes or edges than that.
+    """
+    gpus = desk.question.request.facts.gpus
+    for name, most in (("nodes", MOST_NODES), ("edges", MOST_EDGES)):
+        found, most_here = len(as_list(document.get(name))), most + MOST_PER_GPU * gpus
+        if found > most_here:
+            raise InputError(f"the document has {found:,} {name}; for {gpus} GPUs at most {most_here:,} are judged")
 
 
 def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Judgement:

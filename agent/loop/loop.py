@@ -165,8 +165,9 @@ class _Run:
 
     def _take_calls(self, reply: Reply) -> Status | None:
         calls = reply.tool_calls
+        room = self.budget.limits.tool_calls - self.budget.spent.tool_calls
         self.budget.charge_tool_calls(len(calls))
-        answered = self.toolset.answer_all(calls)
+        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room))
         self.say(answered.messages)
         for judgement in answered.judgements:
             status = self._weigh(judgement)
@@ -180,6 +181,12 @@ class _Run:
         if times >= SAME_CALLS_WARNED:
             self.say([Message(role="user", content=render("repeated", times=str(times)))])
         return None
+
+    def _why_stop(self, done: int, room: int) -> str | None:
+        """Why no more calls of an answer are made, where a limit was reached within it."""
+        if self.budget.deadline.is_over():
+            return "the time allowed is spent"
+        return "the tool calls allowed are spent" if done >= room else None
 
     def _weigh(self, judgement: Judgement) -> Status | None:
         """Whether the run ends with this proposal."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -49,13 +49,20 @@ class Toolset:
         """The tools as they are offered, in a fixed order."""
         return tuple(tool.spec for tool in self._tools.values())
 
-    def answer_all(self, calls: Sequence[ToolCall]) -> Answered:
-        """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so."""
+    def answer_all(
+        self, calls: Sequence[ToolCall], why_stop: Callable[[int], str | None] = lambda done: None
+    ) -> Answered:
+        """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
+
+        `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
+        """
         messages: list[Message] = []
         judgements: list[Judgement] = []
-        for call in calls:
+        for done, call in enumerate(calls):
             if judgements and judgements[-1].is_acceptable:
                 answer = Answer({"message": "not done: a plan was accepted before this call"})
+            elif reason := why_stop(done):
+                answer = Answer({"message": f"not done: {reason}"})
             else:
                 answer = self.answer(call)
             if answer.judgement is not None:
