@@ -22,12 +22,13 @@ Level = Literal["none", "bit", "codes", "full", "patch"]
 
 MOST_FINDINGS = 12
 # Findings of one rule that are written out: the others are the same fault in other places.
-_MOST_OF_A_RULE = 3
-_MOST_PLACES = 6
+_MOST_OF_A_RULE = 2
+_MOST_PLACES = 4
 _MOST_OPERATIONS = 40
 _MOST_NOTES = 12
 _LONGEST_ID = 120
 _LONGEST_REPAIR = 200
+_LONGEST_VALUE = 160
 
 
 def feedback(judgement: Judgement, level: Level) -> dict[str, Any]:
@@ -60,13 +61,26 @@ def findings_told(violations: Sequence[Violation], right: str | None, level: Lev
     if level == "codes":
         return told
     of_a_rule = min(_MOST_OF_A_RULE, max(1, MOST_FINDINGS // len(told["rules"])))
-    shown = [finding(one) for _, group in groupby(errors, key=lambda one: one.rule) for one in list(group)[:of_a_rule]]
-    told["findings"] = shown[:MOST_FINDINGS]
+    groups = [list(group)[:of_a_rule] for _, group in groupby(errors, key=lambda one: one.rule)]
+    told["findings"] = [one for group in groups for one in _without_repeats(group)][:MOST_FINDINGS]
     left = len(errors) - len(told["findings"])
     if left:
         told["further_findings"] = left
     if right is not None:
         told["leave_alone"] = right
+    return told
+
+
+def _without_repeats(violations: Sequence[Violation]) -> list[dict[str, Any]]:
+    """The findings of one rule; a remedy that is the same as before is said once."""
+    told: list[dict[str, Any]] = []
+    said: tuple[str, str] | None = None
+    for one in violations:
+        shown = finding(one)
+        if said == (one.remedy, one.fix):
+            shown = {name: value for name, value in shown.items() if name not in ("remedy", "fix")}
+        said = (one.remedy, one.fix)
+        told.append(shown)
     return told
 
 
@@ -80,8 +94,8 @@ def finding(violation: Violation) -> dict[str, Any]:
         "edges": _capped(
             [[short_text(end, _LONGEST_ID) for end in edge] for edge in violation.edges[:_MOST_PLACES]], violation.edges
         ),
-        "value": short_value(violation.value),
-        "expected": short_value(violation.expected),
+        "value": short_value(violation.value, _LONGEST_VALUE),
+        "expected": short_value(violation.expected, _LONGEST_VALUE),
         "remedy": short_text(violation.remedy),
         "fix": violation.fix,
     }

@@ -32,11 +32,16 @@ def summary(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def outline(document: Mapping[str, Any]) -> list[str]:
-    """The pipeline stages of a document with their layers, the first few: the ids that an edit may name."""
+    """The pipeline stages of a built document with their layers, of one replica each: ids that an edit may name."""
     nodes = [as_mapping(node) for node in as_list(document.get("nodes"))]
-    stages = [node for node in nodes if node.get("type") == "PipelineStageNode"]
-    lines = [f"{node.get('id')}: layers {node.get('layers')}" for node in stages[:_MOST_STAGES]]
-    return lines if len(stages) <= _MOST_STAGES else [*lines, f"and {len(stages) - _MOST_STAGES} more stages"]
+    phases = {str(node.get("id")): str(node.get("phase")) for node in nodes if node.get("type") == "PhaseNode"}
+    lines: dict[str, str] = {}
+    for node in nodes:
+        if node.get("type") == "PipelineStageNode":
+            layers = f"{phases.get(str(node.get('parent')))} layers {node.get('layers')}"
+            lines.setdefault(layers, f"{node.get('id')}: {layers}")
+    stages = list(lines.values())
+    return stages if len(stages) <= _MOST_STAGES else [*stages[:_MOST_STAGES], "and so on"]
 
 
 def _strategy_in_words(block: Any) -> str | None:

@@ -160,7 +160,7 @@ def test_a_strategy_is_built_kept_and_not_accepted() -> None:
     assert answer.judgement is None and not at.desk.standing
     assert (found["nodes"], found["edges"]) == (len(document["nodes"]), len(document["edges"]))
     assert validate(document).valid
-    assert any(line.startswith("r0.decode.s0: layers") for line in found["stages"])
+    assert any(line.startswith("r0.decode.s0: decode layers") for line in found["stages"])
 
 
 def test_an_illegal_strategy_is_built_as_it_is_with_its_findings() -> None:

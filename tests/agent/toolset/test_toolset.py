@@ -87,7 +87,7 @@ def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
     made = from_schema(tool.spec.parameters)
 
     @given(made)
-    @settings(max_examples=30, deadline=None)
+    @settings(max_examples=20, deadline=None)
     def answers(arguments: dict[str, Any]) -> None:
         answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
         (message,) = answered.messages
