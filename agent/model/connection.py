@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import unquote
+from urllib.request import getproxies
 
 import openai
 from openai import DefaultHttpxClient
@@ -100,7 +102,13 @@ def secrets_of(client: openai.OpenAI) -> list[str]:
     found = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
     found += [url.username, url.password, *url.params.values(), *(str(one) for one in client.default_query.values())]
     key = client.api_key
-    return [*found, *([key] if isinstance(key, str) and key != _NO_KEY else [])]
+    return [*found, *_proxy_secrets(), *([key] if isinstance(key, str) and key != _NO_KEY else [])]
+
+
+def _proxy_secrets() -> list[str]:
+    """Users and passwords of the proxies that the environment names; requests go through them."""
+    places = [proxy.rpartition("@")[0].rpartition("/")[2] for proxy in getproxies().values() if "@" in proxy]
+    return [part for place in places for part in (place, *unquote(place).split(":", 1))]
 
 
 class Connection:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ..report.safe import one_line
 from .answer import read_answer, reply_from
 from .client import EndpointError
 from .connection import Connection, checked_client
@@ -120,23 +121,23 @@ class EndpointClient:
         except FaultError as fault:
             failed = fault
         # Raised outside the handler: what is seen carries no exception of the SDK with it, and so no secret.
-        raise self._error(failed, deadline, self.requests_made - before)
+        raise self._error(failed, self.requests_made - before)
 
     def _ask(
         self, request: ModelRequest, within: Deadline, on_text: Callable[[str], None] | None, *, stream: bool
     ) -> Reply:
         """One try: a request, made again at once without what the server refuses."""
-        for _ in range(MOST_CONCESSIONS):
+        for left in reversed(range(MOST_CONCESSIONS)):
             body = request_body(request, self.settings.model, self.features, stream=stream)
             try:
                 return self._reply(request, body, within, on_text)
             except FaultError as fault:
-                failed = fault
-            if not failed.said or not self.features.give_way(failed.said, body):
-                break
-        if refuses_request_part(failed.said, body):
-            raise FaultError("not_supported", failed.words, may_retry=False, said=failed.said)
-        raise failed
+                if left and fault.said and self.features.give_way(fault.said, body):
+                    continue
+                if refuses_request_part(fault.said, body):
+                    raise FaultError("not_supported", fault.words, may_retry=False, said=fault.said) from None
+                raise
+        raise AssertionError("the last try returns or raises")
 
     def _reply(
         self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: Callable[[str], None] | None
@@ -190,11 +191,10 @@ class EndpointClient:
         except OverdueError:
             raise FaultError("timeout", "no answer in time", may_retry=True) from None
 
-    def _error(self, fault: FaultError, deadline: Deadline, attempts: int) -> EndpointError:
-        kind = "timeout" if deadline.is_over() and fault.may_retry and fault.kind != "rate_limited" else fault.kind
+    def _error(self, fault: FaultError, attempts: int) -> EndpointError:
         times = "" if attempts == 1 else f" (after {attempts} requests)"
         words = f"{self.settings.base_url}: {fault.words}{times}{self._hint(fault)}"
-        return EndpointError(kind, self._connection.redactor.text(words), attempts)
+        return EndpointError(fault.kind, one_line(self._connection.redactor.text(words)), attempts)
 
     def _hint(self, fault: FaultError) -> str:
         """How to mend it, where a person can."""

@@ -14,10 +14,12 @@ from typing import Any
 from .client import FaultKind
 from .features import TOO_LONG, TOOLS_REFUSED
 from .redaction import Redactor
+from .strict_json import well_formed
 
 MAX_WORDS = 300
 # Enough of an error's body to find out what it says.
 MAX_READ = 4_000
+_NUMBERS = frozenset(map(str, range(400, 600)))
 _RETRIED = {408, 409, 425, 429}
 _BY_STATUS: dict[int, FaultKind] = {
     401: "key_refused",
@@ -54,7 +56,7 @@ def unreadable(why: str) -> FaultError:
 
 def from_status(status: int, body: str, headers: Mapping[str, str], redactor: Redactor) -> FaultError:
     """The fault that a status of 3xx, 4xx or 5xx is; `body` as far as it was read."""
-    said = redactor.text(server_words(body))[:MAX_READ]
+    said = redactor.text(well_formed(server_words(body)))[:MAX_READ]
     if status in (401, 403):
         return FaultError("key_refused", f"HTTP {status}: the server refuses the key", may_retry=False)
     kind = _kind(status, said)
@@ -68,7 +70,8 @@ def from_status(status: int, body: str, headers: Mapping[str, str], redactor: Re
 def from_error_object(error: Any, redactor: Redactor) -> FaultError:
     """The fault that an error in an answer with status 200 is: servers fail that way, above all in streams."""
     code = error.get("code") if isinstance(error, dict) else None
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
+    number = int(code) if isinstance(code, int) or (isinstance(code, str) and code in _NUMBERS) else 500
+    status = number if 400 <= number < 600 else 500
     fault = from_status(status, json.dumps({"error": error}), {}, redactor)
     fault.words = f"an error in an answer with status 200: {_line(fault.said) or 'without words'}"
     return fault

@@ -24,22 +24,25 @@ def patiently(
     try is made. The last `FaultError` is raised.
     """
 
+    pauses_s: dict[int, float] = {}
+
     def pause_s(state: tenacity.RetryCallState) -> float:
-        asked_s = _asked_s(state)
-        if asked_s is not None:
-            return asked_s
-        most_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (state.attempt_number - 1))
-        return most_s * (0.5 + 0.5 * chance.random())
+        # Asked for twice, by the pause and by the decision whether it is begun: chance must give one answer.
+        if state.attempt_number not in pauses_s:
+            most_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (state.attempt_number - 1))
+            asked_s = _asked_s(state)
+            pauses_s[state.attempt_number] = most_s * (0.5 + 0.5 * chance.random()) if asked_s is None else asked_s
+        return pauses_s[state.attempt_number]
 
     class WouldEndLate(tenacity.stop.stop_base):
         def __call__(self, retry_state: tenacity.RetryCallState) -> bool:
-            return (_asked_s(retry_state) or 0.0) >= deadline.left_s()
+            return pause_s(retry_state) >= deadline.left_s()
 
     return tenacity.Retrying(
         retry=tenacity.retry_if_exception(lambda error: isinstance(error, FaultError) and error.may_retry),
         wait=pause_s,
         stop=tenacity.stop_after_attempt(attempts) | WouldEndLate(),
-        sleep=lambda seconds: sleep(min(seconds, deadline.left_s())),
+        sleep=sleep,
         reraise=True,
     )
 

@@ -202,8 +202,9 @@ def _gather(flags: EndpointFlags | None, environment: Mapping[str, str], file: P
 
 
 def _headers(text: str, variable: str) -> dict[str, str]:
-    """Headers out of `Name: value` lines or `Name=value` pairs with commas between them."""
-    pairs = [re.split(r"[:=]", one, maxsplit=1) for one in re.split(r"[\n,]", text) if one.strip()]
+    """Headers out of `Name: value` lines, or of pairs with commas between them on one line."""
+    parts = text.splitlines() if "\n" in text else text.split(",")
+    pairs = [re.split(r"[:=]", one, maxsplit=1) for one in parts if one.strip()]
     if any(len(pair) != 2 for pair in pairs):
         raise InputError(f"${variable}: not of the form Name=value, Name=value")
     return {name.strip(): value.strip() for name, value in pairs}

@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 from .deadline import Deadline
 
 T = TypeVar("T")
+THREAD_NAME = "shardwright-endpoint"
 
 
 class OverdueError(Exception):
@@ -73,7 +74,7 @@ def work_until(
             result = _Result(None, error)
         inbox.put(result)
 
-    threading.Thread(target=body, name="shardwright-endpoint", daemon=True).start()
+    threading.Thread(target=body, name=THREAD_NAME, daemon=True).start()
     try:
         result = _listen(inbox, deadline, on_piece)
     except BaseException:

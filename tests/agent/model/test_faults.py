@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import email.utils
 import json
+import threading
 import time
 
 import openai
 import pytest
 
-from shardwright.agent.model.client import FaultKind
+from shardwright.agent.model.client import EndpointError, FaultKind
+from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.settings import EndpointSettings
+from shardwright.agent.model.worker import THREAD_NAME
 from shardwright.tools.errors import InputError
 
-from .asking import WITH_TOOLS, ask
+from .asking import HELLO, WITH_TOOLS, ask
 from .fault_server import (
+    FaultServer,
     Step,
     answer,
     call,
@@ -216,3 +220,51 @@ def test_one_connection_serves_request_after_request_after_a_drop() -> None:
     asked = ask(hangs, hangs, text("there"), request_timeout_s=0.1, request=WITH_TOOLS)
     assert asked.answered.text == "there"
     assert len(asked.bodies) == 3
+
+
+@pytest.mark.parametrize("fault", SLOW.values(), ids=SLOW.keys())
+def test_what_was_given_up_ends_soon_after(fault: Step) -> None:
+    """A connection of ours is closed at the deadline, so that no thread of it outlives the question for long."""
+    with FaultServer(fault) as server:
+        client = EndpointClient(EndpointSettings(base_url=server.url, model="m"))
+        with pytest.raises(EndpointError):
+            client.complete(HELLO, Deadline.after(0.1))
+        end = time.monotonic() + 3
+        while any(one.name == THREAD_NAME for one in threading.enumerate()):
+            assert time.monotonic() < end, "the thread still listens"
+            time.sleep(0.01)
+
+
+def test_a_pause_that_would_end_after_the_deadline_is_not_begun() -> None:
+    asked = ask(refuses(500), seconds=0.2)
+    assert (asked.failed.kind, asked.pauses_s, len(asked.bodies)) == ("server_error", [], 1)
+
+
+HOSTILE_ERRORS: dict[str, Step] = {
+    "fields of wrong types": sends({"error": {"message": {"a": [1]}, "code": {"b": 2}, "param": [3], "type": {}}}, 400),
+    "a list": sends("[1, 2]", 400),
+    "a number": sends("7", 400),
+    "deep": sends("[" * 20_000, 400),
+    "deep and closed": sends('{"error":' * 3000 + "1" + "}" * 3000, 400),
+    "unknown charset": sends(b"\xff\xfe\x00", 400, "text/plain; charset=klingon"),
+    "gzip that is none": sends(b"not gzip", 400, Content_Encoding="gzip"),
+    "5 MB": sends(b"x" * 5_000_000, 400),
+    "nothing": sends(b"", 400),
+    "half a surrogate": sends('{"error": {"message": "\\ud800"}}', 400),
+    "escape sequences": sends('{"error": {"message": "\\u001b[31mred\\u0007\\u202e"}}', 400),
+    "a status that is none": lambda exchange: exchange.raw(b"HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n"),
+    "headers that are none": lambda exchange: exchange.raw(b"HTTP/1.1 400 X\r\n\x00: \x01\r\n\r\n"),
+    "a head of 1 MB": lambda exchange: exchange.raw(b"HTTP/1.1 400 X\r\n" + b"A: " + b"b" * 1_000_000 + b"\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("is_wrapped", [False, True])
+@pytest.mark.parametrize("fault", HOSTILE_ERRORS.values(), ids=HOSTILE_ERRORS.keys())
+def test_any_error_of_a_server_is_one_of_ours(fault: Step, is_wrapped: bool) -> None:
+    def users_own(url: str) -> openai.OpenAI:
+        return openai.OpenAI(base_url=url, api_key="sk-of-the-user")
+
+    message = str(ask(fault, transport_attempts=1, wrap=users_own if is_wrapped else None).failed)
+    assert len(message) < 500
+    assert message.encode()
+    assert message.isprintable()

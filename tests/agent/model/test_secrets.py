@@ -12,6 +12,7 @@ from urllib.parse import quote
 import openai
 import pytest
 
+from shardwright.agent.cli.app import run
 from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient
@@ -139,3 +140,21 @@ def test_a_broken_setting_does_not_show_its_value() -> None:
         with pytest.raises(InputError) as caught:
             read_settings(EndpointFlags(model="m"), environment, None)
         assert leaked("".join(traceback.format_exception(caught.value))) == []
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+@pytest.mark.parametrize("echo", ECHOES.values(), ids=ECHOES.keys())
+def test_doctor_shows_no_secret(
+    echo: Step, output_format: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("SHARDWRIGHT_LLM_HEADERS", f"X-Canary: {HEADER}")
+    monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
+    with FaultServer(echo, models=sends({"data": [{"id": ECHO}]})) as server:
+        url = f"http://{USER}:{quote(PASSWORD, safe='')}@127.0.0.1:{server.port}/v1?tag={quote(QUERY)}"
+        monkeypatch.setenv("OPENAI_BASE_URL", url)
+        run(["doctor", "--llm-model", "m", "--format", output_format, "--seconds", "0.5"])
+    out, err = capsys.readouterr()
+    assert "plain answer" in out
+    assert leaked(out + err) == []
