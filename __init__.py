@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.chat.chat import Chat
     from .agent.compare import compare
     from .agent.fix_api import autofix
     from .agent.loop.agent import Agent, AgentOptions
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "AgentOptions",
+    "Chat",
     "FixResult",
     "InputError",
     "PerformanceEstimate",
@@ -58,6 +60,7 @@ __all__ = [
 _HOMES = {
     "Agent": ".agent.loop.agent",
     "AgentOptions": ".agent.loop.agent",
+    "Chat": ".agent.chat.chat",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "PerformanceEstimate": ".tools.plan.performance",

@@ -27,6 +27,8 @@ from .transcript import Recorder, Result, Setup
 if TYPE_CHECKING:
     from openai import OpenAI
 
+    from ..chat.chat import Chat
+
 # Tokens of knowledge that a model is given at most.
 KNOWLEDGE_TOKENS = 16_000
 
@@ -97,6 +99,16 @@ class Agent:
             )
         )
         return result
+
+    def chat(self, session: str | Path | None = None) -> Chat:
+        """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.
+
+        Raises:
+            InputError: the session cannot be used.
+        """
+        from ..chat.chat import Chat
+
+        return Chat(session, agent=self)
 
     def _infeasible(self, refused: PlanResult) -> PlanResult:
         """A request without a plan: the tools say so, and no model is asked."""
