@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
@@ -28,6 +29,12 @@ def bench(request: str = SMALL, level: Level = "patch", *, repairs: bool = True)
     faulty["strategy"]["gpu_count"] += 1
     assert made.desk.put(faulty) == FAULTY
     return made
+
+
+@cache
+def still_bench() -> Bench:
+    """A bench for tools that change nothing on it."""
+    return bench()
 
 
 def call(tool: str, arguments: dict[str, Any] | str, call_id: str = "c") -> ToolCall:

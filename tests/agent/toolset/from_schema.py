@@ -22,6 +22,7 @@ TELLING = st.sampled_from(
         "TP005", "/strategy/gpu_count", "/nodes/0", "/nodes/-", "/edges/0", "", "/", "r0.prefill.s0.b0.attn", "devices",
     ]
 )  # fmt: skip
+HANDLES = st.sampled_from([GOOD, ILLEGAL, FAULTY])
 SMALL_DEGREES = st.sampled_from([1, 2, 3, 4])
 
 
@@ -31,19 +32,30 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
     if "$ref" in schema:
         return from_schema(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root)
     if "anyOf" in schema:
-        return st.one_of([from_schema(one, root) for one in schema["anyOf"]])
+        return _choice([from_schema(one, root) for one in schema["anyOf"]])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return st.one_of([from_schema({**schema, "type": one}, root) for one in kind])
+        return _choice([from_schema({**schema, "type": one}, root) for one in kind])
     if kind == "object":
         if "properties" not in schema:
             return st.dictionaries(st.sampled_from(["strategy", "nodes", "edges", "x"]), JSON, max_size=3)
-        return st.fixed_dictionaries({name: from_schema(one, root) for name, one in schema["properties"].items()})
+        return st.fixed_dictionaries({name: _field(one, root) for name, one in schema["properties"].items()})
     if kind == "array":
         return st.lists(from_schema(schema["items"], root), min_size=schema.get("minItems", 0), max_size=3)
     if kind == "integer":
         low, high = schema.get("minimum", -9), schema.get("maximum", 9)
         return st.integers(low, high) | SMALL_DEGREES.filter(lambda value: low <= value <= high)
     return {"string": TELLING | st.text(max_size=30), "null": st.none(), "boolean": st.booleans(), None: JSON}[kind]
+
+
+def _choice(choices: list[st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    """One of `choices`, the last (null, where a field is optional) twice as often: most tools want one of several."""
+    return st.integers(0, len(choices)).flatmap(lambda place: choices[min(place, len(choices) - 1)])
+
+
+def _field(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[Any]:
+    made = from_schema(schema, root)
+    is_handle = schema.get("type") == "string" and "handle" in schema.get("description", "")
+    return HANDLES | made if is_handle else made

@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import time
+from functools import cache
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shardwright.agent.toolset.tool import Answer
 
@@ -159,6 +162,52 @@ def test_an_edit_that_cannot_be_made_says_which_and_why(edit: dict[str, Any], sa
     before = copy.deepcopy(at.desk.get(GOOD))
     refused(asked(at, "patch_dag", handle=GOOD, edits=[first, edit]), "edit 1", says, "nothing was changed")
     assert at.desk.get(GOOD) == before
+
+
+DOCUMENT = cache(lambda: bench().desk.get(GOOD))
+VALUES = (
+    st.none() | st.integers(-1, 9) | st.text(max_size=4) | st.lists(st.sampled_from(["n0.g0", "n9.g9"]), max_size=2)
+)
+EDITS = st.deferred(
+    lambda: st.fixed_dictionaries(
+        {
+            "op": st.sampled_from(["add", "remove", "replace"]),
+            "node": st.sampled_from([one["id"] for one in DOCUMENT()["nodes"]]),
+            "field": st.none() | st.sampled_from(["devices", "rank", "layers", "parent", "id", "type", "new"]),
+            "value": VALUES | st.just({"type": "ShardNode", "parent": ATTENTION, "rank": {}, "devices": ["n0.g0"]}),
+        }
+    )
+)
+PLACES = st.deferred(
+    lambda: st.sampled_from(
+        ["/nodes/-", "/edges/-", "/strategy/dp", "/strategy/prefill/tp", "/model/name", "/nodes", "/new", "/nodes/3/id"]
+        + [f"/{name}/{at}" for name in ("nodes", "edges") for at in range(len(DOCUMENT()[name]))]
+    )
+)
+OPERATIONS = st.fixed_dictionaries(
+    {
+        "op": st.sampled_from(["add", "remove", "replace", "move", "copy", "test"]),
+        "path": PLACES,
+        "from": PLACES,
+        "value": VALUES,
+    }
+)
+
+
+@given(st.lists(EDITS, min_size=1, max_size=2) | st.none(), st.lists(OPERATIONS, min_size=1, max_size=3))
+@settings(max_examples=30, deadline=None)
+def test_whatever_is_patched_the_result_is_of_what_was_asked_for(
+    edits: list[dict[str, Any]] | None, operations: list[dict[str, Any]]
+) -> None:
+    at = bench()
+    before = copy.deepcopy(at.desk.get(GOOD))
+    changes = {"operations": operations} if edits is None else {"edits": edits}
+    answer = asked(at, "patch_dag", handle=GOOD, **changes)
+    assert answer.trouble in (None, "try_again")
+    if answer.trouble is None:
+        assert at.desk.question.answers(at.desk.get(told(answer)["handle"]))
+    assert at.desk.get(GOOD) == before
+    assert asked(at, "submit_dag", handle=told(answer).get("handle", GOOD)).trouble is None
 
 
 def test_a_document_without_lists_takes_operations_only() -> None:

@@ -14,7 +14,7 @@ from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.validate import validate
 
 from ..loop.questions import OPEN, SMALL, STATED
-from .benches import FAULTY, GOOD, ILLEGAL, asked, bench
+from .benches import FAULTY, GOOD, ILLEGAL, asked, bench, still_bench
 
 every_tool = pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
 TP2 = {"dp": 1, "prefill": {"tp": 2}, "decode": None}
@@ -31,7 +31,7 @@ def refused(answer: Answer, *words: str) -> None:
 
 @every_tool
 def test_a_field_that_a_tool_does_not_have_is_refused(tool: Tool[Any]) -> None:
-    answer = asked(bench(), tool.name, force=True)
+    answer = asked(still_bench(), tool.name, force=True)
     assert answer.trouble == "try_again"
     assert "force" in told(answer)["message"]
 
@@ -58,50 +58,50 @@ def test_a_fault_of_ours_is_no_fault_of_the_call(tool: str, arguments: dict[str,
 
 
 def test_a_model_is_looked_up_by_any_of_its_names() -> None:
-    found = told(asked(bench(), "look_up_model", name="llama 3.1 70b"))
+    found = told(asked(still_bench(), "look_up_model", name="llama 3.1 70b"))
     assert (found["layers"], found["attention"][0]["kv_heads"]) == (80, 8)
     assert "config" not in found
 
 
 def test_an_unknown_model_is_refused_with_the_nearest_names() -> None:
-    refused(asked(bench(), "look_up_model", name="Lama 3.1-70B-Ultra-X"), "did you mean", "Llama")
-    refused(asked(bench(), "look_up_model", name="/etc/passwd"))
-    refused(asked(bench(), "look_up_model", name=""))
+    refused(asked(still_bench(), "look_up_model", name="Lama 3.1-70B-Ultra-X"), "did you mean", "Llama")
+    refused(asked(still_bench(), "look_up_model", name="/etc/passwd"))
+    refused(asked(still_bench(), "look_up_model", name=""))
 
 
 def test_an_accelerator_is_looked_up_with_what_a_split_depends_on() -> None:
-    found = told(asked(bench(), "look_up_accelerator", name="H100"))
+    found = told(asked(still_bench(), "look_up_accelerator", name="H100"))
     assert found["id"] == "h100-sxm"
     assert {"memory_bandwidth_gb_s", "dense_peak_tflops", "scale_up_domain_accelerators"} <= found.keys()
     assert "source" not in found
 
 
 def test_an_unknown_accelerator_is_refused_with_the_nearest_ids() -> None:
-    refused(asked(bench(), "look_up_accelerator", name="H900"), "did you mean")
+    refused(asked(still_bench(), "look_up_accelerator", name="H900"), "did you mean")
 
 
 def test_exactly_one_thing_is_asked_of_the_knowledge_base() -> None:
-    refused(asked(bench(), "look_up_knowledge"), "exactly one")
-    refused(asked(bench(), "look_up_knowledge", question="x", rule="TP005"), "exactly one", "question, rule")
+    refused(asked(still_bench(), "look_up_knowledge"), "exactly one")
+    refused(asked(still_bench(), "look_up_knowledge", question="x", rule="TP005"), "exactly one", "question, rule")
 
 
 def test_the_knowledge_base_answers_with_passages_and_where_they_stand() -> None:
     base = pytest.importorskip("shardwright.knowledge.index")
     for arguments in ({"question": "may a TP group span nodes?"}, {"rule": "tp007"}):
-        found = told(asked(bench(), "look_up_knowledge", **arguments))
+        found = told(asked(still_bench(), "look_up_knowledge", **arguments))
         first = found["passages"][0]
         section = base.knowledge().section(first["section"])
         assert first["citation"] == section.citation
         assert first["text"] == section.text
-        again = told(asked(bench(), "look_up_knowledge", section=first["section"]))
+        again = told(asked(still_bench(), "look_up_knowledge", section=first["section"]))
         assert again["passages"] == [first]
 
 
 def test_what_the_knowledge_base_does_not_know_is_said_not_made_up() -> None:
     pytest.importorskip("shardwright.knowledge.index")
-    refused(asked(bench(), "look_up_knowledge", section="tp.domian"), "unknown section")
-    refused(asked(bench(), "look_up_knowledge", rule="XX999"), "unknown rule")
-    assert asked(bench(), "look_up_knowledge", question="zzqq xkcd").trouble == "infeasible"
+    refused(asked(still_bench(), "look_up_knowledge", section="tp.domian"), "unknown section")
+    refused(asked(still_bench(), "look_up_knowledge", rule="XX999"), "unknown rule")
+    assert asked(still_bench(), "look_up_knowledge", question="zzqq xkcd").trouble == "infeasible"
 
 
 def test_a_search_ranks_for_the_request_of_the_run() -> None:
@@ -282,7 +282,7 @@ def test_the_built_in_answer_is_no_document_to_compare_with() -> None:
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 def test_every_rule_is_explained_with_an_example_that_breaks_it(rule: Any) -> None:
-    answer = asked(bench(), "explain_rule", id=rule.id.lower())
+    answer = asked(still_bench(), "explain_rule", id=rule.id.lower())
     found = told(answer)
     assert found["rule"] == rule.id
     assert found["requirement"] and found["why"] and found["remedy"]
@@ -291,7 +291,7 @@ def test_every_rule_is_explained_with_an_example_that_breaks_it(rule: Any) -> No
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
-    refused(asked(bench(), "explain_rule", id="TP0005"), "did you mean")
+    refused(asked(still_bench(), "explain_rule", id="TP0005"), "did you mean")
 
 
 def test_a_strategy_a_document_and_a_handle_are_accepted_where_they_are_valid() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from functools import cache
 from typing import Any, NoReturn
 
 import pytest
@@ -20,7 +19,7 @@ from shardwright.agent.toolset.toolset import MAX_ANSWER_CHARACTERS, MAX_ARGUMEN
 from shardwright.agent.toolset.validate_dag import VALIDATE_DAG
 from shardwright.tools.errors import InputError
 
-from .benches import FAULTY, GOOD, asked, bench, call
+from .benches import FAULTY, GOOD, asked, bench, call, still_bench
 from .from_schema import from_schema
 
 
@@ -62,12 +61,6 @@ CALLS = st.lists(
 )
 
 
-@cache
-def still_bench() -> Bench:
-    """A bench on which these tools change nothing."""
-    return bench()
-
-
 @given(CALLS)
 @settings(max_examples=60, deadline=None)
 def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> None:
@@ -101,7 +94,7 @@ def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
 
 def test_a_tool_that_fails_says_so_without_its_insides_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        answer = Toolset(bench(), QUICK).answer(call("broken", {}))
+        answer = Toolset(still_bench(), QUICK).answer(call("broken", {}))
     assert answer.trouble == "bug"
     assert "broken" in answer.text
     assert "secret" not in answer.text and "KeyError" not in answer.text
@@ -109,13 +102,13 @@ def test_a_tool_that_fails_says_so_without_its_insides_and_is_logged(caplog: pyt
 
 
 def test_a_refusal_may_be_mended_and_says_how() -> None:
-    answer = Toolset(bench(), QUICK).answer(call("refusing", {}))
+    answer = Toolset(still_bench(), QUICK).answer(call("refusing", {}))
     assert answer.trouble == "try_again"
     assert "another name, please" in answer.text
 
 
 def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
-    answer = Toolset(bench(), QUICK).answer(call("sudo\x1b[2J" + "x" * 10_000, {}))
+    answer = Toolset(still_bench(), QUICK).answer(call("sudo\x1b[2J" + "x" * 10_000, {}))
     told = json.loads(answer.text)
     assert told["error"] == "try_again"
     assert told["tools"] == [tool.name for tool in QUICK]
@@ -138,7 +131,7 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
     ids=range(9),
 )
 def test_bad_arguments_are_told_with_their_place_and_the_fields_that_there_are(arguments: str, says: str) -> None:
-    answer = Toolset(bench(), QUICK).answer(call("explain_rule", arguments))
+    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", arguments))
     told = json.loads(answer.text)
     assert told["error"] == "try_again"
     assert says in told["message"]
@@ -147,7 +140,7 @@ def test_bad_arguments_are_told_with_their_place_and_the_fields_that_there_are(a
 
 
 def test_many_wrong_fields_are_counted_not_listed() -> None:
-    answer = Toolset(bench(), QUICK).answer(call("explain_rule", {f"f{at}": 1 for at in range(500)}))
+    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", {f"f{at}": 1 for at in range(500)}))
     assert "and 493 more" in json.loads(answer.text)["message"]
 
 
@@ -167,7 +160,7 @@ def test_after_a_plan_was_accepted_no_further_call_is_made() -> None:
 
 def test_ten_calls_with_one_bad_are_all_answered() -> None:
     calls = [call("explain_rule", {"id": "TP005"} if at != 4 else "{", str(at)) for at in range(10)]
-    answered = Toolset(bench(), QUICK).answer_all(calls)
+    answered = Toolset(still_bench(), QUICK).answer_all(calls)
     errors = ["error" in json.loads(message.content) for message in answered.messages]
     assert errors == [at == 4 for at in range(10)]
 
