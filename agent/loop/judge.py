@@ -173,7 +173,7 @@ def _judge_pinned(
     document = desk.question.pinned(raw)
     hashed = content_hash(document)
     try:
-        _check_size(desk, document)
+        check_size(desk, document)
         handle = desk.put(document)
     except InputError as error:
         return Judgement("invalid", content_hash=hashed, contradictions=contradictions, notes=notes, refusal=str(error))
@@ -194,7 +194,7 @@ def _judge_pinned(
     return _repaired(desk, document, judged) if repairs else judged
 
 
-def _check_size(desk: Desk, document: Mapping[str, Any]) -> None:
+def check_size(desk: Desk, document: Mapping[str, Any]) -> None:
     """Refuse what no plan for this hardware holds, before a judgement of it takes minutes.
 
     Raises:

@@ -13,6 +13,7 @@ from ...tools.plan.view import as_list, as_mapping
 from ...tools.search.describe import describe
 from ...tools.validate import validate
 from ..loop.feedback import Level, findings_told
+from ..loop.judge import check_size
 from ..loop.places import parents_first, right_already
 from .tool import Bench
 
@@ -70,10 +71,11 @@ def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     """Put a document on the desk under what was asked for: its handle, as it lies there, and what was put right.
 
     Raises:
-        InputError: the desk is full.
+        InputError: the desk is full, or the document larger than any plan for this hardware.
     """
     question = bench.desk.question
     read = read_document(document)
     raw = document if read.raw is None else read.raw
     pinned = question.pinned(raw)
+    check_size(bench.desk, pinned)
     return bench.desk.put(pinned), pinned, question.contradictions(raw)

@@ -47,3 +47,14 @@ def asked(at: Bench, tool: str, **arguments: Any) -> Answer:
     answer = Toolset(at, ALL_TOOLS).answer(call(tool, arguments))
     json.loads(answer.text)
     return answer
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """The answer as the model reads it."""
+    return json.loads(answer.text)
+
+
+def refused(answer: Answer, *words: str) -> None:
+    """Hold an answer to a refusal that may be mended and says these words."""
+    assert answer.trouble == "try_again"
+    assert all(word in told(answer)["message"] for word in words), told(answer)["message"]

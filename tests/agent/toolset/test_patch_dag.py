@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import time
 from functools import cache
 from typing import Any
@@ -12,22 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.toolset.tool import Answer
-
 from ..loop.questions import node
-from .benches import FAULTY, GOOD, asked, bench
+from .benches import FAULTY, GOOD, asked, bench, refused, told
 
 ATTENTION = "r0.prefill.s0.b0.attn"
 REDUCE = f"{ATTENTION}.ar"
-
-
-def told(answer: Answer) -> dict[str, Any]:
-    return json.loads(answer.text)
-
-
-def refused(answer: Answer, *words: str) -> None:
-    assert answer.trouble == "try_again"
-    assert all(word in told(answer)["message"] for word in words), told(answer)["message"]
 
 
 def test_operations_make_a_new_document_and_leave_the_old_one_alone() -> None:
@@ -222,6 +210,21 @@ def test_exactly_one_kind_of_change_is_given() -> None:
     refused(asked(bench(), "patch_dag", handle=GOOD), "exactly one")
     refused(asked(bench(), "patch_dag", handle=GOOD, operations=[]), "operations")
     refused(asked(bench(), "patch_dag", handle="d9", edits=[{"op": "remove", "node": "x"}]), "no document")
+
+
+def test_a_patch_that_repeats_a_node_beyond_all_bounds_is_refused_in_time() -> None:
+    value = {
+        "id": "x{i}",
+        "type": "LinearNode",
+        "parent": ATTENTION,
+        "rank": {},
+        "devices": ["n0.g0"],
+        "repeat": 30_000,
+    }
+    operations = [{"op": "add", "path": "/nodes/-", "value": value}]
+    started = time.perf_counter()
+    refused(asked(bench(), "patch_dag", handle=GOOD, operations=operations), "nodes", "at most")
+    assert time.perf_counter() - started < 10
 
 
 def test_what_a_patch_writes_in_the_compact_form_is_written_out() -> None:
