@@ -46,16 +46,14 @@ class StreamedAnswer:
             self._line(line)
 
     def end(self) -> dict[str, Any]:
-        """The answer, when all has come.
+        """The answer, when all has come; without a finish reason where the stream was cut off.
 
         Raises:
-            FaultError: the stream was cut off.
+            FaultError: the last event is none.
         """
         if self._rest:
             self._line(self._rest)
             self._rest = b""
-        if self._finish is None:
-            raise unreadable("the stream was cut off before its end")
         self._on_text(self._shown.end())
         message = {
             "content": "".join(self._text),

@@ -19,6 +19,7 @@ from shardwright.tools.errors import InputError
 
 from .asking import HELLO, WITH_TOOLS, ask
 from .fault_server import (
+    Exchange,
     FaultServer,
     Step,
     answer,
@@ -36,7 +37,8 @@ from .fault_server import (
 
 # Longer than a deadline may be overrun, with two slow cores and other work beside it.
 SLACK_S = 1.0
-HALF = json.dumps(answer({"content": "hello"}))[:40]
+WHOLE = json.dumps(answer({"content": "broken"}))
+HALF = WHOLE[:40]
 PASSING: dict[str, Step] = {
     "408": refuses(408),
     "409": refuses(409),
@@ -52,10 +54,10 @@ PASSING: dict[str, Step] = {
     "half JSON": sends(HALF),
     "empty body": sends(b""),
     "JSON that is no object": sends("[1, 2]"),
-    "not a number": sends('{"choices": [], "usage": NaN}'),
-    "infinite number": sends('{"choices": [], "usage": 1e999}'),
+    "not a number": sends(WHOLE.replace('"m-1"', "NaN")),
+    "infinite number": sends(WHOLE.replace('"m-1"', "1e999")),
     "too deep": sends("[" * 5000 + "]" * 5000),
-    "deeper than an answer": sends('{"a":' * 100 + "1" + "}" * 100),
+    "deeper than an answer": sends(WHOLE.replace('"m-1"', '{"a":' * 100 + "1" + "}" * 100)),
     "no choices": sends({"id": "x"}),
     "empty choices": sends({"choices": []}),
     "choices that are no list": sends({"choices": {"0": "x"}}),
@@ -204,9 +206,9 @@ def test_a_client_of_the_user_s_own_is_asked_with_its_retries_off_and_left_open(
         made.append(openai.OpenAI(base_url=url, api_key="sk-of-the-user", max_retries=5))
         return made[0]
 
-    asked = ask(refuses(500), text("hello"), wrap=users_own)
+    asked = ask(refuses(500), refuses(500), text("hello"), wrap=users_own)
     assert asked.answered.text == "hello"
-    assert len(asked.bodies) == 2
+    assert asked.answered.attempts == len(asked.bodies) == 3
     assert not made[0].is_closed()
 
 
@@ -268,3 +270,14 @@ def test_any_error_of_a_server_is_one_of_ours(fault: Step, is_wrapped: bool) -> 
     assert len(message) < 500
     assert message.encode()
     assert message.isprintable()
+
+
+def test_an_error_without_end_is_read_only_so_far() -> None:
+    def endless(exchange: Exchange) -> None:
+        exchange.raw(head(500, None))
+        while exchange.wait(0.001):
+            exchange.raw(b"x" * 10_000)
+
+    asked = ask(endless, transport_attempts=1)
+    assert asked.failed.kind == "server_error"
+    assert asked.wall_s < 5

@@ -183,3 +183,9 @@ def test_no_secret_is_printed_with_the_settings(field: str) -> None:
     value: Any = {"X": "canary-77"} if field in ("headers", "query") else "canary-77"
     settings = EndpointSettings.model_validate({"base_url": URL, "model": "m", field: value})
     assert "canary-77" not in f"{settings!r} {settings} {settings.model_dump_json()}"
+
+
+def test_a_setting_of_a_wrong_type_is_refused_without_its_value() -> None:
+    with pytest.raises(ValueError, match="api_key") as caught:
+        EndpointSettings.model_validate({"base_url": URL, "model": "m", "api_key": ["canary-77"]})
+    assert "canary-77" not in str(caught.value)
