@@ -14,6 +14,7 @@ from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
+from .chat import chat_command
 from .compare import compare_command
 from .completion import completion_command
 from .doctor import doctor_command
@@ -21,6 +22,7 @@ from .documents import estimate_command, expand_command, validate_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
+from .replay import replay_command
 from .search import search_command
 from .sweep import sweep_command
 
@@ -61,6 +63,7 @@ def cli(context: click.Context) -> int:
 
 for _command in (
     plan_command,
+    chat_command,
     search_command,
     validate_command,
     fix_command,
@@ -76,6 +79,7 @@ for _command in (
     hardware_command,
     rules_command,
     schema_command,
+    replay_command,
     doctor_command,
     completion_command,
 ):
