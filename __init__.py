@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .agent.chat.chat import Chat
     from .agent.compare import compare
+    from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
     from .agent.loop.agent import Agent, AgentOptions
     from .agent.mix import plan_mix
@@ -37,6 +38,7 @@ __all__ = [
     "Agent",
     "AgentOptions",
     "Chat",
+    "Explanation",
     "FixResult",
     "InputError",
     "PerformanceEstimate",
@@ -50,6 +52,7 @@ __all__ = [
     "autofix",
     "compare",
     "estimate",
+    "explain",
     "plan",
     "plan_mix",
     "search",
@@ -61,6 +64,7 @@ _HOMES = {
     "Agent": ".agent.loop.agent",
     "AgentOptions": ".agent.loop.agent",
     "Chat": ".agent.chat.chat",
+    "Explanation": ".agent.explain",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
     "PerformanceEstimate": ".tools.plan.performance",
@@ -73,6 +77,7 @@ _HOMES = {
     "autofix": ".agent.fix_api",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
+    "explain": ".agent.explain",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "search": ".agent.search_api",

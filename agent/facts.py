@@ -86,6 +86,8 @@ class RuleFacts(Sparse):
     remedy: str
     good: ExampleFacts | None = None
     bad: ExampleFacts | None = None
+    # The section of the knowledge base that says most of the rule, as file § heading.
+    taught_in: str | None = None
 
 
 class Expansion(Frozen):
@@ -157,7 +159,12 @@ def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
         fix=rule.fix,
         remedy=rule.remedy,
     )
-    return facts.model_copy(update=_examples(rule)) if with_examples else facts
+    if not with_examples:
+        return facts
+    from .citations import rule_citations
+
+    taught_in = next(iter(rule_citations([rule.id])), None)
+    return facts.model_copy(update={**_examples(rule), "taught_in": taught_in})
 
 
 def _examples(rule: Rule) -> dict[str, ExampleFacts]:

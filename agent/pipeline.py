@@ -15,6 +15,7 @@ from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock
 from ..tools.search.describe import describe, in_format, number
 from ..tools.validate import validate
+from .citations import citations, rule_citations
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
@@ -111,6 +112,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
     report = PlanReport(
         proposer="builtin",
         explanation=infeasible.reason,
+        citations=rule_citations([infeasible.rule]),
         assumptions=intent.assumptions,
         readings=intent.readings,
         unread=intent.unread,
@@ -162,11 +164,14 @@ def _report(
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:
         explanation = f"{explanation} Worth knowing: {proposal.hint}."
+    others = alternatives(proposal)
+    against = [*(other.rule for other in others if other.rule is not None), *result.rejected]
     return PlanReport(
         proposer="builtin",
         violations_seen=seen,
-        alternatives=alternatives(proposal),
+        alternatives=others,
         explanation=explanation,
+        citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,
         unread=intent.unread,

@@ -19,6 +19,7 @@ from .compare import compare_command
 from .completion import completion_command
 from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
+from .explain import explain_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
@@ -78,6 +79,7 @@ for _command in (
     models_command,
     hardware_command,
     rules_command,
+    explain_command,
     schema_command,
     replay_command,
     doctor_command,

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from ...knowledge.generated.markdown import plain, table
 from .edits import edit_facts, edit_text
 
 if TYPE_CHECKING:
@@ -47,32 +48,15 @@ How a finding can be mended:
 """
 
 
-def relaxed_rules() -> dict[str, tuple[str, ...]]:
-    """For each relaxation, the rules that refuse what it allows: those that fire on its base plan without it."""
-    from ...tools.rules.examples import base_names, base_plan
-    from ...tools.rules.registry import rule_order
-    from ...tools.validate import validate
-
-    found: dict[str, set[str]] = {}
-    for name in base_names():
-        document = base_plan(name)
-        relaxations = document["policy"]["relaxations"]
-        allowed = {violation.rule for violation in validate(document).violations}
-        document["policy"]["relaxations"] = []
-        refused = {violation.rule for violation in validate(document).violations} - allowed
-        for relaxation in relaxations:
-            found.setdefault(relaxation, set()).update(refused)
-    return {name: tuple(sorted(rules, key=rule_order)) for name, rules in sorted(found.items())}
-
-
 def rule_reference() -> str:
     """The page as Markdown."""
+    from ...knowledge.generated.relaxations import relaxed_rules
     from ...tools.rules.registry import all_rules
 
     relaxed = relaxed_rules()
     parts = [_HEAD, *(f"- `{kind}`: {meaning}" for kind, meaning in _FIXES.items()), ""]
     parts += ["## Relaxations", "", "Named in `policy.relaxations`, off by default, shown in every report.", ""]
-    parts += _table(("relaxation", "lifts"), [(f"`{name}`", _links(rules)) for name, rules in relaxed.items()])
+    parts += table(("relaxation", "lifts"), [(f"`{name}`", _links(rules)) for name, rules in relaxed.items()])
     for family, members in groupby(all_rules(), key=lambda rule: rule.id[:2]):
         parts += _family(family, tuple(members), relaxed)
     return "\n".join(parts) + "\n"
@@ -81,17 +65,17 @@ def rule_reference() -> str:
 def _family(family: str, rules: Sequence[Rule], relaxed: dict[str, tuple[str, ...]]) -> Iterator[str]:
     yield f"\n## {family}: {FAMILY_TITLES.get(family, family)}\n"
     rows = [(f"[{rule.id}](#{rule.id.lower()})", rule.name, rule.severity, rule.fix) for rule in rules]
-    yield from _table(("rule", "offence", "severity", "fix"), rows)
+    yield from table(("rule", "offence", "severity", "fix"), rows)
     for rule in rules:
         yield from _rule(rule, [name for name, touched in relaxed.items() if rule.id in touched])
 
 
 def _rule(rule: Rule, relaxations: Sequence[str]) -> Iterator[str]:
-    yield f'\n### <a id="{rule.id.lower()}"></a>{rule.id} {_plain(rule.name)}\n'
-    yield f"{_plain(rule.requirement)}\n"
-    yield f"- **Why:** {_plain(rule.rationale)}"
-    yield f"- **Severity:** {rule.severity}. **Source:** {_plain(rule.source)}"
-    yield f"- **To mend:** {_plain(rule.remedy)} (`{rule.fix}`: {_FIXES[rule.fix]})"
+    yield f'\n### <a id="{rule.id.lower()}"></a>{rule.id} {plain(rule.name)}\n'
+    yield f"{plain(rule.requirement)}\n"
+    yield f"- **Why:** {plain(rule.rationale)}"
+    yield f"- **Severity:** {rule.severity}. **Source:** {plain(rule.source)}"
+    yield f"- **To mend:** {plain(rule.remedy)} (`{rule.fix}`: {_FIXES[rule.fix]})"
     if relaxations:
         yield f"- **Relaxed by:** {', '.join(f'`{name}`' for name in relaxations)}"
     yield from _example("Breaks it", rule.bad)
@@ -101,25 +85,8 @@ def _rule(rule: Rule, relaxations: Sequence[str]) -> Iterator[str]:
 def _example(title: str, example: Example) -> Iterator[str]:
     yield f"- **{title}:** base plan `{example.base}`" + (":" if example.edits else " as it is")
     for edit in example.edits:
-        yield f"  - {_plain(edit_text(edit_facts(edit)))}"
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(heads)} |"
-    yield f"|{'|'.join('---' for _ in heads)}|"
-    for row in rows:
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+        yield f"  - {plain(edit_text(edit_facts(edit)))}"
 
 
 def _links(rules: Sequence[str]) -> str:
     return ", ".join(f"[{rule}](#{rule.lower()})" for rule in rules)
-
-
-def _plain(text: str) -> str:
-    """`text` with what Markdown would read as markup escaped; code in backquotes stays as it is."""
-    parts = text.split("`")
-    if len(parts) % 2 == 0:
-        return "".join(f"\\{sign}" if sign in "*<>`" else sign for sign in text)
-    for place in range(0, len(parts), 2):
-        parts[place] = "".join(f"\\{sign}" if sign in "*<>" else sign for sign in parts[place])
-    return "`".join(parts)

@@ -25,7 +25,7 @@ GENERATED = {
     ".hypothesis",
     ".import_linter_cache",
 }
-SOURCES = ("agent", "tools")
+SOURCES = ("agent", "knowledge", "tools")
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from shardwright.agent.cli.app import run
 from shardwright.agent.facts import rule_facts
 from shardwright.agent.report.drawing import MAX_LINES, Focus, draw
-from shardwright.agent.report.rule_reference import FAMILY_TITLES, relaxed_rules, rule_reference
+from shardwright.agent.report.rule_reference import FAMILY_TITLES, rule_reference
+from shardwright.knowledge.generated.relaxations import relaxed_rules
 from shardwright.tools.rules.base import Rule
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.rules.registry import FAMILIES, all_rules, find_rule

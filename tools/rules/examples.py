@@ -123,6 +123,7 @@ _BASES: dict[str, _Base] = {
     "dense-pp2-decode-tp2": _Base(DENSE, {"pp": 2}, {**_TP2, "pp": 1}),
     "dense-dp2-tp2": _Base(DENSE, _TP2, dp=2),
     "dense-dp2-pp2": _Base(DENSE, {"pp": 2}, dp=2),
+    "dense-sp2": _Base(DENSE, {"sp": 2, "tp_ffn": 2}, {"sp": 1, "tp": 2}),
     "dense-sp2-tp2": _Base(DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 4}),
     "dense-ulysses2-tp2": _Base(
         DENSE, {"sp": 2, "tp": 2, "tp_ffn": 4, "sp_kind": "ulysses"}, {"sp": 1, "tp": 4, "sp_kind": None}

@@ -1,0 +1,68 @@
+"""Which sections of the knowledge base a result rests on: what decided for its strategy, and rules against others.
+
+A section is cited as file § heading; `shardwright explain` prints it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..knowledge.index import knowledge
+from ..knowledge.search import search_index
+from ..tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
+from ..tools.rules.registry import all_rules
+
+MAX_CITATIONS = 8
+
+# What decides for each objective.
+OBJECTIVE_SECTIONS = {"latency": "tradeoff.latency", "throughput": "tradeoff.throughput", "cost": "tradeoff.cost"}
+# What each part of a strategy is chosen by.
+STRATEGY_SECTIONS = {
+    "tp": "interconnect.tp-domain",
+    "pp": "pp.memory",
+    "ep": "moe.choice",
+    "sp": "sp.when",
+    "attention_dp": "ep.attention-dp",
+    "dp": "dp.throughput",
+    "disaggregated": "tradeoff.disaggregation",
+}
+LIMITS_SECTION = "tradeoff.limits"
+
+
+def citations(workload: WorkloadBlock, strategy: Strategy, rules: Iterable[str]) -> tuple[str, ...]:
+    """The sections behind a strategy for `workload` and behind `rules`, which decided against others; each once."""
+    by_id = [knowledge().section(section_id) for section_id in _section_ids(workload, strategy)]
+    found = [section.citation for section in by_id]
+    found += rule_citations(rules)
+    return tuple(dict.fromkeys(found))[:MAX_CITATIONS]
+
+
+def rule_citations(rules: Iterable[str]) -> tuple[str, ...]:
+    """The section that says most of each rule; what is no rule's id is passed over."""
+    known = {rule.id for rule in all_rules()}
+    # A search names some of its reasons in words: those are no rules.
+    taught = (search_index().teaching(rule) for rule in dict.fromkeys(rules) if rule in known)
+    return tuple(sections[0].citation for sections in taught if sections)
+
+
+def _section_ids(workload: WorkloadBlock, strategy: Strategy) -> Iterator[str]:
+    yield OBJECTIVE_SECTIONS[workload.objective]
+    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate)
+    if any(limit is not None for limit in limits):
+        yield LIMITS_SECTION
+    used = set(_used(strategy.prefill)) | set(_used(strategy.decode))
+    apart = strategy.prefill.replicas is not None or strategy.decode.replicas is not None
+    if apart:
+        used.add("disaggregated")
+    elif strategy.dp > 1:
+        used.add("dp")
+    for part, section_id in STRATEGY_SECTIONS.items():
+        if part in used:
+            yield section_id
+
+
+def _used(phase: PhaseStrategy) -> Iterator[str]:
+    """The degrees of a phase that are more than one."""
+    for name, degree in phase.model_dump(exclude_none=True).items():
+        if isinstance(degree, int) and degree > 1:
+            yield name

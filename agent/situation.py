@@ -1,0 +1,85 @@
+"""The conditions of a request that decide which knowledge a proposer gets; each is read off facts, none is guessed.
+
+What the request leaves open counts as possible: an open number of nodes is both one node and several, an open
+concurrency is many requests, hardware that is yet to be sized is as tight in memory as can be.
+"""
+
+from __future__ import annotations
+
+from ..knowledge.situation import Situation
+from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.config import read_architecture
+from ..tools.catalog.dtypes import DType
+from ..tools.performance.kv_cache import all_layers, request_bytes
+from ..tools.plan.document import WorkloadBlock
+from ..tools.search.search import base_setting
+from ..tools.search.sizing import least_weights_bytes
+from .intent.intent import Intent
+from .proposer import hardware_block, search_request
+
+# From this many input tokens on, sequence parallelism is worth a look (rule SP004).
+LONG_CONTEXT_TOKENS = 8_192
+# From this many requests in flight on, batching decides.
+MANY_REQUESTS = 16
+# Weights and KV cache of the whole load beyond this share of the usable memory leave little room for copies.
+TIGHT_SHARE = 0.7
+_WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
+
+
+def situation_of(intent: Intent) -> Situation:
+    """The situation of a complete request.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    attentions = [layer.attention for layer in architecture.layers if layer.attention is not None]
+    nodes = None if intent.hardware is None else intent.hardware.nodes
+    workload = intent.workload
+    return Situation(
+        moe=architecture.is_moe,
+        dense=not architecture.is_moe,
+        mla=any(one.kind == "mla" for one in attentions),
+        gqa=any(one.kind in ("full", "sliding", "chunked") and one.kv_heads < one.query_heads for one in attentions),
+        sliding_window=any(one.window_tokens is not None for one in attentions),
+        linear_attention=any(one.kind == "linear" for one in attentions),
+        long_context=_longest_input_tokens(workload) >= LONG_CONTEXT_TOKENS,
+        multi_node=nodes is None or nodes > 1,
+        single_node=nodes is None or nodes == 1,
+        disaggregated=intent.disaggregated is True,
+        many_requests=intent.concurrency_open or workload.concurrency >= MANY_REQUESTS,
+        latency=workload.objective == "latency",
+        throughput=workload.objective == "throughput",
+        cost=workload.objective == "cost",
+        limits=_has_limits(workload),
+        low_precision=_is_low_precision(intent),
+        relaxations=bool(intent.relaxations),
+        tight_memory=_is_tight(intent, architecture),
+    )
+
+
+def _longest_input_tokens(workload: WorkloadBlock) -> int:
+    return max(workload.input_tokens, *(workload.input_tokens_range or ()), 0)
+
+
+def _has_limits(workload: WorkloadBlock) -> bool:
+    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate)
+    return any(limit is not None for limit in limits)
+
+
+def _is_low_precision(intent: Intent) -> bool:
+    precision = intent.precision
+    narrow = [one for one in (precision.weights, precision.kv_cache, precision.activations) if one not in _WIDE]
+    return bool(narrow) or intent.precisions is not None
+
+
+def _is_tight(intent: Intent, architecture: Architecture) -> bool:
+    """Whether weights and the cache of all requests, each held once, fill most of the memory that is there."""
+    choice = intent.hardware
+    if choice is None or choice.nodes is None:
+        return True
+    request = search_request(intent, architecture, hardware_block(choice, choice.nodes))
+    setting = base_setting(request)
+    cache_bytes = intent.workload.concurrency * request_bytes(setting, all_layers(setting), setting.request_tokens)
+    usable_bytes = request.facts.memory_bytes * request.facts.gpus * intent.memory_utilization
+    return least_weights_bytes(request) + cache_bytes > TIGHT_SHARE * usable_bytes

@@ -1,0 +1,275 @@
+"""Finds the section that answers a question, in English, in Chinese, or in both; no language model, no network.
+
+SQLite's FTS5 holds the sections in memory: it stems English words (Porter) and ranks by BM25 with a weight for each
+column. Chinese is indexed by pairs of signs, and the concepts of the glossary as words of their own, so that 张量并行,
+"TP" and "tensor parallelism" are one. A word that no section knows is read as the nearest one that some section knows.
+What the sections do not speak of gets no answer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import cache
+from math import log
+
+from .index import KnowledgeBase, knowledge
+from .section import Section
+from .words import Atom, Reading, asked_for, atoms, form_words, reading, reading_of, says_nothing
+
+# A question longer than this is read no further: what it is about was said by then.
+MAX_QUESTION_CHARACTERS = 2_000
+MAX_TERMS = 120
+# Columns with their weights: where a word stands says how much the section is about it. A column counts by itself, so
+# that a word in the title counts beside the same word in the passage.
+_COLUMNS = {"title": 1.6, "keywords": 1.2, "asked": 1.5, "rules": 1.5, "topic": 0.7, "body": 1.0}
+# A word inside the form of a concept counts beside the concept; one that was respelled counts less.
+_COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
+# Rarity is flattened: in a small base a chance word is as rare as the word that matters.
+_RARITY_POWER = 0.7
+# A section that is about many rules at once says less of each.
+_PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
+# Of two sections that answer alike, that which every proposer reads says it first.
+_CORE = 1.15
+# What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
+# hold; more where the question names no concept of the field.
+_LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = 0.34, 0.6
+_CUTOFF = 0.8
+_LONGEST_WORD = 40
+_CONCEPT = "qq"
+
+
+def _query() -> str:
+    """One BM25 for each column by itself, added up."""
+    parts: list[str] = []
+    for place, weight in enumerate(_COLUMNS.values()):
+        only = ", ".join("1.0" if column == place else "0.0" for column in range(len(_COLUMNS)))
+        parts.append(f"- {weight} * bm25(sections, {only})")
+    return f"SELECT rowid, {' '.join(parts)} FROM sections WHERE sections MATCH ?"
+
+
+_QUERY = _query()
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A section and its score; scores compare only within one question."""
+
+    section: Section
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The answers, best first; where there are none, the sections whose headings are nearest to the question."""
+
+    hits: tuple[Hit, ...]
+    nearest: tuple[Section, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word, a pair of signs or a concept of a question, and how much it counts."""
+
+    text: str
+    weight: float
+    is_pair: bool = False
+
+
+@dataclass
+class _Score:
+    """How well a section answers: BM25 of its terms in all, and the share of the question (by weight) that it holds."""
+
+    total: float = 0.0
+    matched: float = 0.0
+    coverage: float = 0.0
+
+    def of(self, section: Section, per_rule: float = _PER_RULE) -> float:
+        """The score: much of the question at once is worth more than one word of it often."""
+        prior = _CORE if section.is_core else 1.0
+        return prior * self.total * self.coverage / (1 + per_rule * len(section.rules))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The weight of the terms that some section holds, and of all; the share of it that an answer must hold."""
+
+    known: float
+    all: float
+    least_coverage: float
+
+
+@dataclass(frozen=True)
+class SearchIndex:
+    """The sections of a base, ready to be searched."""
+
+    base: KnowledgeBase
+    connection: sqlite3.Connection = field(repr=False)
+    vocabulary: frozenset[str] = field(repr=False)
+    # What a misspelt word may have meant: the words of titles, keywords and the glossary.
+    spellings: tuple[str, ...] = field(repr=False)
+
+    def search(self, question: str, limit: int = 5) -> Found:
+        """The at most `limit` sections that answer `question`, best first."""
+        scores, asked = self._scores(question)
+        sections = self.base.sections
+        asked_title = " ".join(question.lower().split())
+
+        def order(item: tuple[int, _Score]) -> tuple[bool, float, int]:
+            section = sections[item[0]]
+            return section.title.lower() != asked_title, -item[1].of(section), item[0]
+
+        ranked = sorted(scores.items(), key=order)
+        if not ranked or ranked[0][1].coverage * asked.known < asked.least_coverage * asked.all:
+            return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
+        return Found(tuple(Hit(sections[place], score.of(sections[place])) for place, score in ranked[:limit]))
+
+    def teaching(self, rule_id: str) -> tuple[Section, ...]:
+        """The sections from which a rule follows, those first that say most of what the rule says.
+
+        Raises:
+            UnknownNameError: there is no such rule.
+        """
+        # The rules load what a plan is made of; a search needs none of it.
+        from ..tools.rules.registry import find_rule
+
+        rule = find_rule(rule_id)
+        scores, _ = self._scores(f"{rule.name}; {rule.requirement}")
+        found = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
+        nothing = _Score()
+        found.sort(key=lambda one: (-scores.get(one[0], nothing).of(one[1], _PER_RULE_TAUGHT), one[0]))
+        return tuple(section for _, section in found)
+
+    def _scores(self, question: str) -> tuple[dict[int, _Score], _Asked]:
+        """The score of each section that holds anything of the question, and the weight of what it asks for."""
+        scores: dict[int, _Score] = {}
+        known = unknown = 0.0
+        terms = self._terms(question[:MAX_QUESTION_CHARACTERS])
+        for term in terms:
+            rows = self._rows(term.text)
+            weight = term.weight * self._rarity(len(rows))
+            if not rows:
+                # Sections are written in English: that they lack a pair of Chinese signs says nothing.
+                unknown += 0.0 if term.is_pair else weight
+                continue
+            known += weight
+            for place, strength in rows:
+                score = scores.setdefault(place, _Score())
+                score.total += weight * strength
+                score.matched += weight
+        for score in scores.values():
+            score.coverage = score.matched / known
+        named = any(term.text.startswith(_CONCEPT) for term in terms)
+        return scores, _Asked(known, known + unknown, _LEAST_COVERAGE if named else _LEAST_WITHOUT_CONCEPT)
+
+    def _rows(self, term: str) -> list[tuple[int, float]]:
+        """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
+        quoted = '"' + term.replace('"', "") + '"'
+        rows = self.connection.execute(_QUERY, (quoted,)).fetchall()
+        # FTS5 gives a word of more than half of the sections almost no weight; in "TP or PP?" that is all there is.
+        own = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
+        return [(int(place), float(score) / own) for place, score in rows]
+
+    def _rarity(self, count: int) -> float:
+        sections = len(self.base.sections)
+        count = max(1, count)
+        return log(1 + (sections - count + 0.5) / (count + 0.5)) ** _RARITY_POWER
+
+    def _terms(self, question: str) -> list[Term]:
+        """What the question asks for, each once, with its weight."""
+        read = atoms(question)
+        respelled = {atom.text: self._respelled(atom) for atom in read}
+        said: Reading = reading_of([replace(atom, text=respelled[atom.text]) for atom in read])
+        changed = {new for old, new in respelled.items() if new != old}
+        found = {text: Term(text, 1.0) for text in (_token(concept) for concept in said.concepts)}
+        for word in said.words:
+            weight = _COVERED if word in said.covered else 1.0
+            found.setdefault(word, Term(word, weight * (_RESPELLED if word in changed else 1.0)))
+        for pair in said.pairs:
+            weight = _PAIR * (_COVERED if pair in said.covered else 1.0)
+            found.setdefault(pair, Term(pair, weight, is_pair=True))
+        return list(found.values())[:MAX_TERMS]
+
+    def _respelled(self, atom: Atom) -> str:
+        """The word, or the nearest that some section knows where none knows it."""
+        word = atom.text
+        if atom.is_sign or not 4 <= len(word) <= _LONGEST_WORD or not word.isalpha():
+            return word
+        if word in self.vocabulary or says_nothing(word):
+            return word
+        # A first letter is seldom wrong; a word of another first letter is another word.
+        alike = [known for known in self.spellings if known[0] == word[0]]
+        close = get_close_matches(word, alike, n=1, cutoff=_CUTOFF)
+        return close[0] if close else word
+
+    def _nearest(self, question: str, found: Sequence[Section]) -> tuple[Section, ...]:
+        if found:
+            return tuple(found[:3])
+        titles = {section.title.lower(): section for section in self.base.sections}
+        close = get_close_matches(question.lower()[:200], titles, n=3, cutoff=0.0)
+        return tuple(titles[title] for title in close)
+
+
+def _token(concept: str) -> str:
+    """A concept as a word of the index; no English word begins so."""
+    return _CONCEPT + concept.replace("-", "")
+
+
+def _column(text: str) -> str:
+    """Text as the index holds it: its words, its pairs of signs and its concepts."""
+    said = reading(text)
+    return " ".join((*said.words, *said.pairs, *map(_token, said.concepts)))
+
+
+def build_index(base: KnowledgeBase) -> SearchIndex:
+    """The index of all sections of `base`."""
+    connection = sqlite3.connect(":memory:")
+    columns = ", ".join(_COLUMNS)
+    connection.execute(f"CREATE VIRTUAL TABLE sections USING fts5({columns}, tokenize = 'porter unicode61')")
+    titles = {document.file: document.title for document in base.documents}
+    rows = ((place, *_fields(section, titles[section.file])) for place, section in enumerate(base.sections))
+    marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
+    connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
+    words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
+    telling = {atom.text for section in base.sections for atom in atoms(_telling_text(section)) if not atom.is_sign}
+    spellings = sorted(word for word in telling | form_words() if not says_nothing(word))
+    return SearchIndex(base, connection, frozenset(words), tuple(spellings))
+
+
+def _passage(section: Section) -> str:
+    """The passage without example documents: their node ids answer no question."""
+    parts = section.text.partition("\n")[2].split("```")
+    return "".join(part for place, part in enumerate(parts) if place % 2 == 0 or not part.startswith("json"))
+
+
+def _telling_text(section: Section) -> str:
+    return " ".join((section.title, *section.keywords))
+
+
+def _all_text(section: Section) -> str:
+    return " ".join((_telling_text(section), *asked_for(section.id), _passage(section)))
+
+
+def _fields(section: Section, file_title: str) -> Iterable[str]:
+    return (
+        _column(section.title),
+        # A break between keywords keeps two of them from reading as one phrase.
+        _column(" ; ".join(section.keywords)),
+        _column(" ; ".join(asked_for(section.id))),
+        " ".join(section.rules).lower(),
+        _column(f"{file_title} ; {section.id.replace('.', ' ')}"),
+        _column(_passage(section)),
+    )
+
+
+@cache
+def search_index() -> SearchIndex:
+    """The index of the knowledge base that ships with the package, built when it is first asked for."""
+    return build_index(knowledge())
+
+
+def search_sections(question: str, limit: int = 5) -> Found:
+    """The at most `limit` sections that answer `question`, best first; none where the base does not speak of it."""
+    return search_index().search(question, limit)

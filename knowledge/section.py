@@ -1,0 +1,52 @@
+"""One section of the knowledge base: a passage that stands alone, and what is known about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A passage under one heading of one file.
+
+    `when` are the conditions of a request under which a proposer gets it; any one of them is enough, and one written
+    with `+` needs all its parts. `text` is what is read: the heading and the passage, without comments. `body` is the
+    passage as it stands in the file, with them. `tokens` is the estimate for `text`; `line` the heading's, from 1.
+    """
+
+    id: str
+    file: str
+    title: str
+    keywords: tuple[str, ...]
+    rules: tuple[str, ...]
+    when: tuple[str, ...]
+    sources: tuple[str, ...]
+    text: str
+    body: str
+    tokens: int
+    line: int
+
+    @property
+    def citation(self) -> str:
+        """How an answer names the section: file § heading."""
+        return f"{self.file} § {self.title}"
+
+    @property
+    def is_core(self) -> bool:
+        """Whether every request gets it."""
+        return CORE in self.when
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file of the knowledge base. `source` is its whole text, with all comments."""
+
+    file: str
+    title: str
+    introduction: str
+    sections: tuple[Section, ...]
+    source: str
+
+
+CORE = "core"
+REFERENCE = "reference"

@@ -1,0 +1,122 @@
+"""A question finds the section that answers it, in English and Chinese; what the base does not speak of finds none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.knowledge.index import knowledge
+from shardwright.knowledge.search import search_index, search_sections
+from shardwright.knowledge.words import atoms, glossary, questioned_sections, reading
+from shardwright.tools.errors import InputError
+from shardwright.tools.rules.registry import all_rules
+
+CASES = Path(__file__).resolve().parents[1] / "cases"
+
+
+def cases(name: str) -> Any:
+    """A table of cases."""
+    return json.loads((CASES / f"knowledge_{name}.json").read_text(encoding="utf-8"))
+
+
+QUESTIONS = cases("questions")
+TOPICS = cases("topics")
+
+
+def first(question: str) -> str | None:
+    """The id of the best section for a question."""
+    hits = search_sections(question, 1).hits
+    return hits[0].section.id if hits else None
+
+
+def test_nine_of_ten_questions_find_a_section_that_answers_first() -> None:
+    missed = [row["question"] for row in QUESTIONS if first(row["question"]) not in row["sections"]]
+    assert len(missed) <= 0.1 * len(QUESTIONS), missed
+
+
+@pytest.mark.parametrize("row", QUESTIONS, ids=[row["question"][:40] for row in QUESTIONS])
+def test_every_question_finds_a_section_that_answers_among_the_first_five(row: dict[str, Any]) -> None:
+    assert all(knowledge().has(section) for section in row["sections"])
+    found = {hit.section.id for hit in search_sections(row["question"], 5).hits}
+    assert found & set(row["sections"])
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_topic_finds_its_section_in_either_language_and_misspelt(topic: str) -> None:
+    assert first(topic) in TOPICS[topic]
+
+
+@pytest.mark.parametrize("question", cases("off_topic"))
+def test_what_the_base_does_not_speak_of_gets_no_answer_but_the_nearest_headings(question: str) -> None:
+    found = search_sections(question)
+    assert found.hits == ()
+    assert found.nearest
+
+
+@pytest.mark.parametrize("section", knowledge().sections, ids=lambda section: section.id)
+def test_a_heading_finds_its_own_section_among_the_first(section: Any) -> None:
+    assert section.id in {hit.section.id for hit in search_sections(section.title, 2).hits}
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in all_rules()])
+def test_a_rule_is_taught_by_sections_that_are_about_it(rule: str) -> None:
+    teaching = search_index().teaching(rule)
+    assert teaching
+    assert all(rule in section.rules for section in teaching)
+    assert not teaching[0].id.startswith("rules.") or len(teaching) == 1
+
+
+def test_it_is_written_down_how_people_ask_for_every_section_and_for_no_other() -> None:
+    assert questioned_sections() == {section.id for section in knowledge().sections}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(QUESTIONS), st.sampled_from(["upper", "lower", "blanks", "hyphens", "wide"]))
+def test_spelling_makes_no_difference(row: dict[str, Any], change: str) -> None:
+    changed = {
+        "upper": str.upper,
+        "lower": str.lower,
+        "blanks": lambda text: f"  {text}\t?",
+        "hyphens": lambda text: text.replace("-", "‐"),
+        "wide": lambda text: text.replace("?", "？").replace(",", "，"),
+    }[change](row["question"])
+    if change == "upper" and atoms(changed) != atoms(row["question"]):
+        return  # the joints of CamelCase are lost
+    assert first(changed) == first(row["question"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.text(max_size=300))
+def test_any_text_is_answered_or_refused_within_bounds_and_always_alike(text: str) -> None:
+    found = search_sections(text, 3)
+    assert found == search_sections(text, 3)
+    assert len(found.hits) <= 3
+    assert bool(found.hits) != bool(found.nearest)
+
+
+@pytest.mark.parametrize(
+    "text", ['"', "a AND b", "NEAR(x, 2)", "title: x", "* OR *", "'; DROP TABLE sections; --", "\x00"]
+)
+def test_the_language_of_the_engine_is_not_the_question_s(text: str) -> None:
+    search_sections(f"{text} tensor parallelism {text}")
+    assert first("tensor parallelism") == "tp.what"
+
+
+def test_a_concept_is_one_however_it_is_named() -> None:
+    for form in ("tensor parallelism", "Tensor-Parallel", "tensor_parallel_size", "TP", "张量并行", "TP8"):
+        assert "tensor-parallelism" in reading(form).concepts, form
+    assert reading("stoppage").concepts == ()
+
+
+def test_no_form_of_the_glossary_stands_for_two_concepts() -> None:
+    assert len(glossary()) > 80
+
+
+def test_an_unknown_rule_teaches_nothing() -> None:
+    with pytest.raises(InputError, match="XX999"):
+        search_index().teaching("XX999")

@@ -1,0 +1,120 @@
+"""What a proposer gets is deterministic, begins with one prefix for all, fits its budget and says why."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.knowledge.index import knowledge
+from shardwright.knowledge.selection import DEFAULT_BUDGET_TOKENS, select
+from shardwright.knowledge.situation import CONDITIONS, Situation
+from shardwright.knowledge.tokens import estimate_tokens
+from shardwright.tools.errors import InputError
+from shardwright.tools.rules.registry import all_rules
+
+from .situations import REQUESTS, situation
+
+RULES = [rule.id for rule in all_rules()]
+SITUATIONS = st.builds(Situation, **{name.replace("-", "_"): st.booleans() for name in CONDITIONS})
+BROKEN = st.lists(st.sampled_from(RULES), max_size=6)
+CORE_TEXT = select(Situation()).core_text
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_a_typical_request_gets_what_it_calls_for_in_less_than_16000_tokens(name: str) -> None:
+    selection = select(situation(name))
+    assert selection.tokens < DEFAULT_BUDGET_TOKENS
+    assert len(selection.left_out) <= (len(selection.chosen) + len(selection.left_out)) / 6
+    reasons = " ".join(one.reason for one in selection.chosen)
+    assert all(condition in reasons for condition in situation(name).holding() if condition != "single-node")
+
+
+@pytest.mark.parametrize("name", ["dense", "long-context"])
+def test_nothing_is_left_out_for_a_dense_request(name: str) -> None:
+    assert select(situation(name)).left_out == ()
+
+
+@settings(max_examples=20, deadline=None)
+@given(SITUATIONS, BROKEN, st.integers(7_000, 30_000))
+def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_nothing(
+    found: Situation, broken: list[str], budget_tokens: int
+) -> None:
+    selection = select(found, budget_tokens, broken)
+    assert selection.text.startswith(CORE_TEXT)
+    assert selection.core_text == CORE_TEXT
+    assert selection.tokens == estimate_tokens(selection.text) <= budget_tokens
+    assert selection == select(found, budget_tokens, broken)
+    whole = select(found, 10**6, broken)
+    assert not whole.left_out
+    ids = [one.section.id for one in whole.chosen]
+    assert len(ids) == len(set(ids))
+    assert sorted(ids) == sorted(one.section.id for one in (*selection.chosen, *selection.left_out))
+    assert all(one.reason for one in whole.chosen)
+
+
+@settings(max_examples=15, deadline=None)
+@given(SITUATIONS, st.sampled_from(CONDITIONS))
+def test_one_more_condition_only_adds_sections(found: Situation, condition: str) -> None:
+    held = {name.replace("-", "_"): True for name in (*found.holding(), condition)}
+    before = {one.section.id for one in select(found, 10**6).chosen}
+    after = {one.section.id for one in select(Situation(**held), 10**6).chosen}
+    assert before <= after
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_broken_rule_pulls_in_a_section_that_is_about_it(rule: str) -> None:
+    selection = select(Situation(), rules=[rule])
+    reasons = [one.reason for one in selection.chosen if rule in one.section.rules]
+    assert any(f"rule {rule} was broken" in reason for reason in reasons)
+
+
+def test_broken_rules_go_before_conditions_where_the_budget_does_not_do() -> None:
+    budget_tokens = select(Situation()).core_tokens + 700
+    selection = select(Situation(moe=True, multi_node=True), budget_tokens, ["EP005"])
+    assert any("EP005" in one.reason for one in selection.chosen)
+    assert selection.left_out
+
+
+def test_reasons_name_the_conditions() -> None:
+    reasons = {one.reason for one in select(Situation(moe=True, multi_node=True), 10**6).chosen}
+    assert {"core", "because moe holds", "because multi-node holds", "because moe and multi-node hold"} <= reasons
+
+
+def test_a_budget_below_the_core_is_refused_with_the_figure_that_would_do() -> None:
+    with pytest.raises(InputError, match=f"{select(Situation()).core_tokens:,}"):
+        select(Situation(), 100)
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(InputError, match="XX999"):
+        select(Situation(), rules=["XX999"])
+
+
+def test_another_process_selects_the_same() -> None:
+    code = (
+        "import hashlib; from shardwright.knowledge.selection import select; "
+        "from shardwright.knowledge.situation import Situation; "
+        "print(hashlib.sha256(select(Situation(moe=True, limits=True), rules=['EP003']).text.encode()).hexdigest())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+        timeout=60,
+    )
+    here = select(Situation(moe=True, limits=True), rules=["EP003"]).text
+    assert done.stdout.strip() == hashlib.sha256(here.encode()).hexdigest()
+
+
+def test_every_section_can_be_chosen_or_is_for_reference() -> None:
+    everything = Situation(**{name.replace("-", "_"): True for name in CONDITIONS})
+    chosen = {one.section.id for one in select(everything, 10**6).chosen}
+    assert {section.id for section in knowledge().sections if section.when != ("reference",)} == chosen
