@@ -171,9 +171,10 @@ def _judge_pinned(
     contradictions: tuple[str, ...] = (),
 ) -> Judgement:
     document = desk.question.pinned(raw)
-    hashed = content_hash(document)
+    hashed = ""
     try:
         check_size(desk, document)
+        hashed = content_hash(document)
         handle = desk.put(document)
     except InputError as error:
         return Judgement("invalid", content_hash=hashed, contradictions=contradictions, notes=notes, refusal=str(error))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
-from ..model.client import EndpointError
+from ..model.client import EndpointError, FaultKind
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..results import PlanResult
@@ -35,6 +35,12 @@ class Replay(BaseModel):
     recorded: Result | None
     replayed: Result
     result: PlanResult
+
+
+class _RecordedFault(BaseModel):
+    kind: FaultKind
+    message: str
+    attempts: int = Field(ge=0)
 
 
 class RecordedModel:
@@ -63,6 +69,7 @@ class RecordedModel:
 
         Raises:
             EndpointError: it is a fault, or the recording is at its end.
+            InputError: it is neither an answer nor a fault.
         """
         self._asked += 1
         recorded = self._next("request")
@@ -71,9 +78,15 @@ class RecordedModel:
         step = self._next("reply", "fault")
         if step is None:
             raise EndpointError("unplayed", f"the recording has no answer to request {self._asked}", 0)
-        if step.kind == "fault":
-            raise EndpointError(step.data["kind"], step.data["message"], step.data["attempts"])
-        return Reply.model_validate(step.data)
+        try:
+            if step.kind == "reply":
+                return Reply.model_validate(step.data)
+            fault = _RecordedFault.model_validate(step.data)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = "/".join(map(str, first["loc"]))
+            raise InputError(f"the recorded answer to request {self._asked}: {where}: {first['msg']}") from None
+        raise EndpointError(fault.kind, fault.message, fault.attempts)
 
     def _next(self, *kinds: str) -> Step | None:
         if self._steps and self._steps[0].kind in kinds:
@@ -85,7 +98,8 @@ def replay(transcript: Transcript) -> Replay:
     """Do the run of `transcript` again.
 
     Raises:
-        InputError: what it asked for cannot be planned any more, or it names tools that there are not.
+        InputError: what it asked for cannot be planned any more, it names tools that there are not, or an answer in it
+            cannot be read.
     """
     setup = transcript.setup
     question = ask(setup.intent)

@@ -55,7 +55,7 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     if result.estimate is not None:
         sections.append(confidence(result.estimate))
     if report is not None and report.model_use is not None:
-        sections.append(_model_section(report.model_use))
+        sections.append(model_section(report.model_use))
     if result.plan is not None:
         sections.append(_next_section(saved_as))
     return render(sections, width=width, bold=bold)
@@ -64,7 +64,7 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
 _PLAN_FROM = {"model": "the model's", "model_repaired": "the model's, repaired", "builtin": "the built-in proposer's"}
 
 
-def _model_section(use: ModelUse) -> Section:
+def model_section(use: ModelUse) -> Section:
     """What a language model did, and what it took."""
     counted = "estimated" if use.tokens_estimated else "as the server counted them"
     lines = [

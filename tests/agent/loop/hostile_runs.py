@@ -7,12 +7,14 @@ by what the loop used to judge it.
 from __future__ import annotations
 
 import json
+import logging
 import random
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -25,6 +27,7 @@ from shardwright.agent.loop.question import Question
 from shardwright.agent.loop.report import result_of
 from shardwright.agent.loop.transcript import Recorder, Setup
 from shardwright.agent.results import PlanResult
+from shardwright.agent.toolset import toolset
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.strategy_answer import STRATEGY_ANSWER
 
@@ -81,7 +84,8 @@ def hostile_run(seed: int, question: Question) -> HostileRun:
     model = HostileModel(rng, question.reference_plan.model_dump(mode="json"))
     recorder = Recorder(Setup(request="", intent=question.intent, model=model.name, fence=options.fence()))
     started = time.monotonic()
-    ending = run(question, "", Passages(), model, options, recorder)
+    with failed_tools() as failures:
+        ending = run(question, "", Passages(), model, options, recorder)
     seconds = time.monotonic() - started
     result = result_of(question, ending, model.name)
     return HostileRun(
@@ -91,8 +95,25 @@ def hostile_run(seed: int, question: Question) -> HostileRun:
         plan={} if result.plan is None else result.plan.model_dump(mode="json"),
         verdicts=tuple(one.verdict for one in ending.judgements),
         seconds=seconds,
-        faults=(*broken_bounds(ending, seconds), *unanswered(question, result)),
+        faults=(*broken_bounds(ending, seconds), *unanswered(question, result), *failures),
     )
+
+
+@contextmanager
+def failed_tools() -> Iterator[list[str]]:
+    """The failures of tools while it is open: a run survives them, and says so only to a log."""
+    failures: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            failures.append(logging.Formatter().format(record))
+
+    log, handler = logging.getLogger(toolset.__name__), Kept()
+    log.addHandler(handler)
+    try:
+        yield failures
+    finally:
+        log.removeHandler(handler)
 
 
 def broken_bounds(ending: Ending, seconds: float) -> Iterator[str]:
