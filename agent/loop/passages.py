@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...knowledge.index import knowledge
+from ...knowledge.search import search_index
 from ...knowledge.selection import rendered, select
 from ..intent.intent import Intent
 from ..situation import situation_of
@@ -25,7 +25,7 @@ def passages_for(intent: Intent, budget_tokens: int) -> Passages:
 
     def teaching(rules: tuple[str, ...]) -> str:
         told: list[str] = []
-        for section in (section for rule in rules for section in knowledge().teaching(rule)[:1]):
+        for section in (section for rule in rules for section in search_index().teaching(rule)[:1]):
             if section.id not in given and len(told) < _MOST_TAUGHT:
                 given.add(section.id)
                 told.append(rendered(section))
