@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...tools.calibration.custom import CustomCalibration, read_calibration
 from ...tools.errors import InputError, ShardwrightError
@@ -22,21 +22,17 @@ from ..report.safe import harmless, one_line
 from ..results import PlanResult
 from .commands import ALIASES, Call, run_command
 from .known_secrets import keeper
-from .outcome import ChatAnswer, Outcome, Planned
+from .outcome import ChatAnswer, Outcome
 from .reading import answer, spoken_command
-from .record import Record, Turn, shown_before, summed
-from .session import Document, EventKind, Session
-from .state import State, Version
+from .record import Record, Turn, shown_before
+from .session import Session
+from .state import State
 from .turns.change import begin
 from .turns.work import Work
-from .words import title_of
+from .writer import TurnWriter
 
 if TYPE_CHECKING:
     from ..loop.agent import Agent
-
-# Pieces of streamed text are committed and shown when they are this long, or at the end of a line.
-_PIECE_CHARACTERS = 60
-_NOTHING = Spent()
 
 
 class Chat:
@@ -65,7 +61,6 @@ class Chat:
         self._width = width
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
-        self._on_text: Callable[[str], None] | None = None
         self._load()
 
     def _load(self) -> None:
@@ -136,11 +131,11 @@ class Chat:
     ) -> ChatAnswer:
         text = self.session.redacted(harmless(text.strip()))
         kept = text[:MAX_REQUEST_CHARACTERS]
-        at, self._on_text = self.state.at, on_text
+        at = self.state.at
         earlier = self.record.turns[-1] if self.record.turns else None
         self.session.add(("turn", {"text": kept, "at": at}))
         turn = self.record.begin(kept, at)
-        writer = _Turn(self, turn)
+        writer = TurnWriter(self.state, self.record, turn, on_text)
         try:
             outcome = self._outcome(text, writer, earlier, made)
             writer.finish(outcome)
@@ -148,17 +143,17 @@ class Chat:
             message = one_line(str(error))
             outcome = Outcome("refused", message + "\n")
             writer.finish(outcome)
-            return self._answer(turn, outcome, error=message)
+            return self._answer(turn, outcome, writer.text, message)
         except KeyboardInterrupt:
             # What is in force is what is on the disk.
             self._load()
             self.session.add(("done", {"kind": "interrupted"}))
             self.record.turns[-1].ending = "interrupted"
             raise
-        return self._answer(turn, outcome)
+        return self._answer(turn, outcome, writer.text)
 
     def _outcome(
-        self, text: str, writer: _Turn, earlier: Turn | None, made: Callable[[Work], Outcome] | None
+        self, text: str, writer: TurnWriter, earlier: Turn | None, made: Callable[[Work], Outcome] | None
     ) -> Outcome:
         work = self._work(writer)
         if made is not None:
@@ -190,7 +185,7 @@ class Chat:
             return Outcome("ask", "/help lists the commands.\n")
         return run_command(name, Call(work, rest, self.spent, self.shown_before))
 
-    def _again(self, earlier: Turn | None, writer: _Turn) -> Outcome:
+    def _again(self, earlier: Turn | None, writer: TurnWriter) -> Outcome:
         """The turn before this one, from where the chat stood then."""
         if earlier is None:
             raise InputError("there is no turn to do again")
@@ -202,7 +197,7 @@ class Chat:
         writer.say(f"Again: {earlier.text}\n")
         return self._outcome(earlier.text, writer, None, None)
 
-    def _modelled(self, text: str, work: Work, writer: _Turn) -> Outcome:
+    def _modelled(self, text: str, work: Work, writer: TurnWriter) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
         from .model_turn import model_turn
 
@@ -222,7 +217,7 @@ class Chat:
             return answer(work, text)
         return answer(Work(self.state, _built_in, self._calibration, self._width), text)
 
-    def _work(self, writer: _Turn) -> Work:
+    def _work(self, writer: TurnWriter) -> Work:
         agent = self._agent
         if agent is None:
             return Work(self.state, _built_in, self._calibration, self._width)
@@ -236,7 +231,7 @@ class Chat:
 
         return Work(self.state, proposed, self._calibration, self._width)
 
-    def _answer(self, turn: Turn, outcome: Outcome, error: str | None = None) -> ChatAnswer:
+    def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
         is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"
         now = self.result if is_current else None
         aside = None if outcome.aside is None else outcome.aside.result
@@ -244,7 +239,7 @@ class Chat:
             turn=turn.number,
             input=turn.text,
             kind=outcome.kind,
-            text=turn.shown,
+            text=text,
             readings=outcome.readings,
             changes=outcome.changes,
             valid=None if now is None else now.valid,
@@ -253,90 +248,6 @@ class Chat:
             error=error,
             session=self.session.id,
         )
-
-    def emit(self, text: str) -> None:
-        """Show `text`, which is on the disk."""
-        if self._on_text is not None and text:
-            self._on_text(text)
-
-
-class _Turn:
-    """Writes one turn down and then shows it."""
-
-    def __init__(self, chat: Chat, turn: Turn) -> None:
-        self._chat, self._turn = chat, turn
-        self._piece = ""
-        self.has_put = False
-        self.ends_line = True
-
-    def say(self, piece: str) -> None:
-        """Show text that comes in pieces, each when it is long enough to be worth a write to the disk."""
-        self._piece += harmless(piece)
-        if "\n" in self._piece or len(self._piece) >= _PIECE_CHARACTERS:
-            self.flush()
-
-    def flush(self) -> None:
-        """Show what has come and was not shown yet."""
-        text, self._piece = self._piece, ""
-        if text:
-            self._show(self._written(text, []))
-
-    def put(self, outcome: Outcome) -> None:
-        """Put in force what a tool came to, and show it."""
-        self.flush()
-        self.has_put = True
-        self._put(outcome, [])
-
-    def spend(self, spent: Spent) -> None:
-        """Write down what a language model took."""
-        if spent != _NOTHING:
-            self._chat.session.add(("spent", spent.model_dump(mode="json")))
-            self._chat.record.spent = summed(self._chat.record.spent, spent)
-
-    def finish(self, outcome: Outcome) -> None:
-        """Put in force what the turn came to, show it, and end the turn: all of it, or nothing."""
-        self.flush()
-        self._put(outcome, [("done", {"kind": outcome.kind})])
-        self._turn.ending = outcome.kind
-
-    def _put(self, outcome: Outcome, more: Sequence[tuple[EventKind, dict[str, Any]]]) -> None:
-        state = self._chat.state
-        documents: list[Document] = []
-        events: list[tuple[EventKind, dict[str, Any]]] = []
-        made: list[tuple[EventKind, Version]] = []
-        named: tuple[tuple[EventKind, Planned | None], ...] = (("version", outcome.planned), ("aside", outcome.aside))
-        for kind, planned in named:
-            if planned is not None:
-                version, kept = state.version_of(planned, title_of(planned.result))
-                made.append((kind, version))
-                documents += kept
-                events.append((kind, {"version": version.model_dump(mode="json")}))
-        if outcome.moved_to is not None:
-            events.append(("moved", {"at": outcome.moved_to}))
-        text = self._written(harmless(outcome.text), [*events, *more], documents)
-        for kind, version in made:
-            if kind == "version":
-                state.push(version)
-            else:
-                state.aside = version
-        if outcome.moved_to is not None:
-            state.move(outcome.moved_to)
-        self._show(text)
-
-    def _written(
-        self, text: str, events: Sequence[tuple[EventKind, dict[str, Any]]], documents: Sequence[Document] = ()
-    ) -> str:
-        """Commit what is about to be shown, with what it changes; the text as it may be shown."""
-        text = self._chat.session.redacted(text)
-        shown: list[tuple[EventKind, dict[str, Any]]] = [("shown", {"text": text})] if text else []
-        self._chat.session.add(*events[:-1], *shown, *events[-1:], documents=documents)
-        return text
-
-    def _show(self, text: str) -> None:
-        if text:
-            self._turn.show(text)
-            self.ends_line = text.endswith("\n")
-            self._chat.emit(text)
 
 
 def _built_in(intent: Intent, words: str) -> PlanResult:

@@ -46,6 +46,12 @@ DROP = re.compile(
     rf"(?:\s{_LIMIT})?(?:\saltogether|\scompletely|\sany\s?more)?{_NO_VALUE}",
     re.IGNORECASE,
 )
+# A verb that says how a limit moves; its new value says the rest.
+MOVES = re.compile(
+    r"(?<![A-Za-z])(?:relax|loosen|lift|raise|ease|tighten|lower|reduce|increase|change|set)\s(?:the\s|our\s)?"
+    rf"(?=(?:{FIELD})(?:\s{_LIMIT})?\s(?:to|at|down\sto|up\sto)\s?[<≤]?\d)",
+    re.IGNORECASE,
+)
 _CHINESE_DROPS = "取消|去掉|去除|删除|删掉|移除|不要|不再|放弃|忽略|不管|不限制?|无需|解除|放开"
 DROP_CHINESE = re.compile(
     rf"(?:{_CHINESE_DROPS})\s?(?:掉|对)?\s?(?:限制)?\s?(?:{FIELD})\s?(?:的)?\s?{_LIMIT}?(?!\s?\d)", re.IGNORECASE

@@ -33,7 +33,7 @@ _WHY_NOT = re.compile(
 _ABOUT_FIGURES = re.compile(
     r"(?<![a-z])(?:how\s(?:fast|slow|much\s(?:memory|vram|kv)|many\s(?:tokens|requests))|(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?"
     r"(?:ttft|tpot|latency|throughput|memory|cost|figures|estimate|bottleneck)|critical\spath|bottleneck)(?![a-z])"
-    r"|(?:多快|多慢|显存(?:占用|多少)|占多少显存|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
+    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
     re.I,
 )
 _SLOW = re.compile(r"slow|fast|high|large|big|low|so\s|ttft|tpot|latency|memory|慢|高|大", re.I)
@@ -49,7 +49,8 @@ _VALIDATE = re.compile(
 _COMPARE = re.compile(
     rf"{_LEAD}(?:compare|contrast|对比|比较)(?:一下)?\s?(?:(?:it|this|that|the\s(?:current\s)?plan|current)\s)?"
     r"(?:(?:with|to|against|and|vs\.?|和|与|跟)\s?)?(?P<rest>.*)$"
-    r"|^(?:(?:it|this|the\splan|current)\s)?(?:vs\.?|versus)\s(?P<other>.+)$",
+    r"|^(?:(?:it|this|the\splan|current)\s)?(?:vs\.?|versus)\s(?P<other>.+)$"
+    r"|^(?:和|与|跟)\s?(?P<beside>.{1,200}?)\s?(?:相比|对比|比较?)(?:一下|呢|怎么样|如何)?[?。]?$",
     re.I | re.S,
 )
 _WHAT_IF = re.compile(
@@ -146,7 +147,7 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return show_validation(work)
     compared = _COMPARE.match(plain)
     if compared is not None:
-        return _compare(work, (compared["rest"] or compared["other"] or "").strip(_ENDS))
+        return _compare(work, next((part for part in compared.groups() if part), "").strip(_ENDS))
     supposed = _WHAT_IF.match(plain)
     if supposed is not None:
         return _suppose(work, supposed["rest"], plain)

@@ -61,12 +61,12 @@ def chat_command(
     """
     if is_list:
         return _list(as_json=output_format == "json")
-    from ..chat.chat import Chat
-
-    agent, first = agent_of(options), _first_turn(request, options)
     path = _session_path(session_name, resumed)
+    agent, first = agent_of(options), _first_turn(request, options)
     if resumed is not None and first is not None and first[1]:
         raise click.UsageError("options and briefs begin a chat; what changes a resumed one is said in words")
+    from ..chat.chat import Chat
+
     with Chat(path, agent=agent, calibration=options["calibration"], width=text_width()) as chat:
         status = _Front(chat, as_json=output_format == "json").run(first)
         is_empty = not chat.record.count

@@ -74,6 +74,10 @@ class EndpointClient:
         """The model's name."""
         return self._connection.redactor.text(self.settings.model)
 
+    def redact(self, text: str) -> str:
+        """`text` without the secrets of this endpoint."""
+        return self._connection.redactor.text(text)
+
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:

@@ -13,7 +13,8 @@ from ...intent.merge import merge_said
 from ...intent.request import read_words
 from ...report.plan import assumption_section
 from ...report.text import Bullets, Section, render, section
-from ..edits import Edit, apply_edit, read_edit, stated_fields
+from ..edit_reader import read_edit
+from ..edits import Edit, apply_edit, stated_fields
 from ..outcome import Outcome, Planned
 from ..words import comparison_sections, plan_lines, read_section, request_changes, title_of
 from .work import Work

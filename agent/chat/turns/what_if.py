@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...report.text import render, section
-from ..edits import apply_edit, read_edit
+from ..edit_reader import read_edit
+from ..edits import apply_edit
 from ..outcome import Outcome
 from ..words import request_changes
 from .change import changed_sections, told_of
