@@ -2,7 +2,7 @@
 
     python benchmarks/chat_crash.py [KILLS] [SEED]
 
-Each round begins a chat in a process of its own, sends it turns, and kills it with SIGKILL after a random time. Then
+Each round begins a chat in a process of its own, sends it turns, and kills it with SIGKILL at a random moment. Then
 the session is resumed by another process: every byte that the killed one had printed must be in what is shown again,
 and the chat must go on. Prints one line a round and the count; exit status 1 where anything was lost.
 """
@@ -29,8 +29,11 @@ TURNS = (
     "undo\n",
     "drop all limits, concurrency 8\n",
 )
-# Turns that one killed chat may reach, at most; a kill falls anywhere in them.
-LONGEST_S = 6.0
+# A kill falls anywhere in so many seconds, after the start of the process or after the first byte that it shows.
+LONGEST_S = 3.0
+# One round in so many is counted from the start.
+FROM_START = 6
+_PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,13 @@ class Round:
         return self.kept and self.goes_on
 
 
-def kill_and_resume(folder: Path, after_s: float) -> Round:
-    """One round: a chat in `folder` killed `after_s` seconds after its start, and resumed."""
+def kill_and_resume(folder: Path, after_s: float, *, from_start: bool) -> Round:
+    """One round: a chat in `folder` killed `after_s` seconds after it began, or first showed a byte, and resumed."""
     session = folder / "chat.sqlite"
     environment = {**os.environ, "COLUMNS": "100", "SHARDWRIGHT_HOME": str(folder), "SHARDWRIGHT_LLM_MODEL": ""}
     chat = (*COMMAND, "chat", "--proposer", "builtin")
-    with (folder / "shown.txt").open("wb") as screen:
+    screen_path = folder / "shown.txt"
+    with screen_path.open("wb") as screen:
         process = subprocess.Popen(
             [*chat, "--session", str(session)],
             stdin=subprocess.PIPE,
@@ -66,12 +70,15 @@ def kill_and_resume(folder: Path, after_s: float) -> Round:
         try:
             process.stdin.write("".join(TURNS * 4).encode())
             process.stdin.flush()
+            end = time.monotonic() + _PATIENCE_S
+            while not from_start and not screen_path.stat().st_size and time.monotonic() < end:
+                time.sleep(0.01)
             time.sleep(after_s)
         finally:
             process.kill()
             process.wait()
             process.stdin.close()
-    shown = (folder / "shown.txt").read_bytes()
+    shown = screen_path.read_bytes()
     if not session.exists():  # it was killed before it began: nothing can have been shown
         return Round(after_s, len(shown), not shown, True, False)
     done = subprocess.run(
@@ -92,7 +99,8 @@ def main() -> int:
     good = cut = 0
     for number in range(kills):
         with tempfile.TemporaryDirectory() as folder:
-            one = kill_and_resume(Path(folder), chance.uniform(0.0, LONGEST_S))
+            after_s = chance.uniform(0.0, LONGEST_S)
+            one = kill_and_resume(Path(folder), after_s, from_start=number % FROM_START == 0)
         good += one.is_good
         cut += one.was_cut_off
         state = "kept" if one.kept else "LOST"

@@ -103,7 +103,7 @@ class Chat:
         Raises:
             InputError: the session cannot be written.
         """
-        return self._turn(text or "(options)", on_text, lambda work: begin(work, text, said))
+        return self._turn(text, on_text, tuple(said))
 
     def say(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
         """Answer `text`: a request, a change of it, a question, or a command that begins with "/".
@@ -114,7 +114,7 @@ class Chat:
         Raises:
             InputError: the session cannot be written.
         """
-        return self._turn(text, on_text, None)
+        return self._turn(text, on_text, ())
 
     def close(self) -> None:
         """Give the session back."""
@@ -126,18 +126,17 @@ class Chat:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _turn(
-        self, text: str, on_text: Callable[[str], None] | None, made: Callable[[Work], Outcome] | None
-    ) -> ChatAnswer:
+    def _turn(self, text: str, on_text: Callable[[str], None] | None, said: tuple[Said, ...]) -> ChatAnswer:
         text = self.session.redacted(harmless(text.strip()))
         kept = text[:MAX_REQUEST_CHARACTERS]
         at = self.state.at
         earlier = self.record.turns[-1] if self.record.turns else None
-        self.session.add(("turn", {"text": kept, "at": at}))
-        turn = self.record.begin(kept, at)
+        stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
+        self.session.add(("turn", {"text": kept, "at": at, **stated}))
+        turn = self.record.begin(kept, at, said)
         writer = TurnWriter(self.state, self.record, turn, on_text)
         try:
-            outcome = self._outcome(text, writer, earlier, made)
+            outcome = self._outcome(text, writer, earlier, said)
             writer.finish(outcome)
         except ShardwrightError as error:
             message = one_line(str(error))
@@ -152,12 +151,10 @@ class Chat:
             raise
         return self._answer(turn, outcome, writer.text)
 
-    def _outcome(
-        self, text: str, writer: TurnWriter, earlier: Turn | None, made: Callable[[Work], Outcome] | None
-    ) -> Outcome:
+    def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
         work = self._work(writer)
-        if made is not None:
-            return made(work)
+        if said:
+            return begin(work, text, said)
         if not text:
             return Outcome(
                 "ask", 'Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.\n'
@@ -195,7 +192,7 @@ class Chat:
             self.session.add(("moved", {"at": earlier.at}))
             self.state.move(earlier.at)
         writer.say(f"Again: {earlier.text}\n")
-        return self._outcome(earlier.text, writer, None, None)
+        return self._outcome(earlier.text, writer, None, earlier.said)
 
     def _modelled(self, text: str, work: Work, writer: TurnWriter) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""

@@ -20,6 +20,9 @@ from .turns.what_if import what_if
 from .turns.why import why, why_not_words
 from .turns.work import Work
 
+# Of what was shown, so much is shown again: it is written down once more each time.
+_MOST_LOGGED = 100_000
+
 
 @dataclass(frozen=True)
 class Call:
@@ -116,7 +119,7 @@ COMMANDS: dict[str, Command] = {
     ),
     "explain": Command(lambda call: explain_words(call.work, call.rest), "a rule or a topic", "RULE | TOPIC"),
     "history": Command(lambda call: show.history(call.work), "the requests of this chat"),
-    "log": Command(lambda call: Outcome("show", call.shown()), "everything that was said and shown"),
+    "log": Command(lambda call: Outcome("show", call.shown()[-_MOST_LOGGED:]), "what was said and shown"),
     "export": Command(_export, "write the plan document", "PATH"),
     "cost": Command(_cost, "tokens, money and answers of the model"),
     "help": Command(_help, "this list"),

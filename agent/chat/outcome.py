@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ...tools.comparison.result import Comparison
-from ...tools.plan.document import Plan
 from ...tools.plan.performance import Sparse
 from ..intent.intent import Intent, Said
 from ..results import PlanResult
@@ -61,7 +60,8 @@ class Outcome:
 class ChatAnswer(Sparse):
     """One turn as a program sees it; `chat --format json` prints one on a line.
 
-    `plan` is the current plan where this turn made or moved to it. `error` is a refusal in one line.
+    `result` is the current plan where this turn made it or moved to it, or the one that was looked at on the side.
+    `error` is a refusal in one line.
     """
 
     turn: int
@@ -71,7 +71,6 @@ class ChatAnswer(Sparse):
     readings: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     valid: bool | None = None
-    plan: Plan | None = None
     result: PlanResult | None = None
     comparison: Comparison | None = None
     error: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from ..intent.intent import Said
 from ..loop.budget import Spent
 from .session import Event, Session
 
@@ -18,12 +19,14 @@ MOST_TURNS = 40
 class Turn:
     """One turn: its number, what the person said, the place in the history when he said it, what was shown.
 
+    `said` is what briefs and options stated beside the words of a first turn.
     `ending` is how it ended; `None` where it was cut off, or has not ended yet.
     """
 
     number: int
     text: str
     at: int
+    said: tuple[Said, ...] = ()
     shown: str = ""
     ending: str | None = None
 
@@ -44,7 +47,8 @@ class Record:
         """Read one event; those that are no turn's are passed over."""
         data = event.data
         if event.kind == "turn":
-            self.begin(str(data.get("text", "")), int(data.get("at", -1)))
+            said = tuple(Said.model_validate(one) for one in data.get("said", ()))
+            self.begin(str(data.get("text", "")), int(data.get("at", -1)), said)
         elif event.kind == "shown" and self.turns:
             self.turns[-1].show(str(data.get("text", "")))
         elif event.kind == "done" and self.turns:
@@ -52,10 +56,10 @@ class Record:
         elif event.kind == "spent":
             self.spent = summed(self.spent, Spent.model_validate(data))
 
-    def begin(self, text: str, at: int) -> Turn:
+    def begin(self, text: str, at: int, said: tuple[Said, ...] = ()) -> Turn:
         """Begin a turn."""
         self.count += 1
-        self.turns.append(Turn(self.count, text, at))
+        self.turns.append(Turn(self.count, text, at, said))
         del self.turns[:-MOST_TURNS]
         return self.turns[-1]
 

@@ -13,7 +13,7 @@ from ...tools.errors import InputError
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format
 from .proposing import agent_of, proposer_options
-from .streams import STANDARD, may_style, text_width, write_stdout
+from .streams import STANDARD, may_style, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -169,11 +169,11 @@ class _Front:
 
     def _taken(self, turn: Callable[[Callable[[str], None] | None], ChatAnswer]) -> bool:
         """Take a turn and show its answer; whether the chat goes on."""
-        answer = turn(None if self._as_json else _show)
+        answer = turn(None if self._as_json else write_piece)
         if self._as_json:
             write_stdout(answer.model_dump_json())
         else:
-            click.echo()
+            write_piece("\n")
         return answer.kind != "quit"
 
     def _lines(self) -> Iterator[str]:
@@ -186,8 +186,10 @@ class _Front:
             try:
                 yield input(prompt)
             except EOFError:
-                click.echo()
+                write_piece("\n")
                 return
+            except UnicodeDecodeError:
+                self._note("that was not UTF-8 text; say it again")
 
 
 def _piped() -> Iterator[str]:
@@ -198,12 +200,6 @@ def _piped() -> Iterator[str]:
             yield data.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise InputError("standard input: not UTF-8 text") from None
-
-
-def _show(text: str) -> None:
-    """Print a piece of an answer; its line may go on."""
-    sys.stdout.write(text)
-    sys.stdout.flush()
 
 
 def _prepare_history(texts: list[str]) -> None:

@@ -56,7 +56,16 @@ def write_stdout(text: str) -> None:
     Raises:
         InputError: standard output cannot be written (a full disk).
     """
-    data = (text if text.endswith("\n") else text + "\n").encode("utf-8", errors="replace")
+    write_piece(text if text.endswith("\n") else text + "\n")
+
+
+def write_piece(text: str) -> None:
+    """Write `text` as it is, whose line may go on, as `write_stdout`.
+
+    Raises:
+        InputError: standard output cannot be written.
+    """
+    data = text.encode("utf-8", errors="replace")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ import pytest
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.places import existing_path, new_path, path_of, sessions
 from shardwright.agent.chat.session import Session
+from shardwright.agent.intent.intent import Said
+from shardwright.agent.loop.agent import Agent
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.tools.errors import InputError
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
@@ -187,3 +192,44 @@ def test_a_calibration_comes_back_with_the_chat(tmp_path: Path) -> None:
         assert chat.result is not None
         assert chat.result.intent is not None
         assert chat.result.intent.calibration == own
+
+
+def test_a_first_turn_that_was_cut_off_is_done_again_with_its_options(tmp_path: Path) -> None:
+    path, options = tmp_path / "one.sqlite", Said(ttft_ms_max=400.0, words={"ttft_ms_max": "--ttft-ms 400"})
+    with Chat(path) as chat:
+        chat.begin(REQUEST, [options])
+        plan = chat.plan
+        stated = next(event.data for event in chat.session.events() if event.kind == "turn")
+    cut = tmp_path / "cut.sqlite"
+    with Session(cut) as session:
+        session.add(("turn", stated))
+    with Chat(cut) as chat:
+        chat.say("/again")
+        assert chat.plan == plan
+        assert plan is not None
+        assert plan.workload.ttft_ms_max == 400.0
+
+
+def test_an_interrupt_leaves_what_is_on_the_disk(tmp_path: Path) -> None:
+    class Interrupted:
+        name = "interrupted"
+
+        def complete(
+            self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+        ) -> Reply:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        plan = chat.plan
+    with Agent(Interrupted()).chat(path) as chat:
+        with pytest.raises(KeyboardInterrupt):
+            chat.say("now with 1 GPU")
+        assert chat.plan == plan
+        assert chat.cut_off is None
+        assert chat.say("/history").error is None
+    with Chat(path) as chat:
+        assert chat.plan == plan
+        assert chat.record.turns[1].ending == "interrupted"
+        chat.say("/undo")
