@@ -1,6 +1,6 @@
 """Runs the agent with a model that works against it, and checks every plan that it returns.
 
-    python benchmarks/hostile_model.py [--runs 1000] [--seed 1] [--requests 40]
+    python benchmarks/hostile_model.py [--runs 1000] [--seed 1] [--requests 40] [--gpus 64]
 
 What the model says is drawn: documents that keep to the schema and to nothing else, plans that were tampered with,
 other models' plans, relaxations that nobody allowed, degrees beyond all hardware, instructions for ids; by text, as
@@ -32,10 +32,11 @@ REQUESTS = Path(__file__).parents[1] / "tests" / "cases" / "requests.json"
 BATCH = 250
 
 
-def questions(count: int, seed: int) -> list[tuple[str, Question]]:
-    """So many requests of the tests' table that have a plan, drawn."""
+def questions(count: int, seed: int, most_gpus: int) -> list[tuple[str, Question]]:
+    """So many requests of the tests' table that have a plan on at most so many GPUs, drawn."""
     rows = json.loads(REQUESTS.read_text(encoding="utf-8"))
-    return list(islice(_askable(random.Random(seed).sample(rows, len(rows))), count))
+    askable = _askable(random.Random(seed).sample(rows, len(rows)))
+    return list(islice((one for one in askable if one[1].request.facts.gpus <= most_gpus), count))
 
 
 def _askable(rows: list[dict[str, str]]) -> Iterator[tuple[str, Question]]:
@@ -73,8 +74,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; the next run has the next")
     parser.add_argument("--requests", type=int, default=40, help="how many different requests")
+    parser.add_argument("--gpus", type=int, default=64, help="the largest hardware of a request")
     arguments = parser.parse_args()
-    asked = questions(arguments.requests, arguments.seed)
+    asked = questions(arguments.requests, arguments.seed, arguments.gpus)
     runs: list[tuple[str, HostileRun]] = []
     wrong: list[str] = []
     started = time.monotonic()
@@ -91,7 +93,7 @@ def main() -> int:
     print("\n".join(share_lines("proposals", Counter(name for _, one in runs for name in one.verdicts))))
     times = [one.seconds for _, one in runs]
     print(f"{len(asked)} requests, {time.monotonic() - started:.0f} s; a run takes {statistics.median(times):.2f} s "
-          f"(median), {max(times):.1f} s (longest)")  # fmt: skip
+          f"of the processor (median), {max(times):.1f} s (longest)")  # fmt: skip
     print(f"{len(wrong)} of {arguments.runs:,} runs went wrong")
     print("\n".join(wrong[:20]))
     return 1 if wrong else 0

@@ -19,10 +19,11 @@ from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.validate import validate
 
-from .hostile_runs import hostile_run, refused_afresh, unanswered
+from .hostile_runs import failed_tools, hostile_run, refused_afresh, unanswered
 from .questions import OPEN, SMALL, STATED, question, reference_document
 from .scripts import OPTIONS, SCRIPTS, TOOLS, played, recorder_of, strategy
 
+MOE = "Serve Mixtral 8x7B on 2 H100, 1k in / 100 out, lowest latency, one request at a time"
 WRONG = strategy(1, tp=3)
 RIGHT = strategy(1, tp=2)
 
@@ -171,6 +172,17 @@ def test_a_document_beyond_all_plans_is_refused_soon() -> None:
     ending, _ = played([calls(("submit_dag", {"document": document}))])
     assert ending.judgements[0].verdict == "invalid"
     assert "at most" in (ending.judgements[0].refusal or "")
+
+
+@pytest.mark.parametrize("block", [{"tp": 4096, "sp": 4096}, {"tp": 7, "sp": 999_999}, {"tp": 999_999, "sp": 999_999}])
+def test_degrees_whose_product_no_format_holds_are_answered(block: dict[str, int]) -> None:
+    stated = {"dp": 1, "prefill": block, "decode": {"tp": 1}}
+    ways = [{"strategy": stated}, {"document": {"strategy": stated}}]
+    whole = {"document": {**reference_document(MOE), "strategy": {**stated, "gpu_count": 1}}}
+    with failed_tools() as failures:
+        ending, _ = played([calls(*(("submit_dag", one) for one in (*ways, whole)))], request=MOE)
+    assert failures == []
+    assert ending.standing is None or ending.standing.is_repaired
 
 
 def test_what_was_asked_is_fenced_and_no_instruction_of_it_is_followed() -> None:
