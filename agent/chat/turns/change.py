@@ -111,6 +111,9 @@ def changed_sections(
         section("The request", Bullets(changes)),
     ]
     before, plan = work.state.last_planned, planned.result.plan
+    now = work.state.now
+    if before is not None and now is not None and now.result.plan is None:
+        names = ("last plan", names[1])
     if before is not None and before.result.plan is not None and plan is not None:
         found = compare(
             before.result.plan,

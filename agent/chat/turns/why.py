@@ -121,7 +121,9 @@ def _in_short(found: Comparison, needed: list[str]) -> str:
         return f'{summary} needs {", ".join(needed)}, which was not allowed; say "allow {needed[0]}" to let it in.'
     if missed:
         return f"{summary} is legal, but misses a limit: {', '.join(missed)}."
-    return f"{summary} is legal; the current plan is preferred by its figures."
+    warned = ", ".join(dict.fromkeys(one.rule for one in found.b.violations))
+    legal = f"{summary} is legal, but warned of {warned}" if warned else f"{summary} is legal"
+    return f"{legal}. {'By its figures it is better.' if found.better == 'b' else 'The figures decide:'}"
 
 
 def _verdict(found: Comparison) -> tuple[str, ...]:
@@ -138,16 +140,14 @@ def _why_no_family(work: Work, family: str) -> Outcome:
     if family != "DP" and re.search(rf"(?<![A-Za-z-]){family}\d", shown):
         return Outcome("why", f"The current plan has {family}: {shown}.\n\n{why(work).text}")
     answer = search_intent(work.now.intent, top=1)
-    lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in answer.excluded if _is_of(one.family, family)]
+    ruled_out = [one for one in answer.excluded if _is_of(one.family, family)]
+    lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in ruled_out]
     lost = [one for one in answer.families if family in one.family.split(" × ")]
     lines += [f"{one.summary}: {one.reason}{_by(one.rule)}" for one in lost]
     if not lines:
         lines = [f"no strategy with {family} is among the {answer.evaluated} that were evaluated"]
-    sections = [
-        section(
-            "", f"The current plan is {shown}. The best with {family}, and what they lost by:", Bullets(tuple(lines))
-        )
-    ]
+    lead = f"The best with {family}, and what they lost by:" if lost else f"None with {family} was considered:"
+    sections = [section("", f"The current plan is {shown}. {lead}", Bullets(tuple(lines)))]
     return Outcome("why", render(sections, width=work.width), told={"asked": family, "reasons": lines})
 
 
