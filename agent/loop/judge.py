@@ -128,21 +128,30 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     raw = reading.read.raw
     if raw is None or not any(raw.get(name) for name in ("strategy", "nodes", "edges")):
         return Judgement("unread", notes=reading.notes, refusal="no strategy and no DAG was found in it")
-    built = _built(desk, raw)
     said = desk.question.contradictions(raw)
-    document = raw if built is None else built
-    return _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
+    document, refusal = raw, None
+    try:
+        document = _built(desk, raw) or raw
+    except InputError as error:
+        refusal = str(error)
+    judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
+    # Without a graph that is all there is to say; findings of the missing graph would hide it.
+    return judged if refusal is None else replace(judged, refusal=judged.refusal or refusal)
 
 
 def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The whole document of a proposal that states its strategy and leaves the graph to the builder; else `None`."""
+    """The whole document of a proposal that states its strategy and leaves the graph to the builder; else `None`.
+
+    Raises:
+        InputError: the strategy is larger than anything that can be laid out.
+    """
     if raw.get("nodes") or raw.get("edges"):
         return None
     workload = raw.get("workload")
     own = workload.get("concurrency") if isinstance(workload, Mapping) else None
     try:
         return strategy_document(desk, _strategy(desk, raw.get("strategy")), own if type(own) is int else None)
-    except (InputError, ValidationError):
+    except ValidationError:
         return None
 
 

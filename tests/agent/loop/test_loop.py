@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any, get_args
 
@@ -183,6 +184,17 @@ def test_degrees_whose_product_no_format_holds_are_answered(block: dict[str, int
         ending, _ = played([calls(*(("submit_dag", one) for one in (*ways, whole)))], request=MOE)
     assert failures == []
     assert ending.standing is None or ending.standing.is_repaired
+
+
+@pytest.mark.parametrize("with_tools", [True, False])
+def test_a_strategy_beyond_the_hardware_is_told_so_in_words_as_in_calls(with_tools: bool) -> None:
+    stated = {"strategy": {"dp": 4000, "prefill": None, "decode": None}}
+    step = calls(("submit_dag", stated)) if with_tools else says(json.dumps(stated))
+    model = ScriptedModel([step])
+    options = Options(tools=ALL_TOOLS if with_tools else ())
+    run(question(SMALL), SMALL, Passages(), model, options, recorder_of(question(SMALL), options))
+    told = " ".join(one.content for one in model.requests[-1].messages[3:])
+    assert "4,000 GPUs" in told
 
 
 def test_what_was_asked_is_fenced_and_no_instruction_of_it_is_followed() -> None:
