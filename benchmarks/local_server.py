@@ -209,7 +209,8 @@ def main() -> int:
                 if command(url, "doctor", "--seconds", str(arguments.seconds)) not in (0, 1):
                     wrong.append(f"{name}: doctor calls a server that answers down")
                 plan = ("plan", REQUEST, "--proposer", "llm", "--max-seconds", str(arguments.seconds))
-                if name == "usual" and command(url, *plan) != 0:
+                # 3 where the server refuses the question: the built-in proposer's plan is printed all the same.
+                if name == "usual" and command(url, *plan) not in (0, 3):
                     wrong.append(f"{name}: plan --proposer llm gave no plan")
     print("\n".join(wrong) or "all ended well")
     return 1 if wrong else 0

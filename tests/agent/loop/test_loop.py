@@ -29,7 +29,7 @@ WRONG = strategy(1, tp=3)
 RIGHT = strategy(1, tp=2)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, OPTIONS)
 def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step], options: Options) -> None:
     ending, result = played(steps, options)
@@ -45,7 +45,7 @@ def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step],
     assert result.report.model_use.status == ending.status
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, OPTIONS)
 def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], options: Options) -> None:
     model = ScriptedModel(steps)
@@ -64,7 +64,7 @@ def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], 
 
 def test_fresh_processes_call_every_plan_of_a_hostile_model_valid() -> None:
     requests = (SMALL, OPEN, STATED)
-    runs = [hostile_run(seed, question(requests[seed % len(requests)])) for seed in range(9)]
+    runs = [hostile_run(seed, question(requests[seed % len(requests)])) for seed in range(6)]
     assert [fault for one in runs for fault in one.faults] == []
     assert refused_afresh([one.plan for one in runs]) == []
 

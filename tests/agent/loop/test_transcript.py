@@ -43,7 +43,7 @@ def saved(transcript: Transcript, path: Path) -> Path:
     return path
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, OPTIONS)
 def test_the_file_is_whole_after_each_step(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step], options: Options
@@ -55,7 +55,7 @@ def test_the_file_is_whole_after_each_step(
     assert log.kinds[:2] == ["opening", "messages"]
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, OPTIONS)
 def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) -> None:
     found = replay(recorded(steps, options))
@@ -65,7 +65,7 @@ def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) ->
 
 def test_a_recording_that_was_cut_off_is_read_up_to_where_it_goes(tmp_path: Path) -> None:
     whole = recorded(TWO_TURNS)
-    for length in range(len(whole.steps)):
+    for length in range(0, len(whole.steps), 2):
         cut = whole.model_copy(update={"steps": whole.steps[:length], "result": None})
         found = replay(read_transcript(saved(cut, tmp_path / "cut.json")))
         assert not found.same
