@@ -8,6 +8,7 @@ from ...tools.plan.canonical import content_hash
 from ...tools.search.describe import describe
 from ..results import Alternative, AppliedFix, ModelUse, PlanReport, PlanResult
 from .desk import Standing, objective_key
+from .judge import Judgement
 from .loop import Ending
 from .question import Question
 
@@ -37,8 +38,8 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
         transcript=transcript,
         **ending.spent.model_dump(),
     )
-    last = ending.judgements[-1] if ending.judgements else None
-    fixes = () if standing is None or last is None or not standing.is_repaired else last.fixes
+    own = _judgement_of(ending)
+    fixes = own.fixes if own is not None and own.verdict != "valid" else ()
     report = reference.report.model_copy(
         update={
             "proposer": "llm" if standing is not None else "builtin",
@@ -56,6 +57,12 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
     return PlanResult(plan=standing.plan, valid=True, estimate=standing.estimate, report=report, intent=question.intent)
 
 
+def _judgement_of(ending: Ending) -> Judgement | None:
+    """The judgement that led to the plan that is returned; `None` where the model has none."""
+    standing = ending.standing
+    return next((one for one in ending.judgements if standing is not None and one.standing is standing), None)
+
+
 def _explanation(question: Question, ending: Ending, model: str) -> str:
     assert question.reference.report is not None
     standing = ending.standing
@@ -67,8 +74,8 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
     words = [f"{describe(standing.plan.strategy)}, proposed by {model}"]
     words.append(" and made valid by auto-fix" if standing.is_repaired else "")
     words.append(f"; the run ended because {why}" if why else "")
-    rationale = next((one.rationale for one in reversed(ending.judgements) if one.rationale), None)
-    said = f" The model's reason: {rationale}" if rationale else ""
+    judged = _judgement_of(ending)
+    said = f" The model's reason: {judged.rationale}" if judged is not None and judged.rationale else ""
     return f"{''.join(words)}. {_against_reference(question, standing)}{said}"
 
 
