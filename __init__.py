@@ -14,9 +14,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .agent.chat.chat import Chat
     from .agent.compare import compare
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
+    from .agent.loop.agent import Agent, AgentOptions
     from .agent.mix import plan_mix
     from .agent.pipeline import plan
     from .agent.results import PlanResult
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Agent",
+    "AgentOptions",
+    "Chat",
     "Explanation",
     "FixResult",
     "InputError",
@@ -56,6 +61,9 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Agent": ".agent.loop.agent",
+    "AgentOptions": ".agent.loop.agent",
+    "Chat": ".agent.chat.chat",
     "Explanation": ".agent.explain",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",

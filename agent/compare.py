@@ -101,7 +101,15 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     Raises:
         InputError: the words name no strategy, or one that no document can hold.
     """
-    stated = strategy_of_words(text)
+    return plan_of_stated(strategy_of_words(text), plan)
+
+
+def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
+    """A stated strategy laid out under the model, hardware and load of `plan`, as `plan_of_words`.
+
+    Raises:
+        InputError: it is one that no document can hold.
+    """
     architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
     strategy = read_strategy(stated, architecture, plan.hardware)
     policy = plan.policy

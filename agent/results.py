@@ -51,8 +51,31 @@ class AppliedFix(Frozen):
     patch: tuple[dict[str, Any], ...] = ()
 
 
+class ModelUse(Sparse):
+    """What a language model did for a plan: how its run ended, whose plan it is, and what it took.
+
+    `requests` are HTTP requests, retries among them; `usd` is absent where no prices are known.
+    """
+
+    model: str
+    status: str
+    plan_from: str
+    proposals: int
+    turns: int = 0
+    corrections: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    tokens_estimated: bool = False
+    requests: int = 0
+    usd: float | None = None
+    fault: str | None = None
+    transcript: str | None = None
+
+
 class PlanReport(Frozen):
-    """How the plan came about."""
+    """How the plan came about. `model_use` is null where no language model was asked."""
 
     proposer: str
     rounds: int = 1
@@ -69,6 +92,7 @@ class PlanReport(Frozen):
     rejected: dict[str, int] = Field(default_factory=dict[str, int])
     limits_met: bool = True
     limits: tuple[str, ...] = ()
+    model_use: ModelUse | None = None
 
 
 class Needs(Sparse):

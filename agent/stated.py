@@ -52,14 +52,25 @@ def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: 
 
 
 def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture) -> PhaseStrategy:
+    """The degrees of one phase.
+
+    Raises:
+        InputError: its attention alone is larger than anything that can be laid out.
+    """
+
     def degree(name: str) -> int | None:
         value: int | None = getattr(own, name)
         return value if value is not None else getattr(other, name)
 
     tp, attention_dp = degree("tp") or 1, degree("attention_dp")
     sp = own.sp or 1
+    width = tp * sp * (attention_dp or 1)
+    if width > MAX_STATED_GPUS:
+        raise InputError(
+            f"the stated strategy needs {width} GPUs in a stage; at most {MAX_STATED_GPUS} can be laid out"
+        )
     tp_ffn = degree("tp_ffn") or (tp if architecture.has_split_ffn and divisible(architecture).tp_ffn(tp) else 1)
-    ep = degree("ep") or (tp * sp * (attention_dp or 1) if architecture.is_moe else 1)
+    ep = degree("ep") or (width if architecture.is_moe else 1)
     return PhaseStrategy(
         pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas
     )

@@ -14,13 +14,16 @@ from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
+from .chat import chat_command
 from .compare import compare_command
 from .completion import completion_command
+from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
 from .explain import explain_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
+from .replay import replay_command
 from .search import search_command
 from .sweep import sweep_command
 
@@ -61,6 +64,7 @@ def cli(context: click.Context) -> int:
 
 for _command in (
     plan_command,
+    chat_command,
     search_command,
     validate_command,
     fix_command,
@@ -77,6 +81,8 @@ for _command in (
     rules_command,
     explain_command,
     schema_command,
+    replay_command,
+    doctor_command,
     completion_command,
 ):
     cli.add_command(_command)

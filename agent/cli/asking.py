@@ -87,7 +87,7 @@ def asked(
     """
     if request == (STANDARD,) and Path(STANDARD) in brief:
         raise click.UsageError("standard input can be the REQUEST or the brief, not both")
-    words = _request_text(request)
+    words = request_text(request)
     said = said_of_options(options)
     if words is None and not brief and said.model is None and said.model_config_object is None:
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
@@ -97,7 +97,12 @@ def asked(
     return intent_of(words, brief=briefs, flags=said, calibration=calibration)
 
 
-def _request_text(parts: tuple[str, ...]) -> str | None:
+def request_text(parts: tuple[str, ...]) -> str | None:
+    """The REQUEST of a call in one text; `None` where there is none.
+
+    Raises:
+        InputError: it is too long or not UTF-8.
+    """
     if not parts:
         return None
     if parts == (STANDARD,):

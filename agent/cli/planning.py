@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import InputError
-from .asking import asked, asks
+from ...tools.errors import ServiceError
+from .asking import asked, asks, request_text
 from .flags import output_format
 from .mixing import deliver_mix, mix_option
-from .streams import STANDARD, may_style, text_width, write_file, write_json, write_stdout
+from .proposing import agent_of, proposer_options
+from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
 
 if TYPE_CHECKING:
+    from ..intent.intent import Intent
+    from ..loop.agent import Agent
     from ..results import PlanResult
 
 # Strategies that the report of a plan for a mix lists.
@@ -23,13 +26,7 @@ MIXES_SHOWN = 5
 
 @click.command("plan", short_help="Plan a deployment from words, a brief or options.")
 @asks
-@click.option(
-    "--proposer",
-    type=click.Choice(["builtin", "llm"]),
-    default="builtin",
-    show_default=True,
-    help="Who proposes the strategy.",
-)
+@proposer_options
 @mix_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan document to this file.")
 @output_format
@@ -50,17 +47,41 @@ def plan_command(
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
     """
-    if options["proposer"] == "llm":
-        raise InputError("--proposer llm is not built yet; leave it out to plan with the built-in proposer")
+    if options["transcript"] is not None:
+        check_place(options["transcript"])
+    agent = agent_of(options)
+    if agent is not None:
+        words = request_text(request)
+        request = () if words is None else (words,)
     intent = asked(request, brief, calibration, options, "plan")
     mix: Path | None = options["mix"]
     if mix is not None:
         return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
+    if agent is not None:
+        return _by_model(agent, intent, request, output, output_format)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status
+
+
+def _by_model(agent: Agent, intent: Intent, request: tuple[str, ...], output: Path | None, output_format: str) -> int:
+    """Plan with a language model; a service that failed shows in the exit status, beside the plan that there is."""
+    result = agent.run_intent(intent, request_text(request) or "")
+    _deliver(result, output, output_format)
+    use = None if result.report is None else result.report.model_use
+    if use is not None and use.status == "endpoint_failed":
+        raise ServiceError(f"{use.model}: {use.fault}; the plan is the {_AUTHORS[use.plan_from]}")
+    return result.exit_status
+
+
+# Whose plan stands where the service failed, as the line on stderr says it.
+_AUTHORS = {
+    "model": "model's last valid one",
+    "model_repaired": "model's last valid one, repaired",
+    "builtin": "built-in proposer's",
+}
 
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:

@@ -6,8 +6,6 @@ It refuses input over its limit, text that is not UTF-8, and to leave a half-wri
 from __future__ import annotations
 
 import os
-import secrets
-import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
-from ...tools.files import utf8_text
+from ...tools.files import replace_file, utf8_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,7 +56,16 @@ def write_stdout(text: str) -> None:
     Raises:
         InputError: standard output cannot be written (a full disk).
     """
-    data = (text if text.endswith("\n") else text + "\n").encode("utf-8", errors="replace")
+    write_piece(text if text.endswith("\n") else text + "\n")
+
+
+def write_piece(text: str) -> None:
+    """Write `text` as it is, whose line may go on, as `write_stdout`.
+
+    Raises:
+        InputError: standard output cannot be written.
+    """
+    data = text.encode("utf-8", errors="replace")
     try:
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
@@ -115,7 +122,7 @@ def write_file(path: Path, content: str | bytes) -> None:
             return
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(13, "the file is write-protected")
-        _replace(target, data)
+        replace_file(target, data)
     except OSError as error:
         raise InputError(f"{click.format_filename(path)}: cannot be written: {error.strerror or error}") from None
 
@@ -143,19 +150,3 @@ def _target(path: Path) -> Path:
     if not has_parent:
         raise InputError(f"{name}: the folder {click.format_filename(target.parent)} does not exist")
     return target
-
-
-def _replace(target: Path, data: bytes) -> None:
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        temporary.replace(target)
-    except BaseException:  # an interrupt, too, must leave no temporary file
-        temporary.unlink(missing_ok=True)
-        raise

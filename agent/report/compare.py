@@ -51,8 +51,8 @@ def _figures(found: Comparison) -> Table:
     rows = tuple(
         (
             one.title,
-            _shown(one, one.a),
-            _shown(one, one.b),
+            shown_figure(one, one.a),
+            shown_figure(one, one.b),
             NONE if one.ratio is None else f"{one.ratio:.2f}",
             _BETTER[one.better] if one.better else NONE,
         )
@@ -61,7 +61,8 @@ def _figures(found: Comparison) -> Table:
     return Table(columns, rows)
 
 
-def _shown(one: ComparedFigure, value: float | None) -> str:
+def shown_figure(one: ComparedFigure, value: float | None) -> str:
+    """`value`, one of the two of a compared figure, with its unit."""
     if value is None:
         return NONE
     if one.unit == "ms":

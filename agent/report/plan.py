@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ...tools.plan.document import HardwareBlock, Plan, WorkloadBlock
     from ...tools.plan.performance import PerformanceEstimate
     from ..intent.intent import Assumption, Intent
-    from ..results import Alternative, Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
+    from ..results import Alternative, Infeasible, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
 
 ALTERNATIVES_SHOWN = 5
 
@@ -54,9 +54,30 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
         sections.append(assumption_section(report, words))
     if result.estimate is not None:
         sections.append(confidence(result.estimate))
+    if report is not None and report.model_use is not None:
+        sections.append(model_section(report.model_use))
     if result.plan is not None:
         sections.append(_next_section(saved_as))
     return render(sections, width=width, bold=bold)
+
+
+_PLAN_FROM = {"model": "the model's", "model_repaired": "the model's, repaired", "builtin": "the built-in proposer's"}
+
+
+def model_section(use: ModelUse) -> Section:
+    """What a language model did, and what it took."""
+    counted = "estimated" if use.tokens_estimated else "as the server counted them"
+    lines = [
+        f"{use.model}: {use.status.replace('_', ' ')}; the plan is {_PLAN_FROM[use.plan_from]}",
+        f"{count_text(use.proposals, 'proposal')}, {count_text(use.turns, 'turn')}, "
+        f"{count_text(use.tool_calls, 'tool call')}, {use.input_tokens:,} tokens in and {use.output_tokens:,} out "
+        f"({counted})" + (f", {use.usd:.4f} USD" if use.usd is not None else ""),
+    ]
+    if use.fault is not None:
+        lines.append(f"It failed: {use.fault}")
+    if use.transcript is not None:
+        lines.append(f"Transcript: {use.transcript}")
+    return section("Language model", *lines)
 
 
 def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:

@@ -25,7 +25,7 @@ GENERATED = {
     ".hypothesis",
     ".import_linter_cache",
 }
-SOURCES = ("agent", "knowledge", "tools")
+SOURCES = ("agent", "knowledge", "prompts", "tools")
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:

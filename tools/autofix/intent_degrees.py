@@ -125,17 +125,20 @@ def _is_idle(name: str, architecture: Architecture) -> bool:
 
 
 def _completed(own: _Sources, degrees: dict[str, Any], architecture: Architecture, notes: Notes) -> PhaseStrategy:
-    """Degrees that nobody says: TP of the FFN is attention's as far as that divides, EP the stage's, the others 1."""
+    """Degrees that nobody says: TP of the FFN is attention's as far as that divides, EP the stage's, the others 1.
+
+    Products of stated degrees end where the format's do: beyond that they are as illegal as before.
+    """
     attention = PhaseStrategy.model_validate({name: degrees[name] for name in degrees if name not in ("ep", "tp_ffn")})
     if "tp_ffn" not in degrees and architecture.has_split_ffn:
         model, along = divisible(architecture), attention.tp * attention.sp * (attention.kv_sp or 1)
         legal = [tp for tp in range(1, min(along, _MOST_TRIED) + 1) if along % tp == 0 and model.tp_ffn(tp)]
         # Beside a degree of attention that is not legal either, the same was meant.
-        degrees["tp_ffn"] = max(legal) if model.tp(attention.tp) else along
+        degrees["tp_ffn"] = max(legal) if model.tp(attention.tp) else min(along, _MOST)
         notes.say(f"strategy.{own.phase}.tp_ffn", degrees["tp_ffn"], "not said: as attention")
     if "ep" not in degrees and architecture.is_moe:
         width = max(attention_width(attention), degrees.get("tp_ffn", 1))
-        degrees["ep"] = max(1, width // (attention.tp_expert or 1))
+        degrees["ep"] = min(max(1, width // (attention.tp_expert or 1)), _MOST)
         notes.say(f"strategy.{own.phase}.ep", degrees["ep"], "not said: all devices of a stage")
     return PhaseStrategy.model_validate(degrees)
 

@@ -1,0 +1,256 @@
+"""A conversation about one deployment: a request, changes of it, questions about the plan.
+
+Without a language model every turn is read deterministically; with one, free text goes to the model, which works with
+the same turns as tools. Whatever is shown was committed to the session before: a chat that is killed at any moment is
+resumed with everything that had been shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...tools.calibration.custom import CustomCalibration, read_calibration
+from ...tools.errors import InputError, ShardwrightError
+from ...tools.plan.document import Plan
+from ..intent.intent import Intent, Said
+from ..intent.request import MAX_REQUEST_CHARACTERS
+from ..loop.budget import Spent
+from ..pipeline import plan_intent
+from ..report.safe import harmless, one_line
+from ..results import PlanResult
+from .commands import ALIASES, Call, run_command
+from .known_secrets import keeper
+from .outcome import ChatAnswer, Outcome
+from .reading import answer, spoken_command
+from .record import Record, Turn, shown_before
+from .session import Session
+from .state import State
+from .turns.change import begin
+from .turns.work import Work
+from .writer import TurnWriter
+
+if TYPE_CHECKING:
+    from ..loop.agent import Agent
+
+
+class Chat:
+    """One conversation. `say` answers a text; `plan` is the current plan.
+
+    `session` is where it is kept (a path; an open session; nothing: in memory only). What it holds already is taken up
+    again. With `agent` a language model answers free text and proposes plans.
+
+    Raises:
+        InputError: the session cannot be used, or the calibration cannot be read.
+    """
+
+    def __init__(
+        self,
+        session: Session | str | Path | None = None,
+        *,
+        agent: Agent | None = None,
+        calibration: CustomCalibration | str | Path | None = None,
+        width: int = 100,
+    ) -> None:
+        self._agent = agent
+        redact = keeper(None if agent is None else agent.client)
+        self.session = session if isinstance(session, Session) else Session(_path(session), redact)
+        own = calibration
+        self._calibration = read_calibration(Path(own)) if isinstance(own, str | Path) else own
+        self._width = width
+        # A model that cannot call tools proposes plans, but what is said is read without it.
+        self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
+        self._load()
+
+    def _load(self) -> None:
+        self.state, self.record = State(self.session), Record()
+        for event in self.session.events():
+            self.state.replay(event.kind, event.data)
+            self.record.take(event)
+        current = self.state.current
+        if self._calibration is None and current is not None:
+            self._calibration = current.intent.calibration
+
+    @property
+    def plan(self) -> Plan | None:
+        """The current plan; `None` before there is one, and where the current request has none."""
+        return None if self.result is None else self.result.plan
+
+    @property
+    def result(self) -> PlanResult | None:
+        """The current plan with its report."""
+        now = self.state.now
+        return None if now is None else now.result
+
+    @property
+    def cut_off(self) -> Turn | None:
+        """The last turn, where it was cut off before it was answered; "/again" does it again."""
+        return self.record.cut_off
+
+    @property
+    def spent(self) -> Spent:
+        """What a language model took in this session."""
+        return self.record.spent
+
+    def shown_before(self) -> str:
+        """Everything that was said and shown so far."""
+        return shown_before(self.session)
+
+    def begin(self, text: str, said: Sequence[Said], on_text: Callable[[str], None] | None = None) -> ChatAnswer:
+        """Plan for a request whose words are `text` and which briefs and options (`said`) state more of.
+
+        Raises:
+            InputError: the session cannot be written.
+        """
+        return self._turn(text, on_text, tuple(said))
+
+    def say(self, text: str, on_text: Callable[[str], None] | None = None) -> ChatAnswer:
+        """Answer `text`: a request, a change of it, a question, or a command that begins with "/".
+
+        `on_text` is given the answer piece by piece, each when it is on the disk. What is wrong with `text` is in the
+        answer's `error`.
+
+        Raises:
+            InputError: the session cannot be written.
+        """
+        return self._turn(text, on_text, ())
+
+    def close(self) -> None:
+        """Give the session back."""
+        self.session.close()
+
+    def __enter__(self) -> Chat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _turn(self, text: str, on_text: Callable[[str], None] | None, said: tuple[Said, ...]) -> ChatAnswer:
+        text = self.session.redacted(harmless(text.strip()))
+        kept = text[:MAX_REQUEST_CHARACTERS]
+        at = self.state.at
+        earlier = self.record.turns[-1] if self.record.turns else None
+        stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
+        self.session.add(("turn", {"text": kept, "at": at, **stated}))
+        turn = self.record.begin(kept, at, said)
+        writer = TurnWriter(self.state, self.record, turn, on_text)
+        try:
+            outcome = self._outcome(text, writer, earlier, said)
+            writer.finish(outcome)
+        except ShardwrightError as error:
+            message = one_line(str(error))
+            outcome = Outcome("refused", message + "\n")
+            writer.finish(outcome)
+            return self._answer(turn, outcome, writer.text, message)
+        except KeyboardInterrupt:
+            # What is in force is what is on the disk.
+            self._load()
+            self.session.add(("done", {"kind": "interrupted"}))
+            self.record.turns[-1].ending = "interrupted"
+            raise
+        return self._answer(turn, outcome, writer.text)
+
+    def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
+        work = self._work(writer)
+        if said:
+            return begin(work, text, said)
+        if not text:
+            return Outcome(
+                "ask", 'Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.\n'
+            )
+        if len(text) > MAX_REQUEST_CHARACTERS:
+            raise InputError(f"the text has {len(text):,} characters; at most {MAX_REQUEST_CHARACTERS:,} are read")
+        outcome = self._command(text, work)
+        if outcome is not None and outcome.is_repeat:
+            return self._again(earlier, writer)
+        if outcome is not None:
+            return outcome
+        return self._modelled(text, work, writer) if self._model_talks else answer(work, text)
+
+    def _command(self, text: str, work: Work) -> Outcome | None:
+        """The outcome of a command, said with "/" or in words; `None` where `text` is none."""
+        if text.startswith("/"):
+            name, _, rest = text[1:].partition(" ")
+            name, rest = name.strip(), rest.strip()
+        else:
+            spoken = spoken_command(text)
+            if spoken is None or (spoken == "take" and self.state.aside is None):
+                return None
+            name, rest = spoken, ""
+        if not name:
+            return Outcome("ask", "/help lists the commands.\n")
+        return run_command(name, Call(work, rest, self.spent, self.shown_before))
+
+    def _again(self, earlier: Turn | None, writer: TurnWriter) -> Outcome:
+        """The turn before this one, from where the chat stood then."""
+        if earlier is None:
+            raise InputError("there is no turn to do again")
+        if earlier.text.startswith("/") and ALIASES.get(earlier.text[1:], earlier.text[1:]) == "again":
+            raise InputError("the last turn was /again itself: say it in words")
+        if self.state.at != earlier.at:
+            self.session.add(("moved", {"at": earlier.at}))
+            self.state.move(earlier.at)
+        writer.say(f"Again: {earlier.text}\n")
+        return self._outcome(earlier.text, writer, None, earlier.said)
+
+    def _modelled(self, text: str, work: Work, writer: TurnWriter) -> Outcome:
+        """The turn of a language model; where it fails before it said anything, the deterministic answer."""
+        from .model_turn import model_turn
+
+        assert self._agent is not None
+        before = self.record.turns[:-1]
+        done = model_turn(self._agent, work, before, text, put=writer.put, say=writer.say)
+        writer.flush()
+        writer.spend(done.spent)
+        if done.failure is None:
+            return Outcome("model", "" if writer.ends_line else "\n")
+        start = "" if writer.ends_line else "\n"
+        if writer.has_put:
+            return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
+        writer.say(f"{start}Answered without the model: {one_line(done.failure)}\n")
+        if done.has_no_tools:
+            self._model_talks = False
+            return answer(work, text)
+        return answer(Work(self.state, _built_in, self._calibration, self._width), text)
+
+    def _work(self, writer: TurnWriter) -> Work:
+        agent = self._agent
+        if agent is None:
+            return Work(self.state, _built_in, self._calibration, self._width)
+
+        def proposed(intent: Intent, words: str) -> PlanResult:
+            result = agent.run_intent(intent, words)
+            use = result.report.model_use if result.report is not None else None
+            if use is not None:
+                writer.spend(Spent.model_validate({name: getattr(use, name) for name in Spent.model_fields}))
+            return result
+
+        return Work(self.state, proposed, self._calibration, self._width)
+
+    def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
+        is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"
+        now = self.result if is_current else None
+        aside = None if outcome.aside is None else outcome.aside.result
+        return ChatAnswer(
+            turn=turn.number,
+            input=turn.text,
+            kind=outcome.kind,
+            text=text,
+            readings=outcome.readings,
+            changes=outcome.changes,
+            valid=None if now is None else now.valid,
+            result=now if aside is None else aside,
+            comparison=outcome.comparison,
+            error=error,
+            session=self.session.id,
+        )
+
+
+def _built_in(intent: Intent, words: str) -> PlanResult:
+    del words
+    return plan_intent(intent)
+
+
+def _path(session: str | Path | None) -> Path | None:
+    return None if session is None else Path(session)

@@ -1,0 +1,150 @@
+"""Commands of a chat, one row each: what `/NAME` does. A new command is a function and a row."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...tools.errors import InputError
+from ...tools.files import replace_file
+from ..loop.budget import Spent
+from .outcome import Outcome
+from .reading import answer
+from .turns import show
+from .turns.change import begin
+from .turns.compare import compare_with
+from .turns.explain import explain_words
+from .turns.what_if import what_if
+from .turns.why import why, why_not_words
+from .turns.work import Work
+
+# Of what was shown, so much is shown again: it is written down once more each time.
+_MOST_LOGGED = 100_000
+
+
+@dataclass(frozen=True)
+class Call:
+    """A command as it was called: what it works with, what stands after its name, what the chat has cost so far."""
+
+    work: Work
+    rest: str
+    spent: Spent
+    shown: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command; `takes` names what may stand after it."""
+
+    run: Callable[[Call], Outcome]
+    does: str
+    takes: str = ""
+
+
+def _export(call: Call) -> Outcome:
+    """The plan document, whole or not at all."""
+    if not call.rest:
+        raise InputError("/export needs a path, such as /export plan.json")
+    data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
+    try:
+        target = Path(call.rest).expanduser().resolve()
+        if target.is_dir():
+            raise InputError(f"{call.rest}: is a folder; name a file in it")
+        replace_file(target, data)
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{call.rest}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+    return Outcome("show", f"The plan is in {target} ({len(data):,} bytes).\n")
+
+
+def _cost(call: Call) -> Outcome:
+    spent = call.spent
+    if not spent.requests and not spent.turns:
+        return Outcome("show", "No language model was asked in this session: it cost nothing.\n")
+    estimated = " (estimated where the server counts none)" if spent.tokens_estimated else ""
+    cached = f", {spent.cached_input_tokens:,} of them cached" if spent.cached_input_tokens else ""
+    money = f"{spent.usd:.4f} USD" if spent.usd is not None else "not known: no prices were given"
+    lines = (
+        f"Answers of the model: {spent.turns:,}, in {spent.requests:,} HTTP requests; tool calls {spent.tool_calls:,}",
+        f"Tokens: {spent.input_tokens:,} in{cached}, {spent.output_tokens:,} out{estimated}",
+        f"Money: {money}",
+    )
+    return Outcome("show", "\n".join(lines) + "\n")
+
+
+def _why(call: Call) -> Outcome:
+    if not call.rest:
+        return why(call.work)
+    return why_not_words(call.work, call.rest.removeprefix("not ")) or answer(call.work, f"why {call.rest}")
+
+
+def _what_if(call: Call) -> Outcome:
+    found = what_if(call.work, call.rest)
+    if found is None:
+        raise InputError("what if what? say a change, such as /whatif the prompts were 32k")
+    return found
+
+
+def _help(call: Call) -> Outcome:
+    width = max(len(f"/{name} {one.takes}".rstrip()) for name, one in COMMANDS.items())
+    rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {one.does}" for name, one in COMMANDS.items()]
+    said = (
+        "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on",
+        "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003.",
+        "",
+    )
+    return Outcome("show", "\n".join((*said, *rows)) + "\n")
+
+
+COMMANDS: dict[str, Command] = {
+    "plan": Command(lambda call: show.show_plan(call.work), "the whole report of the current plan"),
+    "request": Command(lambda call: show.show_request(call.work), "what is asked for now"),
+    "diff": Command(lambda call: show.show_difference(call.work), "the current plan beside the one before"),
+    "undo": Command(lambda call: show.undo(call.work), "back to the request before"),
+    "redo": Command(lambda call: show.redo(call.work), "forward again"),
+    "take": Command(lambda call: show.take(call.work), "make the plan of the last what-if the current one"),
+    "new": Command(lambda call: begin(call.work, call.rest), "a request of its own, nothing of before", "REQUEST"),
+    "again": Command(lambda call: Outcome("show", "", is_repeat=True), "do the last turn again"),
+    "estimate": Command(lambda call: show.show_estimate(call.work), "latency, throughput, memory, what binds"),
+    "validate": Command(lambda call: show.show_validation(call.work), "check all rules on the current plan"),
+    "why": Command(_why, "why this plan, or why not another", "[not TP16]"),
+    "whatif": Command(_what_if, "plan a change on the side", "CHANGE"),
+    "compare": Command(
+        lambda call: compare_with(call.work, call.rest, may_read_files=True),
+        "beside a strategy or a plan document",
+        "TP4 PP2 | FILE",
+    ),
+    "explain": Command(lambda call: explain_words(call.work, call.rest), "a rule or a topic", "RULE | TOPIC"),
+    "history": Command(lambda call: show.history(call.work), "the requests of this chat"),
+    "log": Command(lambda call: Outcome("show", call.shown()[-_MOST_LOGGED:]), "what was said and shown"),
+    "export": Command(_export, "write the plan document", "PATH"),
+    "cost": Command(_cost, "tokens, money and answers of the model"),
+    "help": Command(_help, "this list"),
+    "quit": Command(lambda call: Outcome("quit", "The session is kept.\n"), "end the chat"),
+}
+ALIASES = {
+    "exit": "quit",
+    "q": "quit",
+    "what-if": "whatif",
+    "h": "help",
+    "?": "help",
+    "save": "export",
+    "retry": "again",
+}
+
+
+def run_command(name: str, call: Call) -> Outcome:
+    """Run the command called `name`.
+
+    Raises:
+        InputError: there is none; the message names the nearest.
+    """
+    known = ALIASES.get(name.lower(), name.lower())
+    if known not in COMMANDS:
+        near = difflib.get_close_matches(known[:40], [*COMMANDS, *ALIASES], n=1, cutoff=0.4)
+        meant = f"did you mean /{ALIASES.get(near[0], near[0])}? " if near else ""
+        raise InputError(f"there is no command /{name[:40]}; {meant}/help lists them")
+    return COMMANDS[known].run(call)

@@ -1,0 +1,141 @@
+"""The words of follow-ups that only mean something beside what was said before: drop, scale, go back, a bare figure.
+
+What states a value by itself ("now with 16 GPUs") is read by the reader of requests. Nothing here guesses: a word that
+could mean two fields names neither.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What a follow-up may name without a value: the field, and how people call it.
+_FIELDS = {
+    "ttft_ms_max": (
+        r"ttft|time[\s\-]to[\s\-]first[\s\-]token|first[\s\-]token(?:\slatency|\stime)?|"
+        r"首\s?(?:个\s?)?token(?:延迟|时延|时间)?|首字(?:延迟|时延|时间)?"
+    ),
+    "tpot_ms_max": (
+        r"tpot|itl|time\sper\soutput\stoken|(?:inter|per)[\s\-]token(?:\slatency|\stime)?|"
+        r"每\s?(?:个\s?)?token(?:的)?(?:延迟|时延|时间)?"
+    ),
+    "request_rate": r"request\srate|rps|qps|arrival\srate|请求(?:速)?率",
+    "min_tokens_per_second": r"throughput|tokens?(?:/s|\sper\ssecond)|token\srate|吞吐量?",
+    "concurrency": r"concurrency|batch(?:\ssize)?|requests\sin\sflight|并发(?:数|量)?|批大小",
+    "gpus": r"(?:number\sof\s)?(?:gpus?|cards?|accelerators?)(?:\scount)?|gpu\s?(?:数量?|个数)|(?:显)?卡(?:数|的数量)?",
+    "nodes": r"(?:number\sof\s)?(?:nodes?|servers?|machines?|boxes)|节点(?:数量?)?|机器(?:数量?)?|服务器(?:数量?)?",
+    "input_tokens": r"(?:input|prompt)s?(?:\slengths?|\stokens|\ssizes?)?|输入(?:长度|token)?|提示词?(?:长度)?",
+    "output_tokens": r"(?:output|answer|response|completion)s?(?:\slengths?|\stokens|\ssizes?)?|输出(?:长度|token)?",
+    "engine": r"(?:serving\s)?engine|推理引擎|引擎",
+    "usd_per_gpu_hour": r"price|价格",
+    "memory_utilization": r"memory\sutili[sz]ation|显存利用率",
+    "prefix_cache_hit_rate": r"prefix[\s\-]cach(?:e|ing)(?:\shit\srate)?|前缀缓存(?:命中率)?",
+    "strategy": r"(?:parallel\s|stated\s|forced\s)?(?:strategy|layout|degrees?|split)|(?:并行)?策略|并行方式|布局",
+    "precision": r"(?:number\s)?(?:format|precision|quanti[sz]ation)s?|精度|量化",
+}  # fmt: skip
+FIELD = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _FIELDS.items())
+_LIMIT = r"(?:limits?|bounds?|targets?|constraints?|requirements?|caps?|slos?|slas?|限制|约束|要求|上限|目标)"
+_DETERMINER = r"(?:(?:the|a|an|any|my|our|that|all|every|of|stated|upper)\s){0,4}"
+_DROPS = (
+    r"(?:drop|remove|lift|forget(?:\sabout)?|cancel|discard|delete|clear|ignore|relax|waive|without|no(?:\smore)?|"
+    r"(?:do\snot|don'?t)\s(?:limit|restrict|constrain|bound|care\sabout|need)|stop\slimiting)"
+)
+# A new value after it ("relax the TTFT limit to 800 ms") changes the limit and does not drop it.
+_NO_VALUE = rf"(?!\s?(?:{_LIMIT}\s?)?(?:to|at|of|under|below|=|:)?\s?[<≤]?\d)(?![A-Za-z0-9])"
+DROP = re.compile(
+    rf"(?<![A-Za-z]){_DROPS}\s{_DETERMINER}(?:{_LIMIT}\s(?:on|of|for|to)\s{_DETERMINER})?(?:{FIELD})"
+    rf"(?:\s{_LIMIT})?(?:\saltogether|\scompletely|\sany\s?more)?{_NO_VALUE}",
+    re.IGNORECASE,
+)
+# A verb that says how a limit moves; its new value says the rest.
+MOVES = re.compile(
+    r"(?<![A-Za-z])(?:relax|loosen|lift|raise|ease|tighten|lower|reduce|increase|change|set)\s(?:the\s|our\s)?"
+    rf"(?=(?:{FIELD})(?:\s{_LIMIT})?\s(?:to|at|down\sto|up\sto)\s?[<≤]?\d)",
+    re.IGNORECASE,
+)
+_CHINESE_DROPS = "取消|去掉|去除|删除|删掉|移除|不要|不再|放弃|忽略|不管|不限制?|无需|解除|放开"
+DROP_CHINESE = re.compile(
+    rf"(?:{_CHINESE_DROPS})\s?(?:掉|对)?\s?(?:限制)?\s?(?:{FIELD})\s?(?:的)?\s?{_LIMIT}?(?!\s?\d)", re.IGNORECASE
+)
+DROP_CHINESE_AFTER = re.compile(
+    rf"(?:把)?\s?(?:{FIELD})\s?(?:的)?\s?{_LIMIT}?\s?(?:都)?(?:取消|去掉|不限制?|不要|删掉|解除|不管)(?:了|掉)?",
+    re.IGNORECASE,
+)
+DROP_ALL = re.compile(
+    rf"(?<![A-Za-z]){_DROPS}\s{_DETERMINER}(?:latency\s|time\s)?{_LIMIT}(?!\s(?:on|of|for|to)\s)(?![A-Za-z])"
+    rf"|(?:{_CHINESE_DROPS})\s?(?:所有|全部)(?:的)?\s?{_LIMIT}",
+    re.IGNORECASE,
+)
+LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate", "min_tokens_per_second")
+
+_AVOIDS = (
+    r"(?:no(?:\smore)?|without|avoid|disable|turn\soff|stop\susing|(?:do\snot|don'?t)\suse|drop|remove|forbid|不要|不用|"
+    r"不使用|去掉|关闭|关掉|禁用|取消)\s?(?:any\s|using\s|使用)?"
+)
+# A kind of parallelism that is not wanted: its degree is 1.
+_KINDS = {
+    "tp": r"tp|tensor[\s\-]parallel(?:ism)?|张量并行",
+    "pp": r"pp|pipeline[\s\-]parallel(?:ism)?|pipelin(?:e|es|ing)|流水线(?:并行)?",
+    "ep": r"ep|expert[\s\-]parallel(?:ism)?|专家并行",
+    "sp": r"sp|sequence[\s\-]parallel(?:ism)?|序列并行",
+    "dp": r"dp|data[\s\-]parallel(?:ism)?|数据并行",
+}
+KIND = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS.items())
+AVOID = re.compile(
+    rf"(?<![A-Za-z\-]){_AVOIDS}(?:{KIND})(?!\s?[=:]?\s?\d)(?![A-Za-z])(?!\s?(?:attention|注意力))", re.IGNORECASE
+)
+FORBID = re.compile(
+    r"(?<![A-Za-z])(?:without|no(?:\smore)?|disallow|forbid|disable|turn\soff|stop\susing|drop|remove|"
+    r"(?:do\snot|don'?t)\s(?:allow|use|permit)|不要|不允许|不许|禁止|禁用|取消|关闭|去掉)\s?(?P<what>[^,;.!?。,;!?]{2,60})",
+    re.IGNORECASE,
+)
+
+_FACTORS = {
+    2.0: r"double|twice|two\stimes|翻倍|加倍|翻一番|两倍",
+    3.0: r"triple|three\stimes|三倍",
+    4.0: r"quadruple|four\stimes|四倍",
+    0.5: r"half|halve|减半|一半",
+}
+_FACTOR = "|".join(f"(?P<x{str(value).replace('.', '_')}>{words})" for value, words in _FACTORS.items())
+FACTORS = {f"x{str(value).replace('.', '_')}": value for value in _FACTORS}
+SCALE = re.compile(
+    rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))(?:\s(?:the|our|as\smany|of)){{0,3}}\s?"
+    rf"(?:的)?(?:{FIELD})(?![A-Za-z])",
+    re.IGNORECASE,
+)
+SCALE_AFTER = re.compile(
+    rf"(?:把|将)?\s?(?:{FIELD})\s?(?:数量?)?\s?(?:变成|改成|改为|提高到|降到)?\s?(?:{_FACTOR}|(?P<times>\d{{1,4}})\s?倍)",
+    re.IGNORECASE,
+)
+# A direction without a figure: how far is for the person to say.
+DIRECTION = re.compile(
+    r"(?<![A-Za-z])(?:more|fewer|less|longer|shorter|bigger|smaller|larger|higher|lower|increase|decrease|reduce|raise)\s"
+    rf"(?:the\s)?(?:{FIELD})(?![A-Za-z])(?!\s?(?:to|by|under|below|of)?\s?\d)"
+    rf"|(?:更多|更少|多一?些|少一?些|增加|减少|提高|降低)(?:的)?(?:{FIELD.replace('(?P<', '(?P<zh_')})"
+    r"(?!\s?(?:到|至|为)?\s?\d)",
+    re.IGNORECASE,
+)  # fmt: skip
+
+BACK = re.compile(
+    r"^(?:(?:now|and|but|ok(?:ay)?|then)[\s,]{1,3}){0,2}(?:please\s)?(?:go\s|switch\s|change\s(?:it\s)?|set\sit\s|move\s)?"
+    r"(?:back|revert|return|restore)(?:\sto|\sat)?\s(?P<what>.{1,200})$"
+    r"|^(?:(?:改|换|恢复|退|变|调|切)回(?:到|去|成)?|恢复(?:到|成)?)\s?(?P<zh>.{1,200})$",
+    re.IGNORECASE | re.DOTALL,
+)
+BARE = re.compile(
+    r"^(?:(?:now|and|or|no|ok(?:ay)?|then|so)[\s,]{1,3}){0,2}(?:please\s)?(?:(?:make|set|try|use|let'?s\s(?:try|use|say))\s"
+    r"(?:it\s|that\s)?|(?:what|how)\sabout\s|what\sif\s(?:it\s(?:were|was|is)\s)?|(?:改成|换成|改为|变成|那|试试)\s?)?"
+    r"(?P<figure>\d{1,9}(?:\.\d{1,4})?\s?k?)(?:\sinstead|\splease|\sthen|呢|吧)?\s?[?!.。?]?$",
+    re.IGNORECASE,
+)
+OBJECTIVE = re.compile(
+    r"^(?:(?:now|and|but|ok(?:ay)?|then|rather|instead)[\s,]{1,3}){0,2}(?:please\s)?(?:make\sit\s|be\s|go\sfor\s|(?:optimi[sz]e|plan|rank|prefer|maximi[sz]e|"
+    r"minimi[sz]e|prioriti[sz]e)\s(?:it\s)?)?(?:for\s)?(?:the\s)?(?:best\s|lowest\s|highest\s|low\s|high\s)?"
+    r"(?:(?P<latency>latency|speed|faster|fastest|延迟|时延|更快|快一?点)|(?P<throughput>throughput|吞吐量?)|(?P<cost>cost|cheap(?:er|est)?|成本|更便宜|便宜一?点))"
+    r"(?:\s?(?:instead|now|please|first|优先|最重要))?[\s.!。]{0,3}$",
+    re.IGNORECASE,
+)
+# More is joined to the strategy that was stated before, not put in its place.
+JOINED = re.compile(
+    r"^(?:and|also|plus|as\swell|additionally|with\sthat)(?![A-Za-z])|^(?:并且|还|再|同时|另外)", re.IGNORECASE
+)
+FIELD_NAMES = tuple(_FIELDS)

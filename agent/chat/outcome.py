@@ -1,0 +1,77 @@
+"""What a turn came to: the text that is shown, and what of the chat it changes. The chat puts it in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ...tools.comparison.result import Comparison
+from ...tools.plan.performance import Sparse
+from ..intent.intent import Intent, Said
+from ..results import PlanResult
+from .edits import Spoken
+
+# `plan`: a new plan is the current one. `ask`: something has to be said first. `unknown`: not understood.
+Kind = Literal[
+    "plan", "what_if", "why", "compare", "explain", "estimate", "validate", "show", "moved", "ask", "unknown",
+    "refused", "model", "interrupted", "quit",
+]  # fmt: skip
+
+# Who proposes: an intent and the person's words in, a result out.
+Planner = Callable[[Intent, str], PlanResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A request with what it came to; `result` may hold no plan and then says why."""
+
+    said: Said
+    intent: Intent
+    result: PlanResult
+
+    @property
+    def spoken(self) -> Spoken:
+        """The request alone."""
+        return Spoken(self.said, self.intent)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a turn came to.
+
+    `planned` becomes the current plan, `aside` may be taken with /take, `moved_to` is the place in the history that is
+    current from now on. `told` is what a language model is told of it, JSON values.
+    `is_repeat`: the last turn again.
+    """
+
+    kind: Kind
+    text: str
+    planned: Planned | None = None
+    aside: Planned | None = None
+    moved_to: int | None = None
+    comparison: Comparison | None = None
+    readings: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    told: dict[str, Any] = field(default_factory=dict[str, Any])
+    is_repeat: bool = False
+
+
+class ChatAnswer(Sparse):
+    """One turn as a program sees it; `chat --format json` prints one on a line.
+
+    `result` is the current plan where this turn made it or moved to it, or the one that was looked at on the side.
+    `error` is a refusal in one line.
+    """
+
+    turn: int
+    input: str
+    kind: Kind
+    text: str
+    readings: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+    valid: bool | None = None
+    result: PlanResult | None = None
+    comparison: Comparison | None = None
+    error: str | None = None
+    session: str | None = None

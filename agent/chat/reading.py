@@ -1,0 +1,205 @@
+"""Which kind of turn a text is, read deterministically: a command, a why, a what if, a question, or a change.
+
+A question never changes the plan: what it would change is planned on the side. What fits no kind is said to, with the
+nearest thing that can be done; nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from ...tools.errors import InputError
+from ...tools.rules.registry import FAMILIES
+from ..intent.quantities import normalise
+from .outcome import Outcome
+from .turns.change import begin, change, require_model
+from .turns.compare import compare_with
+from .turns.explain import explain_words
+from .turns.show import show_estimate, show_validation
+from .turns.what_if import what_if
+from .turns.why import why, why_not_words
+from .turns.work import Work
+
+_ENDS = " ?.。!"
+_LEAD = r"^(?:(?:and|but|so|ok(?:ay)?|then|well|hm+|please|now|那么?|请)[\s,,]{0,3}){0,3}"
+_WHY = re.compile(rf"{_LEAD}(?:why|how\scome|为什么|为何|为啥|怎么不|干嘛)(?![a-z])\s?(?P<rest>.*)$", re.I | re.S)
+_WHY_NOT = re.compile(
+    r"^(?:(?:not|no|don'?t|doesn'?t|didn'?t|isn'?t|aren'?t|wasn'?t|can'?t|couldn'?t|shouldn'?t|do|did|does|is|are|was|have|you|we|it|"
+    r"the|this|that|there|use|using|choose|chose|chosen|pick|take|go|with|for|any|no|plan|a|more)\s|不(?:用|选|使用|采用|是|能用?|能)?|没有?(?:用|选)?|"
+    r"要?(?:用|选|使用|采用)){0,8}",
+    re.I,
+)
+_ABOUT_FIGURES = re.compile(
+    r"(?<![a-z])(?:how\s(?:fast|slow|much\s(?:memory|vram|kv)|many\s(?:tokens|requests))|(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?"
+    r"(?:ttft|tpot|latency|throughput|memory|cost|figures|estimate|bottleneck)|critical\spath|bottleneck)(?![a-z])"
+    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
+    re.I,
+)
+_SLOW = re.compile(r"slow|fast|high|large|big|low|so\s|ttft|tpot|latency|memory|慢|高|大", re.I)
+_ESTIMATE = re.compile(
+    rf"{_LEAD}(?:estimate|evaluate|how\sgood\sis\sit|评估|估算|预测)(?:\s(?:it|that|this|the\splan)|一下)?\s?[.!?。?]?$",
+    re.I,
+)
+_VALIDATE = re.compile(
+    rf"{_LEAD}(?:validate|check|verify|is\s(?:it|this|that|the\splan)\s(?:still\s)?(?:valid|legal|ok(?:ay)?)|校验|验证|检查|合法吗|有效吗)"
+    r"(?:\s(?:it|that|this|the\splan|the\srules)|一下)?\s?[.!?。?]?$",
+    re.I,
+)
+_COMPARE = re.compile(
+    rf"{_LEAD}(?:compare|contrast|对比|比较)(?:一下)?\s?(?:(?:it|this|that|the\s(?:current\s)?plan|current)\s)?"
+    r"(?:(?:with|to|against|and|vs\.?|和|与|跟)\s?)?(?P<rest>.*)$"
+    r"|^(?:(?:it|this|the\splan|current)\s)?(?:vs\.?|versus)\s(?P<other>.+)$"
+    r"|^(?:和|与|跟)\s?(?P<beside>.{1,200}?)\s?(?:相比|对比|比较?)(?:一下|呢|怎么样|如何)?[?。]?$",
+    re.I | re.S,
+)
+_WHAT_IF = re.compile(
+    rf"{_LEAD}(?:what\sif|what\swould\s(?:happen|change)\s(?:if|with)|what\s(?:happens\s)?(?:if|with|about)|how\sabout|suppose(?:\sthat)?|supposing|assum(?:e|ing)(?:\sthat)?|"
+    r"imagine(?:\sthat)?|would\s(?:it|that)\s(?:\w{1,12}\s){0,3}(?:with|if|on)|if|如果|假如|假设|要是|若|倘若)(?![a-z])\s?(?P<rest>.*)$",
+    re.I | re.S,
+)
+_RULE = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(FAMILIES)})[\-_ ]?[0-9]{{3}}(?![0-9])", re.I)
+_EXPLAIN = re.compile(
+    rf"{_LEAD}(?:explain|define|tell\sme\s(?:about|more\sabout)|what(?:'s|\sis|\sare|\sdoes|\sdo)|how\s(?:do|does|is|are|can)|when\s(?:do|does|is|are|"
+    r"should|to)|which|who|where|解释|说明|介绍|讲讲|什么是|何为|什么叫)(?![a-z])\s?(?P<rest>.*)$",
+    re.I | re.S,
+)
+_EXPLAIN_AFTER = re.compile(r"(?:是什么(?:意思)?|什么意思|怎么(?:工作|算|回事)|如何(?:工作|计算))[?。]?$")
+_QUESTION = re.compile(
+    rf"[?]\s*$|{_LEAD}"
+    r"(?:can|could|would|should|shall|is|are|does|do|did|will|may|might)\s(?:i|we|you|it|this|that|they|the|there|one)(?![a-z])"
+    r"|(?:吗|呢|么|怎么样|如何|行不行|可以不可以|好不好)[?]?$",
+    re.I,
+)
+_RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
+# Whole answers that name a command; the first word of each is what the commands are called.
+_SPOKEN = {
+    "undo": r"undo(?:\s(?:it|that|this))?|go\sback|step\sback|撤销|撤回|回退|上一步",
+    "redo": r"redo(?:\s(?:it|that))?|重做|恢复撤销",
+    "take": (
+        r"(?:ok(?:ay)?,?\s|yes,?\s|please\s)?(?:take|apply|accept|adopt|do|use)\s(?:it|that|this)(?:\splease)?|"
+        r"采用|就这样|就用这个|用这个"
+    ),
+    "plan": r"(?:show|print)(?:\sme)?\s(?:the\s|my\s)?(?:plan|report)|the\splan|显示方案|方案",
+    "request": r"(?:show|print)(?:\sme)?\s(?:the\s|my\s)?request|what\sdid\si\sask(?:\sfor)?|我要求了什么",
+    "help": r"help(?:\sme)?|what\scan\s(?:you|i)\s(?:do|say)|commands|帮助|你(?:能|会)(?:做|干)什么",
+    "quit": r"quit|exit|bye|good\s?bye|退出|再见|结束",
+    "again": r"again|(?:do|try)\s(?:it|that)\sagain|retry|再来一次|重试",
+}
+_SPOKEN_AS = {name: re.compile(rf"(?:{words})[\s.!?。!]*", re.I) for name, words in _SPOKEN.items()}
+_EXAMPLES = (
+    "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
+    "double the GPUs", "back to 8 GPUs", "optimize for throughput", "why?", "why not TP16?", "why not PP?",
+    "what if the prompts were 32k", "compare TP4 PP2", "explain PP003", "estimate", "validate", "undo", "show the plan",
+    "concurrency 64", "use TP8", "without PP", "model Llama-3.1-8B",
+)  # fmt: skip
+
+
+def spoken_command(text: str) -> str | None:
+    """The command that a whole text says in words ("go back"), if it says one."""
+    plain = " ".join(normalise(text).split())
+    return next((name for name, pattern in _SPOKEN_AS.items() if pattern.fullmatch(plain)), None)
+
+
+def answer(work: Work, text: str) -> Outcome:
+    """Answer a text that is no command.
+
+    Raises:
+        InputError: what it says cannot be read or cannot be.
+    """
+    plain = " ".join(normalise(text).split())
+    if work.state.current is None:
+        return _first(work, text, plain)
+    return _question(work, plain) or _change(work, text, plain)
+
+
+def _first(work: Work, text: str, plain: str) -> Outcome:
+    """The first text of a chat: a request, or a question that needs no plan."""
+    if _RULE.search(plain) or (_EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain)):
+        explained = explain_words(work, _explained(plain))
+        if explained.kind == "explain":
+            return explained
+    try:
+        return begin(work, text)
+    except InputError as error:
+        raise require_model(error) from None
+
+
+def _explained(plain: str) -> str:
+    match = _EXPLAIN.match(plain)
+    rule = _RULE.search(plain)
+    if rule is not None:
+        return rule.group()
+    # A topic stands alone after "explain"; a question is asked whole.
+    return (
+        match["rest"] if match and plain.lower().lstrip().startswith(("explain", "define", "解释", "介绍")) else plain
+    )
+
+
+def _question(work: Work, plain: str) -> Outcome | None:
+    """The answer where `plain` asks something; `None` where it does not."""
+    asked_why = _WHY.match(plain)
+    if asked_why is not None:
+        return _why(work, plain, asked_why["rest"].strip(_ENDS))
+    if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
+        return show_estimate(work)
+    if _VALIDATE.match(plain):
+        return show_validation(work)
+    compared = _COMPARE.match(plain)
+    if compared is not None:
+        return _compare(work, next((part for part in compared.groups() if part), "").strip(_ENDS))
+    supposed = _WHAT_IF.match(plain)
+    if supposed is not None:
+        return _suppose(work, supposed["rest"], plain)
+    if _RULE.search(plain) or _EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain):
+        return explain_words(work, _explained(plain))
+    return _suppose(work, plain, plain) if _QUESTION.search(plain) else None
+
+
+def _why(work: Work, plain: str, rest: str) -> Outcome:
+    left = _WHY_NOT.sub("", rest + " ").strip()
+    if not left or left in ("plan", "one", "this", "that", "it", "layout", "strategy", "方案", "这个", "这样"):
+        return why(work)
+    if _RULE.search(left):
+        return explain_words(work, _explained(left))
+    named = why_not_words(work, left)
+    if named is not None:
+        return named
+    changed = what_if(work, left)
+    if changed is not None:
+        return changed
+    return show_estimate(work) if _SLOW.search(left) else explain_words(work, plain)
+
+
+def _compare(work: Work, rest: str) -> Outcome:
+    try:
+        return compare_with(work, rest, may_read_files=True)
+    except InputError:
+        # "compare with H200", "compare with 16 GPUs": no strategy, but a request.
+        changed = what_if(work, rest) if rest else None
+        if changed is None:
+            raise
+        return changed
+
+
+def _suppose(work: Work, rest: str, plain: str) -> Outcome:
+    changed = what_if(work, _RESULT_OF.sub("", rest.strip(_ENDS)))
+    if changed is not None:
+        return changed
+    named = why_not_words(work, rest)
+    return named if named is not None else explain_words(work, plain)
+
+
+def _change(work: Work, text: str, plain: str) -> Outcome:
+    changed = change(work, text)
+    return changed if changed is not None else not_understood(plain)
+
+
+def not_understood(text: str) -> Outcome:
+    """What is said of a text that fits nothing: what can be done, the nearest first."""
+    near = difflib.get_close_matches(text.lower()[:100], _EXAMPLES, n=3, cutoff=0.5)
+    shown = [f'"{one}"' for one in near or ("now with 16 GPUs", "why not TP16?", "what if the prompts were 32k")]
+    lead = "Did you mean" if near else "It can be changed or asked about, as in"
+    return Outcome(
+        "unknown", f"That was not understood, and nothing changed. {lead} {', '.join(shown)}; /help lists all.\n"
+    )

@@ -1,0 +1,217 @@
+"""A chat on disk: everything that was said and shown, in the order in which it was, in one SQLite file.
+
+Events are only ever appended, and each is on the disk before `add` returns: what is shown after that cannot be lost. A
+file belongs to one process at a time. It refuses files of a version that it does not know, and holds no secret: every
+text goes through `redact` before it is written.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+from ...tools.errors import InputError
+
+SCHEMA_VERSION = 1
+# "SWch": tells our files from any other SQLite file.
+_APPLICATION_ID = 0x53576368
+# A session is text and a few plans; beyond this something is wrong, and a new one is begun.
+MAX_SESSION_BYTES = 1 << 30
+_PAGE_BYTES = 4096
+# A document of a plan, unpacked.
+MAX_DOCUMENT_BYTES = 256 << 20
+
+# `turn`: what the person said. `shown`: a piece of what was shown. `version`: a request with its plan, the current one
+# from then on. `moved`: another of the versions is the current one. `aside`: a plan that was looked at and not taken.
+# `spent`: what a language model took. `done`: how a turn ended.
+EventKind = Literal["turn", "shown", "version", "moved", "aside", "spent", "done"]
+
+_SCHEMA = (
+    "CREATE TABLE events (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, data TEXT NOT NULL) STRICT",
+    "CREATE TABLE documents (hash TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened in a chat."""
+
+    seq: int
+    kind: EventKind
+    data: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that is kept once, under its hash."""
+
+    hash: str
+    data: bytes
+
+
+class Session:
+    """The events and documents of one chat.
+
+    Raises:
+        InputError: the file cannot be opened, is no session, is of an unknown version, or another process has it.
+    """
+
+    def __init__(self, path: Path | None, redact: Callable[[str], str] = str) -> None:
+        self.path = path
+        self._redact = redact
+        self._name = "the session" if path is None else str(path)
+        if path is not None:
+            _make_private(path)
+        try:
+            self._db = sqlite3.connect(":memory:" if path is None else path, timeout=0.2, isolation_level=None)
+            self._prepare()
+        except sqlite3.Error as error:
+            self.close()
+            raise self._refusal(error) from None
+        except InputError:
+            self.close()
+            raise
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def id(self) -> str | None:
+        """The name by which it is resumed; `None` where it is in memory only."""
+        return None if self.path is None else self.path.stem
+
+    def _prepare(self) -> None:
+        """Take the file for this process alone and see that it is ours."""
+        self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")
+        self._db.execute(f"PRAGMA max_page_count = {MAX_SESSION_BYTES // _PAGE_BYTES}")
+        # The first write takes the lock, which is held until the process ends, however it ends.
+        self._db.execute("BEGIN EXCLUSIVE")
+        (owner,) = self._db.execute("PRAGMA application_id").fetchone()
+        (version,) = self._db.execute("PRAGMA user_version").fetchone()
+        (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if owner == 0 and version == 0 and tables == 0:
+            for statement in _SCHEMA:
+                self._db.execute(statement)
+            self._db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        elif owner != _APPLICATION_ID:
+            raise InputError(f"{self._name}: not a chat session of shardwright; name another file")
+        elif version != SCHEMA_VERSION:
+            raise InputError(
+                f"{self._name}: version {version} of sessions is not known, this reads {SCHEMA_VERSION}; "
+                "use the shardwright that wrote it, or begin a new session"
+            )
+        self._db.execute("COMMIT")
+
+    def _refusal(self, error: sqlite3.Error) -> InputError:
+        text = str(error)
+        if "locked" in text or "busy" in text:
+            return InputError(f"{self._name}: another process has this session open; end that chat or begin a new one")
+        if "full" in text:
+            return InputError(f"{self._name}: cannot be written: the disk or the session is full; begin a new session")
+        return InputError(f"{self._name}: cannot be used as a session: {text}")
+
+    def document_of(self, text: str) -> Document:
+        """`text` as a document that can be kept."""
+        data = self._redact(text).encode()
+        return Document(document_hash(data), data)
+
+    def add(self, *events: tuple[EventKind, Mapping[str, Any]], documents: Iterable[Document] = ()) -> None:
+        """Append events, all or none; when this returns they are on the disk.
+
+        Raises:
+            InputError: they cannot be written.
+        """
+        rows = [(kind, self._redact(json.dumps(dict(data), ensure_ascii=False))) for kind, data in events]
+        kept = [(one.hash, zlib.compress(one.data, 6)) for one in documents]
+        try:
+            self._db.execute("BEGIN")
+            try:
+                self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", kept)
+                self._db.executemany("INSERT INTO events (kind, data) VALUES (?, ?)", rows)
+            except BaseException:  # an interrupt, too, must leave no transaction open
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+        except (sqlite3.Error, UnicodeEncodeError) as error:
+            if isinstance(error, sqlite3.Error):
+                raise self._refusal(error) from None
+            raise InputError("the text is not UTF-8") from None
+
+    def redacted(self, text: str) -> str:
+        """`text` as it may be kept and shown."""
+        return self._redact(text)
+
+    def events(self) -> Iterator[Event]:
+        """All events, in order.
+
+        Raises:
+            InputError: the file is damaged.
+        """
+        try:
+            for seq, kind, data in self._db.execute("SELECT seq, kind, data FROM events ORDER BY seq"):
+                yield Event(seq, kind, json.loads(data))
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
+        except ValueError as error:
+            raise InputError(f"{self._name}: damaged: {error}") from None
+
+    def document(self, name: str) -> bytes:
+        """The document whose hash is `name`.
+
+        Raises:
+            InputError: there is none, or it is damaged.
+        """
+        try:
+            found = self._db.execute("SELECT data FROM documents WHERE hash = ?", (name,)).fetchone()
+        except sqlite3.Error as error:
+            raise self._refusal(error) from None
+        if found is None:
+            raise InputError(f"{self._name}: damaged: a plan is missing")
+        unpacker = zlib.decompressobj()
+        try:
+            data = unpacker.decompress(found[0], MAX_DOCUMENT_BYTES)
+        except zlib.error as error:
+            raise InputError(f"{self._name}: damaged: {error}") from None
+        if unpacker.unconsumed_tail or document_hash(data) != name:
+            raise InputError(f"{self._name}: damaged: a plan is not the one that was kept")
+        return data
+
+    def close(self) -> None:
+        """Give the file back."""
+        database = getattr(self, "_db", None)
+        if database is not None:
+            database.close()
+
+
+def document_hash(data: bytes) -> str:
+    """The name of a document."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _make_private(path: Path) -> None:
+    """See that `path` is a file that its owner alone may read; WAL and lock files take its mode."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A file that is there is not opened: closing it would give up the locks that this process has on it.
+        if not path.exists():
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        path.chmod(0o600)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{path}: cannot be used as a session: {reason}") from None

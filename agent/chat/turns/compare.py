@@ -1,0 +1,44 @@
+"""The current plan beside a strategy in words, or beside the plan document of a file that the person names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ....tools.comparison.result import Comparison
+from ....tools.errors import InputError
+from ...compare import Words, compare, is_words
+from ...report.compare import render_comparison
+from ..outcome import Outcome
+from .work import Work
+
+
+def compare_with(work: Work, text: str, *, may_read_files: bool) -> Outcome:
+    """Set the current plan beside `text`: a strategy in words, or the path of a plan where files may be read.
+
+    Raises:
+        InputError: there is no plan, or `text` is neither.
+    """
+    if not text.strip():
+        raise InputError('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan')
+    now = work.now
+    other = Words(text) if is_words(text) or not may_read_files else Path(text)
+    found = compare(
+        work.plan,
+        other if isinstance(other, Words) else str(other),
+        titles=("the current plan", text),
+        calibration=now.intent.calibration,
+        usd_per_gpu_hour=now.intent.usd_per_gpu_hour,
+    )
+    return Outcome("compare", render_comparison(found, width=work.width), comparison=found, told=told_of(found))
+
+
+def told_of(found: Comparison) -> dict[str, object]:
+    """A comparison in a few words, for a language model."""
+    broken = [f"{one.rule}: {one.message}" for one in found.b.violations if one.severity == "error"]
+    return {
+        "a": found.a.summary,
+        "b": found.b.summary,
+        "b_is_valid": found.b.valid,
+        "b_breaks": broken[:5],
+        "verdict": list(found.verdict),
+    }

@@ -1,0 +1,134 @@
+"""What is shown of what there is: the plan's report, its estimate, its validation, the request, the last difference."""
+
+from __future__ import annotations
+
+from ....tools.compare import compare
+from ....tools.errors import InputError
+from ....tools.performance.estimate import estimate
+from ....tools.validate import validate
+from ...report.compare import render_comparison
+from ...report.estimate import render_estimate
+from ...report.plan import render_plan
+from ...report.text import Bullets, render, section
+from ...report.validation import render_validation
+from ..outcome import Outcome
+from ..state import State
+from ..words import request_changes, request_facts, title_of
+from .work import Work
+
+
+def show_plan(work: Work) -> Outcome:
+    """The whole report of the current request."""
+    now = work.now
+    return Outcome("show", render_plan(now.result, width=work.width))
+
+
+def show_request(work: Work) -> Outcome:
+    """What is asked for now."""
+    facts = tuple(f"{title}: {value}" for title, value in request_facts(work.now.intent).items())
+    return Outcome(
+        "show", render([section("Asked for now", Bullets(facts))], width=work.width), told={"request": facts}
+    )
+
+
+def show_estimate(work: Work) -> Outcome:
+    """The estimate of the current plan."""
+    now = work.now
+    found = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    told = {"ttft_ms": found.latency.ttft_ms, "tpot_ms": found.latency.tpot_ms}
+    return Outcome("estimate", render_estimate(found, title=title_of(now.result), width=work.width), told=told)
+
+
+def show_validation(work: Work) -> Outcome:
+    """The rules on the current plan, checked now."""
+    report = validate(work.plan)
+    return Outcome(
+        "validate",
+        render_validation(report, title=title_of(work.now.result), width=work.width),
+        told={"valid": report.valid},
+    )
+
+
+def show_difference(work: Work) -> Outcome:
+    """The current plan beside the one before it.
+
+    Raises:
+        InputError: there are not two.
+    """
+    state, plan = work.state, work.plan
+    for version in reversed(state.versions[: state.at]):
+        before = state.planned(version)
+        if before.result.plan is not None:
+            found = compare(
+                before.result.plan,
+                plan,
+                titles=("before", "now"),
+                calibration=work.now.intent.calibration,
+                usd_per_gpu_hour=work.now.intent.usd_per_gpu_hour,
+            )
+            changes = request_changes(before.intent, work.now.intent)
+            text = render([section("The request", Bullets(changes))], width=work.width)
+            return Outcome(
+                "compare", f"{text}\n{render_comparison(found, width=work.width)}", comparison=found, changes=changes
+            )
+    raise InputError("there is no plan before this one")
+
+
+def undo(work: Work) -> Outcome:
+    """Back to the request before.
+
+    Raises:
+        InputError: there is none.
+    """
+    return moved(work.state, work.state.at - 1, "nothing to undo: this is the first request")
+
+
+def redo(work: Work) -> Outcome:
+    """Forward again to the request that was undone.
+
+    Raises:
+        InputError: there is none.
+    """
+    return moved(work.state, work.state.at + 1, "nothing to redo: this is the last request")
+
+
+def moved(state: State, place: int, otherwise: str) -> Outcome:
+    """The request at `place` made the current one.
+
+    Raises:
+        InputError: there is none at it; the message is `otherwise`.
+    """
+    if not 0 <= place < len(state.versions):
+        raise InputError(otherwise)
+    version, now = state.versions[place], state.current
+    changes = () if now is None else request_changes(now.intent, version.intent)
+    lines = [f"Current again: {version.title}", *changes]
+    return Outcome("moved", "\n".join(lines) + "\n", moved_to=place, changes=changes, told={"plan": version.title})
+
+
+def history(work: Work) -> Outcome:
+    """The requests of the chat, the current one marked."""
+    state = work.state
+    if not state.versions:
+        return Outcome("show", "Nothing was asked for yet.\n")
+    lines: list[str] = []
+    for place, version in enumerate(state.versions):
+        before = state.versions[place - 1].intent if place else None
+        changed = "; ".join(request_changes(before, version.intent)) if before is not None else "the first request"
+        lines.append(f"{'→' if place == state.at else ' '} {place + 1:>3}  {version.title}  [{changed}]")
+    return Outcome("show", "\n".join(lines) + "\n")
+
+
+def take(work: Work) -> Outcome:
+    """The plan that was looked at last made the current one.
+
+    Raises:
+        InputError: there is none.
+    """
+    aside = work.state.aside
+    if aside is None:
+        raise InputError('nothing was looked at on the side: ask "what if …" first')
+    planned = work.state.planned(aside)
+    changes = () if work.state.current is None else request_changes(work.state.current.intent, aside.intent)
+    text = "\n".join((f"Current now: {aside.title}", *changes)) + "\n"
+    return Outcome("plan", text, planned=planned, changes=changes, told={"plan": aside.title})

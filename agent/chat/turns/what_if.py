@@ -1,0 +1,45 @@
+"""What if: a change planned on the side and set beside the current plan, which stays as it is."""
+
+from __future__ import annotations
+
+from ...report.text import render, section
+from ..edit_reader import read_edit
+from ..edits import apply_edit
+from ..outcome import Outcome
+from ..words import request_changes
+from .change import changed_sections, told_of
+from .why import why_not
+from .work import Work
+
+
+def what_if(work: Work, text: str) -> Outcome | None:
+    """Plan what `text` says on the side; `None` where it says no change.
+
+    Raises:
+        InputError: nothing was asked for yet, or what it says cannot be.
+    """
+    now = work.now
+    edit = read_edit(text, work.state.spoken)
+    if edit.questions:
+        return Outcome("ask", "\n".join(edit.questions) + "\n", readings=edit.readings)
+    if edit.is_empty:
+        return None
+    if edit.strategy_only is not None:
+        return why_not(work, edit.strategy_only, text)
+    said = apply_edit(now.said, edit)
+    changes = request_changes(now.intent, work.intent([said]))
+    if not changes:
+        return Outcome("ask", "That is so already: the current plan answers it.\n", readings=edit.readings)
+    planned = work.built_in(said)
+    sections = [
+        section("", "On the side; the current plan stays as it is. /take makes this the current one."),
+        *changed_sections(work, planned, changes, edit, names=("current", "what if")),
+    ]
+    return Outcome(
+        kind="what_if",
+        text=render(sections, width=work.width),
+        aside=planned,
+        readings=edit.readings,
+        changes=changes,
+        told={"on_the_side": list(changes), **told_of(planned)},
+    )

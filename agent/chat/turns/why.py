@@ -1,0 +1,159 @@
+"""Why this plan, and why not another: the proposer's reasons, the family that lost, the rule that forbids a degree."""
+
+from __future__ import annotations
+
+import re
+
+from ....tools.compare import compare
+from ....tools.comparison.result import Comparison
+from ....tools.errors import InputError
+from ....tools.search.describe import describe
+from ...compare import plan_of_stated, strategy_of_words
+from ...intent.intent import StatedStrategy
+from ...proposer import keeps
+from ...report.plan import ALTERNATIVES_SHOWN
+from ...report.text import Bullets, render, section
+from ...report.validation import violation_blocks
+from ...search_api import search_intent
+from ..outcome import Outcome
+from ..words import comparison_sections, plan_lines
+from .compare import told_of as told_of_comparison
+from .work import Work
+
+# Kinds of parallelism as families of strategies call them, and as people do.
+_FAMILIES = {
+    "attention DP": r"attention[\s_\-]dp|dp[\s_\-]attention|注意力(?:的)?数据并行",
+    "KV-SP": r"kv[\s\-]sp|context[\s\-]parallel(?:ism)?|kv[\s_]sequence|上下文并行",
+    "TP in experts": r"tp[\s_]in[\s_]experts?|expert[\s\-]tp",
+    "separate prefill and decode": r"disaggregat\w{0,6}|separat\w{0,5}(?:\sprefill)?|p/?d\s?分离|分离",
+    "PP": r"pp|pipelin\w{0,5}(?:[\s\-]parallel(?:ism)?)?|流水线?(?:并行)?",
+    "TP": r"tp|tensor[\s\-]parallel(?:ism)?|张量(?:并行)?",
+    "EP": r"ep|expert[\s\-]parallel(?:ism)?|专家并行",
+    "SP": r"sp|sequence[\s\-]parallel(?:ism)?|序列并行",
+    "DP": r"dp|data[\s\-]parallel(?:ism)?|replicas?|数据并行|副本",
+}
+_FAMILY = {name: re.compile(rf"(?<![A-Za-z\-])(?:{words})(?![A-Za-z0-9])", re.I) for name, words in _FAMILIES.items()}
+
+
+def why(work: Work) -> Outcome:
+    """Why the current plan is the one.
+
+    Raises:
+        InputError: nothing was asked for yet.
+    """
+    now = work.now
+    report = now.result.report
+    sections = [section("", *plan_lines(now.result))]
+    if report is not None:
+        runners = tuple(f"{one.summary}: {one.reason}" for one in report.alternatives[:ALTERNATIVES_SHOWN])
+        sections += [
+            section("Why this one", report.explanation),
+            section("Runners-up, and what they lost by", Bullets(runners)),
+            section("It rests on", Bullets(report.citations)),
+        ]
+    return Outcome(
+        "why",
+        render(sections, width=work.width),
+        told={"explanation": "" if report is None else report.explanation},
+    )
+
+
+def why_not_words(work: Work, text: str) -> Outcome | None:
+    """Why the current plan has not what `text` names: degrees ("TP16"), or a kind ("PP"); `None` where it names none.
+
+    Raises:
+        InputError: nothing was asked for yet.
+    """
+    stated = _strategy(text)
+    if stated is not None:
+        return why_not(work, stated, text)
+    family = next((name for name, pattern in _FAMILY.items() if pattern.search(text)), None)
+    return None if family is None else _why_no_family(work, family)
+
+
+def _strategy(text: str) -> StatedStrategy | None:
+    try:
+        return strategy_of_words(text)
+    except InputError:
+        return None
+
+
+def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
+    """What the rules and the estimate say of a strategy in place of the current plan's.
+
+    Raises:
+        InputError: there is no plan, or the strategy is larger than anything that can be laid out.
+    """
+    plan = work.plan
+    if keeps(plan.strategy, stated):
+        return Outcome("why", f"The current plan has it: {describe(plan.strategy)}.\n\n{why(work).text}")
+    try:
+        other = plan_of_stated(stated, plan)
+    except InputError as error:
+        return Outcome("why", f"No document can be built of it: {error}\n", told={"asked": text, "refused": str(error)})
+    intent = work.now.intent
+    found = compare(
+        plan,
+        other,
+        titles=("current", "instead"),
+        calibration=intent.calibration,
+        usd_per_gpu_hour=intent.usd_per_gpu_hour,
+    )
+    needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
+    sections = [
+        section("", _in_short(found, needed)),
+        section("Rules that it breaks or is warned by", *violation_blocks(found.b.violations)),
+        section("Compared", Bullets(_verdict(found))),
+        *comparison_sections(found, ("current", "instead")),
+    ]
+    return Outcome(
+        "why", render(sections, width=work.width), comparison=found, told={"asked": text, **told_of_comparison(found)}
+    )
+
+
+def _in_short(found: Comparison, needed: list[str]) -> str:
+    summary = found.b.summary
+    if not found.b.valid:
+        rules = ", ".join(dict.fromkeys(one.rule for one in found.b.violations if one.severity == "error"))
+        return f"{summary} is not legal here: it breaks {rules}."
+    missed = [one.name for one in found.b.limits if one.holds is False]
+    if needed:
+        return f'{summary} needs {", ".join(needed)}, which was not allowed; say "allow {needed[0]}" to let it in.'
+    if missed:
+        return f"{summary} is legal, but misses a limit: {', '.join(missed)}."
+    warned = ", ".join(dict.fromkeys(one.rule for one in found.b.violations))
+    legal = f"{summary} is legal, but warned of {warned}" if warned else f"{summary} is legal"
+    return f"{legal}. {'By its figures it is better.' if found.better == 'b' else 'The figures decide:'}"
+
+
+def _verdict(found: Comparison) -> tuple[str, ...]:
+    """The sentences of a comparison, with the plans called by what they are."""
+    return tuple(
+        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", found.b.summary, sentence)) for sentence in found.verdict
+    )
+
+
+def _why_no_family(work: Work, family: str) -> Outcome:
+    """Why no strategy of a family was chosen: its best, and the number or the rule that decided."""
+    plan = work.plan
+    shown = describe(plan.strategy)
+    if family != "DP" and re.search(rf"(?<![A-Za-z-]){family}\d", shown):
+        return Outcome("why", f"The current plan has {family}: {shown}.\n\n{why(work).text}")
+    answer = search_intent(work.now.intent, top=1)
+    ruled_out = [one for one in answer.excluded if _is_of(one.family, family)]
+    lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in ruled_out]
+    lost = [one for one in answer.families if family in one.family.split(" × ")]
+    lines += [f"{one.summary}: {one.reason}{_by(one.rule)}" for one in lost]
+    if not lines:
+        lines = [f"no strategy with {family} is among the {answer.evaluated} that were evaluated"]
+    lead = f"The best with {family}, and what they lost by:" if lost else f"None with {family} was considered:"
+    sections = [section("", f"The current plan is {shown}. {lead}", Bullets(tuple(lines)))]
+    return Outcome("why", render(sections, width=work.width), told={"asked": family, "reasons": lines})
+
+
+def _is_of(excluded: str, family: str) -> bool:
+    return excluded == family or excluded.startswith(f"{family} ")
+
+
+def _by(rule: str | None) -> str:
+    return f" ({rule})" if rule is not None else ""

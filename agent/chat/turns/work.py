@@ -1,0 +1,66 @@
+"""What a turn works with: the state of the chat, who proposes, how wide a text may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.errors import InputError
+from ....tools.plan.document import Plan
+from ...intent.complete import complete
+from ...intent.intent import Intent, Said
+from ...pipeline import plan_intent
+from ..outcome import Planned, Planner
+from ..state import State
+
+
+@dataclass(frozen=True)
+class Work:
+    """`planner` proposes what becomes the current plan; what is only looked at is the built-in proposer's."""
+
+    state: State
+    planner: Planner
+    calibration: CustomCalibration | None = None
+    width: int = 100
+
+    def intent(self, said: Sequence[Said]) -> Intent:
+        """The intent of what was said, with the calibration of the chat.
+
+        Raises:
+            InputError: it cannot be completed.
+        """
+        return complete(*said).model_copy(update={"calibration": self.calibration})
+
+    def built_in(self, said: Said) -> Planned:
+        """`said` planned by the built-in proposer.
+
+        Raises:
+            InputError: it cannot be completed.
+        """
+        intent = self.intent([said])
+        return Planned(said, intent, plan_intent(intent))
+
+    @property
+    def now(self) -> Planned:
+        """The current request.
+
+        Raises:
+            InputError: nothing was asked for yet.
+        """
+        now = self.state.now
+        if now is None:
+            raise InputError('nothing was asked for yet: say what to plan, such as "Llama-3.1-70B on 8 H100"')
+        return now
+
+    @property
+    def plan(self) -> Plan:
+        """The current plan.
+
+        Raises:
+            InputError: there is none.
+        """
+        plan = self.now.result.plan
+        if plan is None:
+            raise InputError("the current request has no plan: change it, or /undo goes back to the last")
+        return plan

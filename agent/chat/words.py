@@ -1,0 +1,172 @@
+"""How plans, requests and their differences are said in a chat: short, the whole report is a command away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...tools.comparison.result import ComparedFigure, Comparison
+from ...tools.plan.document import Plan
+from ...tools.search.describe import describe, in_format, number, precision_name
+from ..intent.intent import Intent, StatedDegrees, StatedStrategy
+from ..report.compare import shown_figure
+from ..report.plan import figures_text, hardware_text
+from ..report.text import NONE, Bullets, Column, Section, Table, section
+from ..results import PlanResult
+
+_SHOWN = (
+    "gpus", "ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu",
+    "memory_bytes", "max_concurrency", "cost_per_million_output_tokens",
+)  # fmt: skip
+_SAME = 0.0005
+
+
+def title_of(result: PlanResult) -> str:
+    """A result on one line, for lists."""
+    plan = result.plan
+    if plan is None:
+        rule = result.infeasible.rule if result.infeasible is not None else "no reason"
+        return f"no plan ({rule})"
+    return f"{describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, {plan.precision.weights}"
+
+
+def plan_lines(result: PlanResult) -> tuple[str, ...]:
+    """The plan and its figures, or why there is none."""
+    plan = result.plan
+    if plan is None:
+        return tuple(_no_plan(result))
+    state = "Valid plan" if result.valid else "Plan with violations"
+    used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
+    load = plan.workload
+    lines = [
+        f"{state}: {title_of(result)}",
+        f"{used} of {owned} GPUs; {load.input_tokens:,} tokens in, {load.output_tokens:,} out, "
+        f"{load.concurrency:,} at once, for {load.objective}",
+    ]
+    if result.estimate is not None:
+        lines.append(figures_text(result.estimate))
+    if result.report is not None:
+        lines += [f"Limit: {line}" for line in result.report.limits]
+    return tuple(lines)
+
+
+def _no_plan(result: PlanResult) -> Iterator[str]:
+    found = result.infeasible
+    if found is None:
+        yield "There is no plan."
+        return
+    yield f"There is no plan: {found.reason}"
+    yield f"What binds: {found.rule}"
+    needs = found.needs
+    least = f"{needs.gpus} GPUs" + (f" of {needs.accelerator}" if needs.accelerator else "") if needs.gpus else ""
+    note = needs.note or ""
+    if least or note:
+        yield f"Least that would do: {least}{f' ({note})' if least and note else note}"
+
+
+def request_facts(intent: Intent) -> dict[str, str]:
+    """What a request asks for, as it is in force: title to value."""
+    load, hardware = intent.workload, intent.hardware
+    facts: dict[str, Any] = {"model": intent.model.name}
+    if hardware is None:
+        facts["hardware"] = "open"
+    else:
+        card = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+        facts |= {
+            "accelerator": card,
+            "GPUs": "the fewest that do" if hardware.gpus is None else hardware.gpus,
+            "nodes": "open" if hardware.nodes is None else f"{hardware.nodes} of {hardware.gpus_per_node}",
+            "bandwidth in a node (GB/s)": hardware.intra_node_bw_gb_s,
+            "bandwidth between nodes (GB/s)": hardware.inter_node_bw_gb_s,
+        }
+    formats = "to be chosen" if intent.precisions is not None else precision_name(intent.precision)
+    facts |= {
+        "input tokens": load.input_tokens,
+        "output tokens": load.output_tokens,
+        "concurrency": "open" if intent.concurrency_open else load.concurrency,
+        "TTFT limit (ms)": _limit(load.ttft_ms_max, load.ttft_statistic),
+        "TPOT limit (ms)": _limit(load.tpot_ms_max, load.tpot_statistic),
+        "requests/s": load.request_rate,
+        "least tokens/s": load.min_tokens_per_second,
+        "prefix cache hit rate": load.prefix_cache_hit_rate,
+        "objective": load.objective,
+        "number formats": formats,
+        "relaxations": ", ".join(intent.relaxations) or None,
+        "share of memory": intent.memory_utilization,
+        "separate prefill and decode": {None: None, True: "asked for", False: "ruled out"}[intent.disaggregated],
+        "engine": None if intent.serving is None else intent.serving.engine,
+        "USD per GPU hour": intent.usd_per_gpu_hour,
+        "strategy": None if intent.strategy is None else stated_text(intent.strategy),
+    }
+    return {title: _plain(value) for title, value in facts.items() if value is not None}
+
+
+def _limit(value: float | None, statistic: str) -> str | None:
+    return None if value is None else f"{number(value)}{'' if statistic == 'mean' else f' ({statistic})'}"
+
+
+def _plain(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def stated_text(stated: StatedStrategy) -> str:
+    """Stated degrees in shorthand."""
+    prefill, decode = _degrees(stated.prefill), _degrees(stated.decode)
+    phases = prefill if prefill == decode else f"prefill {prefill or 'open'}, decode {decode or 'open'}"
+    dp = None if stated.dp is None else f"DP{stated.dp}"
+    gpus = None if stated.gpus is None else f"{stated.gpus} GPUs"
+    return ", ".join(part for part in (dp, phases, gpus) if part) or "open"
+
+
+def _degrees(stated: StatedDegrees) -> str:
+    named = stated.model_dump(exclude_none=True)
+    return " × ".join(f"{name.upper().replace('_', '-')}{value}" for name, value in named.items())
+
+
+def request_changes(before: Intent, after: Intent) -> tuple[str, ...]:
+    """What is asked for otherwise than before, each in one line."""
+    old, new = request_facts(before), request_facts(after)
+    titles = [*new, *(title for title in old if title not in new)]
+    return tuple(
+        f"{title}: {old.get(title, 'not stated')} → {new.get(title, 'not stated')}"
+        for title in titles
+        if old.get(title) != new.get(title)
+    )
+
+
+def comparison_sections(found: Comparison, names: tuple[str, str]) -> list[Section]:
+    """What differs between two plans, in layout and in figures."""
+    columns = (
+        Column("", wraps=True), Column(names[0], figures=True), Column(names[1], figures=True), Column("", figures=True)
+    )  # fmt: skip
+    shown = [one for name in _SHOWN if (one := found.figure(name)) is not None]
+    rows = tuple(
+        (one.title, shown_figure(one, one.a), shown_figure(one, one.b), _ratio(one))
+        for one in shown
+        if one.a is not None or one.b is not None
+    )
+    layout = f"{found.a.summary} → {found.b.summary}"
+    same = f"The layout stays {found.b.summary}."
+    return [
+        section("Layout", same if found.a.summary == found.b.summary else layout),
+        section("Figures", Table(columns, rows)),
+    ]
+
+
+def _ratio(one: ComparedFigure) -> str:
+    if one.ratio is None:
+        return NONE
+    if abs(one.ratio - 1) < _SAME:
+        return "same"
+    return f"{one.ratio - 1:+.1%}" if one.ratio < 2 else f"× {one.ratio:.3g}"
+
+
+def read_section(readings: tuple[str, ...], unread: tuple[str, ...]) -> Section:
+    """How words were read, and which were not."""
+    left = ("Not acted on:", Bullets(unread)) if unread else ()
+    return section("How it was read", Bullets(readings), *left)
+
+
+def formats_of(plan: Plan) -> str:
+    """The number formats of a plan."""
+    return in_format(plan.precision).removeprefix(" in ")

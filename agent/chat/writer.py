@@ -1,0 +1,104 @@
+"""Writes one turn of a chat down and then shows it: what is shown is on the disk before, with all that it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..loop.budget import Spent
+from ..report.safe import harmless
+from .outcome import Outcome, Planned
+from .record import Record, Turn, summed
+from .session import Document, EventKind
+from .state import State, Version
+from .words import title_of
+
+# Pieces of streamed text are committed and shown when they are this long, or at the end of a line.
+_PIECE_CHARACTERS = 60
+_NOTHING = Spent()
+
+
+class TurnWriter:
+    """Writes one turn down and then shows it."""
+
+    def __init__(self, state: State, record: Record, turn: Turn, on_text: Callable[[str], None] | None) -> None:
+        self._state, self._record, self._turn, self._on_text = state, record, turn, on_text
+        self._session = state.session
+        self._piece = ""
+        self.text = ""
+        self.has_put = False
+
+    @property
+    def ends_line(self) -> bool:
+        """Whether what is shown next begins a line."""
+        return not self.text or self.text.endswith("\n")
+
+    def say(self, piece: str) -> None:
+        """Show text that comes in pieces, each when it is long enough to be worth a write to the disk."""
+        self._piece += harmless(piece)
+        if "\n" in self._piece or len(self._piece) >= _PIECE_CHARACTERS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Show what has come and was not shown yet."""
+        text, self._piece = self._piece, ""
+        if text:
+            self._show(self._written(text, []))
+
+    def put(self, outcome: Outcome) -> None:
+        """Put in force what a tool came to, and show it."""
+        self.flush()
+        self.has_put = True
+        self._put(outcome, [])
+
+    def spend(self, spent: Spent) -> None:
+        """Write down what a language model took."""
+        if spent != _NOTHING:
+            self._session.add(("spent", spent.model_dump(mode="json")))
+            self._record.spent = summed(self._record.spent, spent)
+
+    def finish(self, outcome: Outcome) -> None:
+        """Put in force what the turn came to, show it, and end the turn: all of it, or nothing."""
+        self.flush()
+        self._put(outcome, [("done", {"kind": outcome.kind})])
+        self._turn.ending = outcome.kind
+
+    def _put(self, outcome: Outcome, more: Sequence[tuple[EventKind, dict[str, Any]]]) -> None:
+        state = self._state
+        documents: list[Document] = []
+        events: list[tuple[EventKind, dict[str, Any]]] = []
+        made: list[tuple[EventKind, Version]] = []
+        named: tuple[tuple[EventKind, Planned | None], ...] = (("version", outcome.planned), ("aside", outcome.aside))
+        for kind, planned in named:
+            if planned is not None:
+                version, kept = state.version_of(planned, title_of(planned.result))
+                made.append((kind, version))
+                documents += kept
+                events.append((kind, {"version": version.model_dump(mode="json")}))
+        if outcome.moved_to is not None:
+            events.append(("moved", {"at": outcome.moved_to}))
+        text = self._written(harmless(outcome.text), [*events, *more], documents)
+        for kind, version in made:
+            if kind == "version":
+                state.push(version)
+            else:
+                state.aside = version
+        if outcome.moved_to is not None:
+            state.move(outcome.moved_to)
+        self._show(text)
+
+    def _written(
+        self, text: str, events: Sequence[tuple[EventKind, dict[str, Any]]], documents: Sequence[Document] = ()
+    ) -> str:
+        """Commit what is about to be shown, with what it changes; the text as it may be shown."""
+        text = self._session.redacted(text)
+        shown: list[tuple[EventKind, dict[str, Any]]] = [("shown", {"text": text})] if text else []
+        self._session.add(*events[:-1], *shown, *events[-1:], documents=documents)
+        return text
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._turn.show(text)
+            self.text += text
+            if self._on_text is not None:
+                self._on_text(text)

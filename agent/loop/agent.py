@@ -1,0 +1,188 @@
+"""`Agent`: any OpenAI-compatible endpoint, or any other client, as a proposer whose plans the tools guard."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ...tools.errors import InputError
+from ...tools.plan.canonical import content_hash
+from ..intent.intent import Intent, Said
+from ..model.client import ModelClient
+from ..model.deadline import Deadline
+from ..pipeline import intent_of
+from ..results import ModelUse, PlanReport, PlanResult
+from ..toolset.all_tools import ALL_TOOLS
+from ..toolset.strategy_answer import STRATEGY_ANSWER
+from .budget import Limits, Prices
+from .context import random_fence
+from .feedback import Level
+from .loop import Ending, Options, run
+from .passages import passages_for
+from .question import Question, ask
+from .report import result_of
+from .transcript import Recorder, Result, Setup
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+    from ..chat.chat import Chat
+
+# Tokens of knowledge that a model is given at most.
+KNOWLEDGE_TOKENS = 16_000
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
+
+    `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
+    server does not refuse. `transcript` is the file that each run is written to.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    prices: Prices | None = None
+    feedback: Level = "patch"
+    repairs: bool = True
+    mode: str = "auto"
+    knowledge_tokens: int = KNOWLEDGE_TOKENS
+    max_output_tokens: int = 4096
+    transcript: Path | None = None
+
+
+class Agent:
+    """A planner that asks a language model and returns only what the tools call valid.
+
+    `client` is an `openai.OpenAI`, or anything with the `complete` of `ModelClient`; without one the endpoint of the
+    environment (OPENAI_BASE_URL, OPENAI_API_KEY) is used. `model` is the name that the endpoint knows.
+
+    Raises:
+        InputError: no endpoint or no model is named, or the client is none that can be used.
+    """
+
+    def __init__(
+        self,
+        client: OpenAI | ModelClient | None = None,
+        model: str | None = None,
+        options: AgentOptions | None = None,
+    ) -> None:
+        self.options = options or AgentOptions()
+        self.client = _client_of(client, model)
+
+    def run(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
+        """Plan for a request in words, a brief, flags, or all of them together.
+
+        Raises:
+            InputError: as `shardwright.plan`.
+        """
+        return self.run_intent(intent_of(request, brief=brief, flags=flags), request)
+
+    def run_intent(self, intent: Intent, request: str) -> PlanResult:
+        """Plan for a complete intent; `request` is what the person wrote.
+
+        Raises:
+            InputError: the config or the hardware cannot be read, or the transcript cannot be written.
+        """
+        question = ask(intent)
+        if isinstance(question, PlanResult):
+            return self._infeasible(question)
+        ending, recorder = self._run(question, request)
+        path = self.options.transcript
+        result = result_of(question, ending, self.client.name, None if path is None else str(path))
+        recorder.finish(
+            Result(
+                status=ending.status,
+                origin=ending.origin,
+                plan_hash=None if result.plan is None else content_hash(result.plan),
+                spent=ending.spent,
+            )
+        )
+        return result
+
+    def chat(self, session: str | Path | None = None) -> Chat:
+        """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.
+
+        Raises:
+            InputError: the session cannot be used.
+        """
+        from ..chat.chat import Chat
+
+        return Chat(session, agent=self)
+
+    def _infeasible(self, refused: PlanResult) -> PlanResult:
+        """A request without a plan: the tools say so, and no model is asked."""
+        report = refused.report or PlanReport(proposer="builtin", explanation="")
+        use = ModelUse(model=self.client.name, status="infeasible", plan_from="builtin", proposals=0)
+        return refused.model_copy(update={"report": report.model_copy(update={"model_use": use})})
+
+    def _run(self, question: Question, request: str) -> tuple[Ending, Recorder]:
+        """The run, done again in the next mode where the server refuses what the last one needs."""
+        passages = passages_for(question.intent, self.options.knowledge_tokens)
+        modes = _MODES if self.options.mode == "auto" else (self.options.mode,)
+        # The time is for all modes together.
+        deadline = Deadline.after(self.options.limits.seconds)
+        for mode in modes:
+            options = self._loop_options(mode, deadline)
+            recorder = self._recorder(question.intent, request, options)
+            ending = run(question, request, passages, self.client, options, recorder)
+            if mode == modes[-1] or ending.fault is None or ending.fault.kind != "not_supported":
+                return ending, recorder
+        raise InputError("no mode to ask the model in")
+
+    def _loop_options(self, mode: str, deadline: Deadline) -> Options:
+        own = self.options
+        fence = random_fence()
+        return Options(
+            limits=own.limits.model_copy(update={"seconds": max(deadline.left_s(), _LEAST_SECONDS)}),
+            prices=own.prices,
+            level=own.feedback,
+            repairs=own.repairs,
+            tools=ALL_TOOLS if mode == "tools" else (),
+            answer=STRATEGY_ANSWER if mode == "schema" else None,
+            max_output_tokens=own.max_output_tokens,
+            fence=lambda: fence,
+        )
+
+    def _recorder(self, intent: Intent, request: str, options: Options) -> Recorder:
+        setup = Setup(
+            request=request,
+            intent=intent,
+            model=self.client.name,
+            tools=tuple(tool.name for tool in options.tools),
+            has_answer_schema=options.answer is not None,
+            limits=options.limits,
+            prices=options.prices,
+            level=options.level,
+            repairs=options.repairs,
+            max_output_tokens=options.max_output_tokens,
+            knowledge_tokens=self.options.knowledge_tokens,
+            fence=options.fence(),
+        )
+        return Recorder(setup, self.options.transcript, getattr(self.client, "redact", str))
+
+
+# A limit of no time at all is none that a run can state; with this one it ends before it asks.
+_LEAST_SECONDS = 1e-3
+# What a server may refuse comes first.
+_MODES = ("tools", "schema", "text")
+
+
+def _client_of(client: Any, model: str | None) -> ModelClient:
+    """`client` as the loop asks it.
+
+    Raises:
+        InputError: no endpoint or no model is named, or it is no client that can be used.
+    """
+    if client is not None and hasattr(client, "complete"):
+        return client
+    from ..model.endpoint import EndpointClient
+
+    if client is None:
+        from ..model.settings import EndpointFlags, read_settings
+
+        return EndpointClient(read_settings(EndpointFlags(model=model)))
+    if model is None:
+        raise InputError("name the model as the endpoint knows it: Agent(client=…, model=…)")
+    return EndpointClient.wrapping(client, model)

@@ -1,0 +1,120 @@
+"""What a run may spend, each kind apart: corrections, tool calls, tokens, money, time. Nothing is ever given back.
+
+Retries of HTTP requests are the client's and have a budget there; they cost nothing here but time. Tokens are charged
+before an answer is looked at, so that one that cannot be read has been paid for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..model.deadline import Deadline
+from ..model.messages import Usage
+from .outcome import Status
+
+
+class Prices(BaseModel):
+    """US dollars for a million tokens; cached input costs as input where no price of its own is known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    usd_per_million_input: float = Field(ge=0)
+    usd_per_million_output: float = Field(ge=0)
+    usd_per_million_cached_input: float | None = Field(default=None, ge=0)
+
+    def cost_usd(self, usage: Usage) -> float:
+        """What an answer cost."""
+        cached_price = self.usd_per_million_cached_input
+        cached = usage.cached_input_tokens if cached_price is not None else 0
+        full = (usage.input_tokens - cached) * self.usd_per_million_input
+        return (full + cached * (cached_price or 0.0) + usage.output_tokens * self.usd_per_million_output) / 1e6
+
+
+class Limits(BaseModel):
+    """The most that a run may spend. A limit on cost needs prices."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    corrections: int = Field(default=4, ge=0, le=100)
+    tool_calls: int = Field(default=32, ge=0, le=1000)
+    tokens: int = Field(default=400_000, ge=1)
+    usd: float | None = Field(default=None, gt=0)
+    seconds: float = Field(default=300.0, gt=0, le=86_400)
+
+
+class Spent(BaseModel):
+    """What was spent. `usd` is `None` where no prices are known; `tokens_estimated` where a server counts none."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    turns: int = 0
+    corrections: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_input_tokens: int = 0
+    tokens_estimated: bool = False
+    requests: int = 0
+    usd: float | None = None
+
+
+@dataclass
+class Budget:
+    """The purse of one run."""
+
+    limits: Limits
+    prices: Prices | None
+    deadline: Deadline
+    spent: Spent
+
+    @classmethod
+    def start(cls, limits: Limits, prices: Prices | None = None) -> Budget:
+        """A full purse; the time runs from now."""
+        return cls(limits, prices, Deadline.after(limits.seconds), Spent(usd=0.0 if prices is not None else None))
+
+    def charge_answer(self, usage: Usage, requests: int) -> None:
+        """One answer of the model."""
+        spent, prices = self.spent, self.prices
+        self.spent = spent.model_copy(
+            update={
+                "turns": spent.turns + 1,
+                "requests": spent.requests + requests,
+                "input_tokens": spent.input_tokens + usage.input_tokens,
+                "output_tokens": spent.output_tokens + usage.output_tokens,
+                "cached_input_tokens": spent.cached_input_tokens + usage.cached_input_tokens,
+                "tokens_estimated": spent.tokens_estimated or usage.is_estimated,
+                "usd": None if prices is None else (spent.usd or 0.0) + prices.cost_usd(usage),
+            }
+        )
+
+    def charge_requests(self, requests: int) -> None:
+        """HTTP requests that gave no answer."""
+        self.spent = self.spent.model_copy(update={"requests": self.spent.requests + requests})
+
+    def charge_tool_calls(self, calls: int) -> None:
+        """Calls of tools, whether they worked or not."""
+        self.spent = self.spent.model_copy(update={"tool_calls": self.spent.tool_calls + calls})
+
+    def charge_correction(self) -> None:
+        """A proposal, or an answer without one, that has to be done again."""
+        self.spent = self.spent.model_copy(update={"corrections": self.spent.corrections + 1})
+
+    @property
+    def has_corrections(self) -> bool:
+        """Whether another proposal may be asked for."""
+        return self.spent.corrections < self.limits.corrections
+
+    def exhausted(self) -> Status | None:
+        """Which limit was reached, the most telling first; `None` while the run may go on."""
+        spent, limits = self.spent, self.limits
+        if self.deadline.is_over():
+            return "time_spent"
+        if spent.tool_calls > limits.tool_calls:
+            return "tool_calls_spent"
+        if spent.input_tokens + spent.output_tokens >= limits.tokens:
+            return "tokens_spent"
+        if limits.usd is not None and (spent.usd or 0.0) >= limits.usd:
+            return "cost_spent"
+        return None

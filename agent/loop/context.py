@@ -1,0 +1,117 @@
+"""What a model is given before it answers: instructions, knowledge, facts, and the request as quoted data.
+
+The first message depends on nothing but the version of the tool: a prefix that servers can cache. Knowledge that the
+request calls for, facts and the request itself come after it. All that came from outside is fenced with a boundary of
+random letters that its author cannot have known, and is said to be data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...prompts.render import prompt_hash, render
+from ...tools.catalog.models import ModelEntry
+from ...tools.search.search import base_setting
+from ...tools.search.weights import weights_bytes
+from ..facts import model_facts
+from ..model.messages import Message
+from .question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """Knowledge for a request: what every request gets, what this one calls for, and the ids of the sections.
+
+    `teaching` gives what was not given yet about rules that were broken; it remembers what it gave.
+    """
+
+    core: str = ""
+    selected: str = ""
+    sections: tuple[str, ...] = ()
+    teaching: Callable[[tuple[str, ...]], str] = lambda rules: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first messages of a run, and what went into them: the hash of each prompt, the ids of the sections."""
+
+    messages: tuple[Message, ...]
+    prompts: dict[str, str]
+    sections: tuple[str, ...]
+
+
+def random_fence() -> str:
+    """A boundary that nobody who wrote the data can have known."""
+    return f"data-{secrets.token_hex(8)}"
+
+
+def opening(question: Question, request_text: str, passages: Passages, *, with_tools: bool, fence: str) -> Opening:
+    """The first messages for `question`; `request_text` is what the person wrote, `fence` bounds it."""
+    prompts = ["system", "knowledge", "request", "task"]
+    system = [render("system")]
+    if not with_tools:
+        system.append(render("text_mode"))
+        prompts.append("text_mode")
+    if passages.core:
+        # Shipped text, the same in every run: bounded by its own hash, it stays a prefix that servers can cache.
+        own = f"data-{hashlib.sha256(passages.core.encode()).hexdigest()[:16]}"
+        system.append(render("knowledge", part="always needed", fence=own, passages=passages.core))
+    asked = render(
+        "request",
+        knowledge=_selected(passages, fence),
+        fence=fence,
+        facts=_json(facts(question)),
+        request=request_text or "(no words: everything was said by options)",
+        understood=_json(understood(question)),
+        task=render("task", objective=question.request.workload.objective),
+    )
+    messages = (Message(role="system", content="\n\n".join(system)), Message(role="user", content=asked))
+    return Opening(messages, {name: prompt_hash(name) for name in prompts}, passages.sections)
+
+
+def _selected(passages: Passages, fence: str) -> str:
+    if not passages.selected:
+        return ""
+    return render("knowledge", part="for this request", fence=fence, passages=passages.selected) + "\n"
+
+
+def facts(question: Question) -> dict[str, Any]:
+    """What the catalogue knows of the model and the hardware, as far as a split depends on it."""
+    model, known = question.model, question.request.facts
+    entry = ModelEntry(name=model.name, config=model.config, source="request")
+    described = model_facts(entry).model_dump(
+        mode="json", exclude_none=True, exclude={"config", "source", "confidence", "notes", "assumptions", "model_type"}
+    )
+    memory = question.reference.estimate.memory if question.reference.estimate is not None else None
+    return {
+        "model": described,
+        "weights_bytes": weights_bytes(base_setting(question.request)),
+        "accelerator": {"id": known.accelerator.id, "memory_bandwidth_gb_s": known.accelerator.memory_bandwidth_gb_s},
+        "usable_memory_per_gpu_bytes": memory.per_device[0].usable_bytes if memory is not None else None,
+        "nodes": question.request.hardware.nodes,
+        "gpus_per_node": question.request.hardware.gpus_per_node,
+        "gpus": known.gpus,
+    }
+
+
+def understood(question: Question) -> dict[str, Any]:
+    """The request as it was read: load, limits, formats, relaxations, and what was assumed."""
+    header = question.header
+    return {
+        "workload": header["workload"],
+        "precision": header["precision"],
+        "relaxations": header["policy"].get("relaxations", []),
+        "concurrency_is_open": question.intent.concurrency_open,
+        "disaggregated": question.intent.disaggregated,
+        "assumed": [f"{one.field}: {one.reason}" for one in question.intent.assumptions],
+        "not_understood": list(question.intent.unread),
+    }
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1)

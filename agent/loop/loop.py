@@ -1,0 +1,237 @@
+"""The loop, on one screen: a model proposes, tools judge, until a plan is accepted or a budget is spent.
+
+    question → opening → [ model → tool calls or a proposal → judge → feedback ]* → outcome
+
+A run always ends, and always with a valid plan: the accepted one, else the best that stood, else the built-in
+proposer's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ...prompts.render import render
+from ..model.client import EndpointError, ModelClient
+from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
+from ..toolset.tool import Bench, Tool
+from ..toolset.toolset import Toolset
+from .budget import Budget, Limits, Prices, Spent
+from .context import Passages, opening, random_fence
+from .desk import Desk, Standing
+from .feedback import Level, feedback
+from .judge import Judgement, judge_text
+from .outcome import Origin, Status
+from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
+from .question import Question
+from .request_digest import request_digest
+
+
+class Log(Protocol):
+    """Where a run writes down each step as it is done."""
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        """One step: its kind and its data, JSON values."""
+        ...
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is done. `tools` are offered in this order; without any the model answers in text, or by `answer`."""
+
+    limits: Limits = field(default_factory=Limits)
+    prices: Prices | None = None
+    level: Level = "patch"
+    repairs: bool = True
+    tools: tuple[Tool[Any], ...] = ()
+    answer: AnswerSchema | None = None
+    max_output_tokens: int = 4096
+    fence: Callable[[], str] = random_fence
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended. `judgements` are all proposals in order; `standing` is the model's best valid plan, if any."""
+
+    status: Status
+    spent: Spent
+    judgements: tuple[Judgement, ...]
+    standing: Standing | None
+    fault: EndpointError | None = None
+
+    @property
+    def origin(self) -> Origin:
+        """Whose plan the run returns."""
+        if self.standing is None:
+            return "builtin"
+        return "model_repaired" if self.standing.is_repaired else "model"
+
+
+def run(
+    question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
+) -> Ending:
+    """Ask `client` until a plan is accepted, a budget is spent, or nothing moves any more."""
+    fence = options.fence()
+    state = _Run(question, client, options, log, _Teacher(passages, fence, options.level))
+    start = opening(question, request_text, passages, with_tools=bool(options.tools), fence=fence)
+    log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
+    state.say(start.messages)
+    status = state.budget.exhausted()
+    while status is None:
+        try:
+            reply = state.ask()
+        except EndpointError as fault:
+            return state.ended("time_spent" if state.budget.deadline.is_over() else "endpoint_failed", fault)
+        status = state.take(reply) or state.budget.exhausted()
+    return state.ended(status)
+
+
+@dataclass(frozen=True)
+class _Teacher:
+    """What is added to a correction about the rules that were broken, where corrections are to explain anything."""
+
+    passages: Passages
+    fence: str
+    level: Level
+
+    def message(self, rules: tuple[str, ...]) -> tuple[Message, ...]:
+        text = self.passages.teaching(rules) if self.level in ("full", "patch") and rules else ""
+        if not text:
+            return ()
+        told = render("knowledge", part="for the rules that were broken", fence=self.fence, passages=text)
+        return (Message(role="user", content=told),)
+
+
+class _Run:
+    """The state of one run: the conversation, the desk, the purse."""
+
+    def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
+        self.client, self.options, self.log, self.teacher = client, options, log, teacher
+        self.desk = Desk(question)
+        self.toolset = Toolset(Bench(self.desk, options.level, options.repairs), options.tools)
+        self.budget = Budget.start(options.limits, options.prices)
+        self.progress = Progress()
+        self.messages: list[Message] = []
+        self.judgements: list[Judgement] = []
+
+    def say(self, messages: Sequence[Message]) -> None:
+        """Add messages to the conversation; each is logged once."""
+        self.messages.extend(messages)
+        self.log.add("messages", {"messages": [one.model_dump(mode="json", exclude_defaults=True) for one in messages]})
+
+    def ask(self) -> Reply:
+        """The model's next answer, paid for before anything of it is looked at.
+
+        Raises:
+            EndpointError: no usable answer came.
+        """
+        request = ModelRequest(
+            messages=tuple(self.messages),
+            tools=self.toolset.specs,
+            answer=self.options.answer,
+            max_output_tokens=self.options.max_output_tokens,
+        )
+        self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
+        try:
+            reply = self.client.complete(request, self.budget.deadline)
+        except EndpointError as fault:
+            self.budget.charge_requests(fault.attempts)
+            self.log.add("fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts})
+            raise
+        self.budget.charge_answer(reply.usage, reply.attempts)
+        self.log.add("reply", reply.model_dump(mode="json", exclude_defaults=True))
+        return reply
+
+    def take(self, reply: Reply) -> Status | None:
+        """What follows from an answer: the status that ends the run, or `None` with the conversation carried on."""
+        self.say([Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)])
+        if reply.finish == "refusal":
+            return "refused_by_model"
+        if reply.tool_calls:
+            return self._take_calls(reply)
+        if reply.finish == "length":
+            return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
+        judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
+        if judgement.verdict == "unread":
+            self._keep(judgement)
+            return self._correct(render("no_proposal", reason=judgement.refusal or "it is empty"))
+        status = self._weigh(judgement)
+        if status is not None:
+            return status
+        told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
+        return self._correct(render("judged", feedback=told)) or self._teach(judgement)
+
+    def _take_calls(self, reply: Reply) -> Status | None:
+        calls = reply.tool_calls
+        room = self.budget.limits.tool_calls - self.budget.spent.tool_calls
+        self.budget.charge_tool_calls(len(calls))
+        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room))
+        self.say(answered.messages)
+        for judgement in answered.judgements:
+            status = self._weigh(judgement)
+            if status is not None:
+                return status
+        if answered.judgements:
+            return self._charge_correction() or self._teach(answered.judgements[-1])
+        times = self.progress.times_called(calls)
+        if times >= MOST_SAME_CALLS:
+            return "no_progress"
+        if times >= SAME_CALLS_WARNED:
+            self.say([Message(role="user", content=render("repeated", times=str(times)))])
+        return None
+
+    def _why_stop(self, done: int, room: int) -> str | None:
+        """Why no more calls of an answer are made, where a limit was reached within it."""
+        if self.budget.deadline.is_over():
+            return "the time allowed is spent"
+        return "the tool calls allowed are spent" if done >= room else None
+
+    def _weigh(self, judgement: Judgement) -> Status | None:
+        """Whether the run ends with this proposal."""
+        self._keep(judgement)
+        if judgement.is_acceptable:
+            return "accepted" if judgement.verdict == "valid" else "accepted_after_repair"
+        times = self.progress.times_proposed(judgement)
+        if times >= MOST_SAME_PROPOSALS:
+            return "no_progress"
+        if times > 1:
+            self.say([Message(role="user", content=render("repeated", times=str(times)))])
+        return None
+
+    def _keep(self, judgement: Judgement) -> None:
+        self.judgements.append(judgement)
+        self.log.add(
+            "judgement",
+            {
+                "verdict": judgement.verdict,
+                "handle": judgement.handle,
+                "content_hash": judgement.content_hash,
+                "rules": list(judgement.rules),
+                "fixes": [fix.model_dump(mode="json") for fix in judgement.fixes],
+            },
+        )
+
+    def _correct(self, words: str) -> Status | None:
+        """Ask for another proposal, if there may be one."""
+        status = self._charge_correction()
+        if status is None:
+            self.say([Message(role="user", content=words)])
+        return status
+
+    def _teach(self, judgement: Judgement) -> None:
+        message = self.teacher.message(judgement.rules)
+        if message:
+            self.say(message)
+
+    def _charge_correction(self) -> Status | None:
+        if not self.budget.has_corrections:
+            return "corrections_spent"
+        self.budget.charge_correction()
+        return None
+
+    def ended(self, status: Status, fault: EndpointError | None = None) -> Ending:
+        """The end of the run."""
+        accepted = self.judgements[-1].standing if status in ("accepted", "accepted_after_repair") else None
+        return Ending(status, self.budget.spent, tuple(self.judgements), accepted or self.desk.best, fault)

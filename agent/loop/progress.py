@@ -1,0 +1,52 @@
+"""No progress is when the same thing comes again: the same proposal with the same faults, or the same calls.
+
+Compared is what things mean: a proposal by the content hash of its document and the set of rules that it breaks, a
+call by its name and its arguments as sorted JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ..model.messages import ToolCall
+from .judge import Judgement
+
+# The same proposal for the second time is pointed out, for the third time it ends the run.
+MOST_SAME_PROPOSALS = 3
+# The same calls turn after turn: from here on they are pointed out, and at the end they end the run.
+SAME_CALLS_WARNED = 3
+MOST_SAME_CALLS = 5
+
+
+@dataclass
+class Progress:
+    """What was seen in one run."""
+
+    _proposals: Counter[tuple[str, frozenset[str]]] = field(
+        default_factory=Counter[tuple[str, frozenset[str]]], repr=False
+    )
+    _last_calls: tuple[tuple[str, str], ...] = ()
+    _same_calls: int = 0
+
+    def times_proposed(self, judgement: Judgement) -> int:
+        """How often this proposal was judged, this time included."""
+        key = (judgement.content_hash or judgement.refusal or "", frozenset(judgement.rules))
+        self._proposals[key] += 1
+        return self._proposals[key]
+
+    def times_called(self, calls: Iterable[ToolCall]) -> int:
+        """How often in a row these calls were made, this time included."""
+        now = tuple((call.name, _canonical(call.arguments)) for call in calls)
+        self._same_calls = self._same_calls + 1 if now == self._last_calls else 1
+        self._last_calls = now
+        return self._same_calls
+
+
+def _canonical(arguments: str) -> str:
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments

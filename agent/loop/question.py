@@ -1,0 +1,128 @@
+"""What a run has to answer: the request made concrete, and the built-in proposer's answer to it.
+
+Hardware, number formats and load are decided here, before any model is asked: a model proposes how to split, never what
+was asked for. Where no plan exists no model is asked at all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...tools.catalog.config import read_architecture
+from ...tools.errors import InputError
+from ...tools.plan.builder import BuildRequest
+from ...tools.plan.document import ModelBlock, Plan, Strategy
+from ...tools.search.candidate import SearchRequest
+from ...tools.search.search import base_setting
+from ...tools.search.single import candidate_at
+from ..intent.intent import Intent
+from ..pipeline import plan_intent
+from ..proposer import search_request
+from ..results import PlanResult
+from .shorten import short_value
+
+# Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
+PINNED = ("format", "version", "model", "hardware", "workload", "precision", "policy", "serving")
+# More requests in flight than this no deployment of one plan has.
+MOST_CONCURRENT = 1_000_000
+
+
+@dataclass(frozen=True)
+class Question:
+    """A request with everything decided but the split. `reference` is a valid plan by the built-in proposer."""
+
+    intent: Intent
+    request: SearchRequest
+    reference: PlanResult
+    reference_plan: Plan
+
+    @property
+    def model(self) -> ModelBlock:
+        """The model block of every plan that answers."""
+        return self.reference_plan.model
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The pinned blocks as JSON values; a block that the request does not decide is absent."""
+        document = self.reference_plan.model_dump(mode="json")
+        return {name: document[name] for name in PINNED if document.get(name) is not None}
+
+    def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
+        """`proposed` under what was asked for; requests in flight are its own only where they were left open."""
+        document = {**proposed, **self.header}
+        workload = proposed.get("workload")
+        own = workload.get("concurrency") if isinstance(workload, Mapping) else None
+        if self.intent.concurrency_open and type(own) is int and 1 <= own <= MOST_CONCURRENT:
+            document["workload"] = {**document["workload"], "concurrency": own}
+        return document
+
+    def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
+        """Pinned blocks that `proposed` states otherwise than the request, field by field."""
+        return tuple(
+            f"{name}.{field}: the request has {wanted!r}, the proposal {_shown(block[field])}"
+            for name, asked in self.header.items()
+            if isinstance(asked, Mapping) and isinstance(block := proposed.get(name), Mapping)
+            for field, wanted in asked.items()
+            if field != "config"
+            and block.get(field, wanted) != wanted
+            and not (field == "concurrency" and self.intent.concurrency_open)
+        )
+
+    def answers(self, document: Mapping[str, Any]) -> bool:
+        """Whether `document` is a plan for what was asked: its pinned blocks are those of the request."""
+        return all(document.get(name) == block for name, block in self.pinned(document).items() if name in PINNED)
+
+    def build_request(self, strategy: Strategy, concurrency: int) -> BuildRequest:
+        """What the builder needs to write the plan of `strategy`."""
+        return BuildRequest(
+            model=self.model,
+            hardware=self.request.hardware,
+            workload=self.request.workload.model_copy(update={"concurrency": concurrency}),
+            precision=self.request.precision,
+            strategy=strategy,
+            policy=self.request.policy,
+            serving=self.request.serving,
+        )
+
+    def concurrency_of(self, strategy: Strategy) -> int:
+        """Requests in flight for `strategy`: as asked; where that was open the reference's, or fewer where it must."""
+        asked = self.reference_plan.workload.concurrency
+        if not self.intent.concurrency_open:
+            return asked
+        setting, concurrency = base_setting(self.request), asked
+        try:
+            while concurrency > strategy.dp:
+                if candidate_at(self.request, setting, strategy, concurrency).feasible:
+                    break
+                concurrency = max(strategy.dp, concurrency // 2)
+        except InputError:
+            return asked
+        return concurrency
+
+
+def _shown(value: Any) -> str:
+    return json.dumps(short_value(value, 100), ensure_ascii=False)
+
+
+def ask(intent: Intent) -> Question | PlanResult:
+    """The question of `intent`; the built-in proposer's refusal where no plan exists.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
+    reference = plan_intent(intent)
+    plan = reference.plan
+    if plan is None:
+        return reference
+    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    request = replace(
+        search_request(intent, architecture, plan.hardware),
+        precision=plan.precision,
+        precisions=(),
+        workload=plan.workload,
+        concurrency_open=False,
+    )
+    return Question(intent, request, reference, plan)

@@ -1,0 +1,14 @@
+"""What a request asked of a model, as a hash: a replay that asks something else is seen by it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from ..model.messages import ModelRequest
+
+
+def request_digest(request: ModelRequest) -> str:
+    """What a request asked, as a hash: a replay that asks something else is seen by it."""
+    text = json.dumps(request.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

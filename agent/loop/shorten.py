@@ -1,0 +1,60 @@
+"""Makes values that came from outside fit to be told to a model: short, printable, and JSON whatever they hold.
+
+Ids, names and values of a proposal are quoted in what is said of it. A name of ten thousand characters is cut, control
+characters and halves of surrogate pairs are replaced, numbers that JSON does not have become words. Nothing is judged.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from ...tools.rules.base import printable
+from ..report.safe import harmless
+
+MOST_CHARACTERS = 400
+MOST_ITEMS = 64
+MOST_DEPTH = 10
+# Whole numbers beyond this are nobody's degree, size or time.
+_LARGEST = 10**18
+
+
+def short_text(text: str, most_characters: int = MOST_CHARACTERS) -> str:
+    """`text` without control characters, its end cut off where it is longer, with a count of what is left out."""
+    shown = harmless(printable(text[: most_characters + 1]))
+    if len(text) <= most_characters:
+        return shown
+    return f"{shown[:most_characters]}… ({len(text) - most_characters:,} characters more)"
+
+
+def bounded(value: Any, most_characters: int = MOST_CHARACTERS, depth: int = MOST_DEPTH) -> Any:
+    """`value` as JSON values of bounded size; the rest of a long list or object is counted."""
+    if isinstance(value, str):
+        return short_text(value, most_characters)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return value if math.isfinite(value) else f"{value}"
+    if depth == 0:
+        return "…"
+    if isinstance(value, Mapping):
+        items = list(value.items())
+        shown = {
+            short_text(str(key), 80): bounded(item, most_characters, depth - 1) for key, item in items[:MOST_ITEMS]
+        }
+        return shown if len(items) <= MOST_ITEMS else {**shown, "…": f"{len(items) - MOST_ITEMS} more"}
+    if isinstance(value, list | tuple):
+        head = [bounded(item, most_characters, depth - 1) for item in value[:MOST_ITEMS]]
+        return head if len(value) <= MOST_ITEMS else [*head, f"and {len(value) - MOST_ITEMS} more"]
+    return short_text(str(value), most_characters)
+
+
+def short_value(value: Any, most_characters: int = MOST_CHARACTERS) -> Any:
+    """`value` as it is where its JSON is short, else the beginning of its JSON as a text."""
+    small = bounded(value, 100, 4)
+    text = json.dumps(small, ensure_ascii=False)
+    return small if len(text) <= most_characters else short_text(text, most_characters)

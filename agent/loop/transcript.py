@@ -1,0 +1,142 @@
+"""A run as one JSON file: what was asked, every step as it was done, how it ended. It can be replayed without a model.
+
+The file is written anew after each step and is whole at every moment. What came from outside went through the client's
+redaction before it got here; what the caller gives is redacted here once more.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...tools.errors import InputError
+from ...tools.files import read_bounded, replace_file, utf8_text
+from ..intent.intent import Intent
+from .budget import Limits, Prices, Spent
+from .feedback import Level
+from .outcome import Status
+
+FORMAT: Literal["shardwright/transcript"] = "shardwright/transcript"
+VERSION: Literal["1"] = "1"
+MAX_TRANSCRIPT_BYTES = 64 << 20
+
+
+class Setup(BaseModel):
+    """All that a run needs beside its model: with it and the recorded answers the run can be done again."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    request: str
+    intent: Intent
+    model: str
+    tools: tuple[str, ...] = ()
+    has_answer_schema: bool = False
+    limits: Limits = Limits()
+    prices: Prices | None = None
+    level: Level = "patch"
+    repairs: bool = True
+    max_output_tokens: int = 4096
+    knowledge_tokens: int = 0
+    fence: str
+
+
+class Step(BaseModel):
+    """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: str
+    data: dict[str, Any]
+
+
+class Result(BaseModel):
+    """How the run ended: the status, whose plan was returned, and the content hash of that plan."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    status: Status
+    origin: str
+    plan_hash: str | None
+    spent: Spent
+
+
+class Transcript(BaseModel):
+    """A recorded run; `result` is absent where it was cut off."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["shardwright/transcript"] = FORMAT
+    version: Literal["1"] = VERSION
+    shardwright: str
+    setup: Setup
+    steps: tuple[Step, ...] = Field(default=())
+    result: Result | None = None
+
+
+class Recorder:
+    """The log of one run; where it has a path, the file there is renewed after each step."""
+
+    def __init__(self, setup: Setup, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
+        from importlib.metadata import version
+
+        self._path, self._redact = path, redact
+        self._steps: list[Step] = []
+        self._head = Transcript(shardwright=version("shardwright"), setup=setup)
+        self._write(None)
+
+    def add(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Write down one step.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        self._steps.append(Step(kind=kind, data=dict(data)))
+        self._write(None)
+
+    def finish(self, result: Result) -> Transcript:
+        """Write down how the run ended; the whole transcript.
+
+        Raises:
+            InputError: the file cannot be written.
+        """
+        self._write(result)
+        return self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
+
+    def _write(self, result: Result | None) -> None:
+        if self._path is None:
+            return
+        whole = self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
+        text = self._redact(json.dumps(whole.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        try:
+            replace_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
+        except OSError as error:
+            raise InputError(f"transcript {self._path}: cannot be written: {error.strerror or error}") from None
+
+
+def read_transcript(path: Path) -> Transcript:
+    """The transcript at `path`.
+
+    Raises:
+        InputError: it cannot be read, is none, or is of a version that this program does not know.
+    """
+    text = utf8_text(read_bounded(path, MAX_TRANSCRIPT_BYTES, str(path)), str(path))
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: not a transcript: {error}") from None
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise InputError(f"{path}: not a transcript: its `format` is not {FORMAT!r}")
+    if found.get("version") != VERSION:
+        raise InputError(
+            f"{path}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
+        )
+    try:
+        return Transcript.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise InputError(f"{path}: not a transcript of version {VERSION}: {where}: {first['msg']}") from None

@@ -1,0 +1,158 @@
+"""A raw answer → a checked `Reply`: nothing of what a server or a model wrote is believed unseen.
+
+An answer is unreadable where it is not JSON, has no choice, no message or no reason to end, or was cut off by the
+server. Anything that a model may do wrong (no text, arguments that are no JSON, a tool that does not exist) is an
+answer: the loop deals with it. Fields that are unknown, and what a model thought aloud, are left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .faults import from_error_object, unreadable
+from .messages import Finish, Reply, ToolCall, Usage
+from .redaction import Redactor
+from .strict_json import parse, well_formed
+from .wire import unique_ids
+
+# More calls than this in one answer are a model that does not stop.
+MAX_CALLS = 128
+MAX_TOKENS_BELIEVED = 1_000_000_000
+# Bytes of a token, about, where a server counts none: English text with a usual vocabulary.
+BYTES_PER_TOKEN = 4
+_FINISHES: dict[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "refusal",
+    "refusal": "refusal",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+# The server gave up on the answer: DeepSeek, SGLang, OpenRouter.
+_BROKEN = {"abort", "error", "network_error", "insufficient_system_resource"}
+
+
+def read_answer(data: bytes, redactor: Redactor) -> dict[str, Any]:
+    """The object that the body of an answer with status 200 is.
+
+    Raises:
+        FaultError: it is not one, or an error.
+    """
+    text = data.decode("utf-8", errors="replace").strip()
+    if text[:1] == "<":
+        raise unreadable("the answer is a web page: the address is not that of an API (it usually ends in /v1)")
+    try:
+        found = parse(text)
+    except ValueError as error:
+        why = f"the answer is not JSON: {redactor.text(str(error))}" if text else "the answer is empty"
+        raise unreadable(why) from None
+    if not isinstance(found, dict):
+        raise unreadable("the answer is not a JSON object")
+    if found.get("error"):
+        raise from_error_object(found["error"], redactor)
+    return found
+
+
+def reply_from(answer: Mapping[str, Any], redactor: Redactor, *, input_bytes: int) -> Reply:
+    """The reply that an answer is; `input_bytes` (of the request) stand in for tokens that the server did not count.
+
+    Raises:
+        FaultError: a part that every answer has is missing.
+    """
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise unreadable("the answer has no choices")
+    message, reason = choices[0].get("message"), choices[0].get("finish_reason")
+    if not isinstance(message, dict):
+        raise unreadable("the answer has no message")
+    if not isinstance(reason, str) or not reason:
+        raise unreadable("the answer has no finish reason: it was cut off")
+    if reason in _BROKEN:
+        raise unreadable(f"the server broke the answer off ({reason})")
+    text = redactor.text(content_text(message.get("content")))
+    calls = _calls(message, redactor)
+    refusal = redactor.text(content_text(message.get("refusal"))) or None
+    finish = _finish(reason, calls, refusal)
+    if finish == "refusal":
+        refusal, calls = refusal or text or f"the server withheld the answer ({redactor.text(reason)[:60]})", ()
+    output = text + "".join(call.name + call.arguments for call in calls)
+    model = answer.get("model")
+    return Reply(
+        text=text,
+        tool_calls=calls,
+        finish=finish,
+        refusal=refusal,
+        usage=_usage(answer.get("usage"), input_bytes, len(output.encode())),
+        model=redactor.text(well_formed(model))[:200] if isinstance(model, str) else None,
+    )
+
+
+def content_text(content: Any) -> str:
+    """Text of a message's content: a text, `null`, or a list of parts."""
+    if isinstance(content, str):
+        return well_formed(content)
+    if isinstance(content, list):
+        parts = [part.get("text") if isinstance(part, dict) else part for part in content]
+        return "".join(well_formed(part) for part in parts if isinstance(part, str))
+    return "" if content is None else json.dumps(content, ensure_ascii=True)
+
+
+def _finish(reason: str, calls: tuple[ToolCall, ...], refusal: str | None) -> Finish:
+    known = _FINISHES.get(reason, "stop")
+    if known == "refusal" or (refusal is not None and not calls):
+        return "refusal"
+    if known == "length":
+        return "length"
+    # llama.cpp and Ollama end calls with `stop`; some end words with `tool_calls`.
+    return "tool_calls" if calls else "stop"
+
+
+def _calls(message: Mapping[str, Any], redactor: Redactor) -> tuple[ToolCall, ...]:
+    listed = message.get("tool_calls") or []
+    functions: list[tuple[Any, Any]] = []
+    if isinstance(listed, list):
+        functions = [(one.get("id"), one.get("function")) for one in listed if isinstance(one, dict)]
+    if not functions and isinstance(message.get("function_call"), dict):
+        functions = [(None, message["function_call"])]
+    if len(functions) > MAX_CALLS:
+        raise unreadable(f"the answer calls {len(functions):,} tools at once; at most {MAX_CALLS} calls are read")
+    calls = [
+        ToolCall(
+            id=redactor.text(content_text(own_id)),
+            name=redactor.text(content_text(function.get("name"))),
+            arguments=redactor.text(_arguments(function.get("arguments"))),
+        )
+        for own_id, function in functions
+        if isinstance(function, dict)
+    ]
+    return tuple(call.model_copy(update={"id": own}) for call, own in zip(calls, unique_ids(calls), strict=True))
+
+
+def _arguments(given: Any) -> str:
+    """Arguments as text: Ollama's own API and some servers give an object."""
+    if isinstance(given, str):
+        return well_formed(given)
+    return "{}" if given is None else json.dumps(given, ensure_ascii=True)
+
+
+def _usage(usage: Any, input_bytes: int, output_bytes: int) -> Usage:
+    counted = usage if isinstance(usage, dict) else {}
+    given, made = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
+    details = counted.get("prompt_tokens_details")
+    cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
+    # A server that counts nothing says 0; a prompt always has tokens.
+    is_estimated = not given or made is None
+    if is_estimated:
+        given, made = -(-input_bytes // BYTES_PER_TOKEN), -(-output_bytes // BYTES_PER_TOKEN)
+    return Usage(
+        input_tokens=given or 0,
+        output_tokens=made or 0,
+        cached_input_tokens=min(cached or 0, given or 0),
+        is_estimated=is_estimated,
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and 0 <= value <= MAX_TOKENS_BELIEVED else None

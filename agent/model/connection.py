@@ -1,0 +1,203 @@
+"""The `openai` SDK with everything of its own switched off: one request, raw bytes, under a deadline and a limit.
+
+Retries, parsing and waiting are done elsewhere, in one place each. A redirect is not followed: it would carry the
+headers, keys among them, to a host that nobody named. Errors leave here as `FaultError`, with nothing secret in them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import unquote
+from urllib.request import getproxies
+
+import openai
+from openai import DefaultHttpxClient
+
+from ...tools.errors import InputError
+from .deadline import Deadline
+from .faults import MAX_READ, FaultError, from_status, unreadable
+from .redaction import Redactor
+from .settings import EndpointSettings
+from .worker import Line
+
+# The libraries that the SDK may speak HTTP with; while an answer is read, errors are theirs and not the SDK's.
+_HTTP_LIBRARIES = ("httpx2", "httpx")
+# Bytes of an error's body that are waited for; what it says is in the first of them.
+MAX_ERROR_BYTES = 65_536
+_NO_KEY = "no key is configured"
+# Headers of every request, which say nothing of who sends it.
+_PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
+
+
+class _BoundedHttp(DefaultHttpxClient):
+    """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
+
+    `authorization` is the header of that name, in place of the SDK's, which cannot do without a key; empty is none.
+    """
+
+    def __init__(self, authorization: str) -> None:
+        super().__init__(follow_redirects=False)
+        self._authorization = authorization
+
+    def send(self, request: Any, **options: Any) -> Any:
+        """Send `request`; the body of an error is cut."""
+        request.headers.pop("Authorization", None)
+        if self._authorization:
+            request.headers["Authorization"] = self._authorization
+        response = super().send(request, **options)
+        if response.status_code < 300 or response.is_closed:
+            return response
+        data = b""
+        for chunk in response.iter_bytes():
+            data += chunk
+            if len(data) >= MAX_ERROR_BYTES:
+                break
+        response.close()
+        kept = {name: value for name, value in response.headers.items() if name.lower() in ("retry-after", "location")}
+        return type(response)(response.status_code, headers=kept, content=data[:MAX_ERROR_BYTES], request=request)
+
+
+def own_client(settings: EndpointSettings) -> openai.OpenAI:
+    """A client of the SDK for `settings`."""
+    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    named = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
+    if settings.basic_auth is not None:
+        named = f"Basic {settings.basic_auth.get_secret_value()}"
+    elif settings.api_key is not None and not named:
+        named = f"Bearer {settings.api_key.get_secret_value()}"
+    return openai.OpenAI(
+        base_url=settings.base_url,
+        api_key=_NO_KEY,
+        default_headers=headers,
+        default_query={name: value.get_secret_value() for name, value in settings.query.items()},
+        max_retries=0,
+        http_client=_BoundedHttp(named),
+    )
+
+
+def checked_client(client: object) -> openai.OpenAI:
+    """`client`, which the user made, if it is one that can be used here.
+
+    Raises:
+        InputError: it is an asynchronous client, or none.
+    """
+    if isinstance(client, openai.AsyncOpenAI):
+        raise InputError("client: an AsyncOpenAI cannot be used here: give an openai.OpenAI")
+    if not isinstance(client, openai.OpenAI):
+        raise InputError(f"client: {type(client).__name__} is not an openai.OpenAI")
+    return client
+
+
+def secrets_of(client: openai.OpenAI) -> list[str]:
+    """Everything that `client` sends and nobody may see: key, headers, and what its URL holds."""
+    url = client.base_url
+    headers = {
+        name: str(value)
+        for name, value in client.default_headers.items()
+        if isinstance(value, str) and name.lower() not in _PUBLIC_HEADERS and not name.lower().startswith("x-stainless")
+    }
+    found = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
+    found += [url.username, url.password, *url.params.values(), *(str(one) for one in client.default_query.values())]
+    key = client.api_key
+    return [*found, *_proxy_secrets(), *([key] if isinstance(key, str) and key != _NO_KEY else [])]
+
+
+def _proxy_secrets() -> list[str]:
+    """Users and passwords of the proxies that the environment names; requests go through them."""
+    places = [proxy.rpartition("@")[0].rpartition("/")[2] for proxy in getproxies().values() if "@" in proxy]
+    return [part for place in places for part in (place, *unquote(place).split(":", 1))]
+
+
+class Connection:
+    """One endpoint; a connection of ours can be dropped and is made anew when it is next needed."""
+
+    def __init__(self, settings: EndpointSettings, client: openai.OpenAI | None) -> None:
+        self._settings = settings
+        self._given = client
+        self._client = client or own_client(settings)
+        self.redactor = Redactor([*settings.secrets(), *secrets_of(self._client)])
+
+    def drop(self) -> None:
+        """End what is under way. A client that was given to us is not closed: others may use it."""
+        if self._given is None:
+            abandoned, self._client = self._client, own_client(self._settings)
+            abandoned.close()
+
+    def chat(self, body: Mapping[str, Any], line: Line, deadline: Deadline, take: Callable[[bytes], bool]) -> str:
+        """Ask for a completion; chunks of the answer go to `take` until it has enough. Gives the content type.
+
+        Raises:
+            FaultError: no answer, or a longer one than is read.
+        """
+        with self._faults(deadline):
+            completions = self._options(deadline).chat.completions.with_streaming_response
+            with completions.create(**body) as response:
+                self._read(response, line, take)
+                return response.headers.get("content-type", "")
+
+    def models(self, line: Line, deadline: Deadline) -> bytes:
+        """The body of the list of models.
+
+        Raises:
+            FaultError: no answer, or a longer one than is read.
+        """
+        data = bytearray()
+
+        def take(chunk: bytes) -> bool:
+            data.extend(chunk)
+            return False
+
+        with self._faults(deadline), self._options(deadline).models.with_streaming_response.list() as response:
+            self._read(response, line, take)
+        return bytes(data)
+
+    def _options(self, deadline: Deadline) -> openai.OpenAI:
+        return self._client.with_options(max_retries=0, timeout=max(deadline.left_s(), 0.001))
+
+    def _read(self, response: Any, line: Line, take: Callable[[bytes], bool]) -> None:
+        read, most = 0, self._settings.max_answer_bytes
+        for chunk in response.iter_bytes():
+            read += len(chunk)
+            if read > most:
+                raise FaultError("too_large", f"the answer is larger than {most:,} bytes", may_retry=False)
+            if take(chunk) or line.is_dropped:
+                return
+
+    @contextmanager
+    def _faults(self, deadline: Deadline) -> Iterator[None]:
+        """Errors of the SDK, and of the HTTP library below it, as faults without anything secret."""
+        fault: FaultError
+        try:
+            yield
+            return
+        except FaultError:
+            raise
+        except openai.APIStatusError as error:
+            body = error.response.text[:MAX_ERROR_BYTES]
+            fault = from_status(error.status_code, body, _headers(error), self.redactor)
+        except (openai.APITimeoutError, *_http_errors("TimeoutException")):
+            fault = FaultError("timeout", "no answer in time", may_retry=True)
+        except (openai.APIConnectionError, *_http_errors("TransportError")) as error:
+            fault = self._broken(error.__cause__ or error, deadline)
+        except (openai.OpenAIError, *_http_errors("HTTPError", "StreamError", "InvalidURL"), ValueError) as error:
+            fault = unreadable(f"{type(error).__name__}: {self.redactor.text(str(error))[:MAX_READ]}")
+        raise fault from None
+
+    def _broken(self, error: BaseException, deadline: Deadline) -> FaultError:
+        if deadline.is_over():
+            return FaultError("timeout", "no answer in time", may_retry=True)
+        words = " ".join(self.redactor.text(str(error) or type(error).__name__).split())[:200]
+        return FaultError("unreachable", f"the connection failed: {words}", may_retry=True)
+
+
+def _headers(error: openai.APIStatusError) -> dict[str, str]:
+    return {name.lower(): value for name, value in error.response.headers.items()}
+
+
+def _http_errors(*names: str) -> tuple[type[Exception], ...]:
+    return tuple(
+        getattr(sys.modules[module], name) for module in _HTTP_LIBRARIES if module in sys.modules for name in names
+    )

@@ -1,0 +1,30 @@
+"""A point in time by which something must have ended, on a clock that nobody sets."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """An end on the monotonic clock, in seconds."""
+
+    at_s: float
+
+    @classmethod
+    def after(cls, seconds: float) -> Deadline:
+        """The deadline `seconds` from now."""
+        return cls(time.monotonic() + seconds)
+
+    def left_s(self) -> float:
+        """Seconds until it, never below zero."""
+        return max(0.0, self.at_s - time.monotonic())
+
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return time.monotonic() >= self.at_s
+
+    def sooner(self, seconds: float) -> Deadline:
+        """This deadline, or the one `seconds` from now if that is sooner."""
+        return min(self, Deadline.after(seconds), key=lambda one: one.at_s)

@@ -1,0 +1,118 @@
+"""Examines an endpoint: whether it answers, what it can do, and how the agent is best set to it.
+
+It changes nothing and plans nothing; it makes about seven small requests, which cost what they cost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from . import probes
+from .deadline import Deadline
+from .endpoint import EndpointClient
+from .probes import Check, timed
+from .settings import VARIABLES
+
+# A conversation with knowledge, facts and two corrections; below it answers are cut or refused.
+MIN_CONTEXT_TOKENS = 16_384
+# Kinds of fault after which nothing else is worth asking.
+_DOWN = {"unreachable", "timeout", "key_refused", "server_error", "rate_limited"}
+# No probe but that of the key and the address waits for several retries.
+PROBE_ATTEMPTS = 2
+
+
+class DoctorReport(BaseModel):
+    """What was found. `suits` is the mode that the endpoint keeps best; `None` where it gives no answers at all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    endpoint: str
+    model: str
+    checks: tuple[Check, ...]
+    suits: Literal["tools", "schema", "text"] | None
+    context_tokens: int | None
+    requests: int
+    advice: tuple[str, ...]
+
+    @property
+    def exit_status(self) -> int:
+        """0 it works, 1 it works not well enough, 3 it is down."""
+        if self.suits is None:
+            return 3
+        return 1 if self.suits == "text" else 0
+
+
+def examine(client: EndpointClient, deadline: Deadline) -> DoctorReport:
+    """The report on `client`; probes that have no time left are skipped."""
+    listing: list[dict[str, Any]] = []
+
+    def models() -> probes.Found:
+        listing.extend(client.models(deadline))
+        return probes.listed(listing, client.name)
+
+    first = timed("model listed", models)
+    if first.fault is not None and first.fault not in _DOWN:
+        first = first.model_copy(update={"state": "weak", "detail": f"no list of models: {first.detail}"})
+    checks = [first]
+    plain = _probe("plain answer", probes.answers, client, deadline, is_wanted=first.fault not in _DOWN)
+    checks.append(plain)
+    is_up = plain.state in ("ok", "weak")
+    tools = _probe("tools", probes.calls_tools, client, deadline, is_wanted=is_up)
+    has_tools = tools.state in ("ok", "weak")
+    parallel = _probe("parallel calls", probes.calls_in_parallel, client, deadline, is_wanted=has_tools)
+    schema = _probe("strict schema", probes.keeps_schema, client, deadline, is_wanted=is_up)
+    stream = _probe("streaming", probes.streams, client, deadline, is_wanted=is_up)
+    checks += [tools, parallel, schema, stream]
+    context = probes.context_tokens(listing, client.name)
+    suits = None if not is_up else "tools" if tools.state == "ok" else _second(tools, schema)
+    return DoctorReport(
+        endpoint=client.settings.base_url,
+        model=client.name,
+        checks=(*checks, _context_check(context)),
+        suits=suits,
+        context_tokens=context,
+        requests=client.requests_made,
+        advice=_advice(client, suits, checks, context),
+    )
+
+
+def _second(tools: Check, schema: Check) -> Literal["tools", "schema", "text"]:
+    """What suits where tools are not called as they should be; wrong arguments are better than no form at all."""
+    if schema.state in ("ok", "weak"):
+        return "schema"
+    return "tools" if tools.state == "weak" else "text"
+
+
+def _probe(name: str, probe: Any, client: EndpointClient, deadline: Deadline, *, is_wanted: bool) -> Check:
+    if not is_wanted:
+        return Check(name=name, state="skipped", detail="not tried: what it needs failed")
+    if deadline.is_over():
+        return Check(name=name, state="skipped", detail="not tried: no time was left")
+    return timed(name, lambda: probe(client, deadline.sooner(client.settings.request_timeout_s)))
+
+
+def _context_check(tokens: int | None) -> Check:
+    if tokens is None:
+        return Check(name="context", state="skipped", detail="the server does not tell its length")
+    state = "ok" if tokens >= MIN_CONTEXT_TOKENS else "weak"
+    return Check(name="context", state=state, detail=f"{tokens:,} tokens")
+
+
+def _advice(client: EndpointClient, suits: str | None, checks: list[Check], context: int | None) -> tuple[str, ...]:
+    if suits is None:
+        failed = next((check for check in checks if check.state == "failed"), None)
+        return (failed.detail,) if failed is not None else ()
+    mode, found = client.settings.mode, []
+    if mode == suits or (mode == "auto" and suits == "tools"):
+        found.append(f"mode {mode} suits it: nothing is to be set")
+    else:
+        found.append(f"set {VARIABLES['mode']}={suits}")
+    if suits == "text":
+        found.append("it keeps neither tools nor schemas, and text takes more corrections: a larger model does better")
+    if context is not None and context < MIN_CONTEXT_TOKENS:
+        found.append(f"serve it with a longer context: at least {MIN_CONTEXT_TOKENS:,} tokens")
+    if any(check.name == "model listed" and check.state == "weak" and check.fault is None for check in checks):
+        found.append("name a model that the server lists, if the answers are not those of the model you mean")
+    return tuple(found)

@@ -1,0 +1,219 @@
+"""A `ModelClient` that asks an OpenAI-compatible server, and the one place where requests are made again.
+
+A request is made again for faults that pass (408, 409, 425, 429, 5xx, broken connections, no answer in time, answers
+that are none), with growing random pauses or as long as the server asks to wait, never beyond the deadline. It is made
+again at once, and without counting as a retry, where the server refuses a part of it that can be left out.
+The deadline holds whatever the server does.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from ..report.safe import one_line
+from .answer import read_answer, reply_from
+from .client import EndpointError
+from .connection import Connection, checked_client
+from .deadline import Deadline
+from .faults import FaultError
+from .features import Features, refuses_request_part
+from .messages import ModelRequest, Reply
+from .redaction import guard_logs
+from .retries import patiently
+from .schema_check import schema_faults
+from .settings import EndpointSettings
+from .stream import StreamedAnswer
+from .wire import request_body
+from .worker import Line, OverdueError, work_until
+
+T = TypeVar("T")
+# Parts of a request that may be left out in one try, so that a server that refuses for ever is not asked for ever.
+MOST_CONCESSIONS = 8
+
+
+class EndpointClient:
+    """A model at an endpoint. It remembers what the server refused; requests are made one after another."""
+
+    def __init__(
+        self,
+        settings: EndpointSettings,
+        client: object | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        seed: int | None = None,
+    ) -> None:
+        """`client` is an `openai.OpenAI` of the user's own; `sleep` and `seed` make pauses repeatable.
+
+        Raises:
+            InputError: `client` is none that can be used.
+        """
+        self.settings = settings
+        self.features = Features()
+        self.requests_made = 0
+        self._connection = Connection(settings, None if client is None else checked_client(client))
+        self._sleep = sleep
+        self._random = random.Random(seed)
+        guard_logs(self._connection.redactor)
+
+    @classmethod
+    def wrapping(cls, client: object, model: str, **fields: Any) -> EndpointClient:
+        """A client around `client`, an `openai.OpenAI` that the user made; `fields` are further settings.
+
+        Raises:
+            InputError: `client` is none that can be used.
+        """
+        url = str(checked_client(client).base_url)
+        return cls(EndpointSettings(base_url=url, model=model, **fields), client)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._connection.redactor.text(self.settings.model)
+
+    def redact(self, text: str) -> str:
+        """`text` without the secrets of this endpoint."""
+        return self._connection.redactor.text(text)
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        """The answer to `request`. With `on_text`, or where the settings say so, it is streamed; text that was shown of
+        an answer that broke off is shown again from its beginning by the next try.
+
+        Raises:
+            EndpointError: no usable answer came before `deadline`.
+        """
+        stream = self.settings.stream or on_text is not None
+        before = self.requests_made
+
+        def ask(within: Deadline) -> Reply:
+            return self._ask(request, within, on_text, stream=stream)
+
+        reply = self._retried(ask, deadline)
+        return reply.model_copy(update={"attempts": self.requests_made - before})
+
+    def models(self, deadline: Deadline) -> list[dict[str, Any]]:
+        """The models that the server lists, as it describes them, without secrets.
+
+        Raises:
+            EndpointError: it gave no such list before `deadline`.
+        """
+        connection = self._connection
+
+        def ask(within: Deadline) -> list[dict[str, Any]]:
+            self.requests_made += 1
+            data = self._within(within, lambda line: connection.models(line, within), None)
+            listed = connection.redactor.value(read_answer(data, connection.redactor)).get("data")
+            return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+        return self._retried(ask, deadline)
+
+    def _retried(self, ask: Callable[[Deadline], T], deadline: Deadline) -> T:
+        """What `ask` gives, made again while that is worth it.
+
+        Raises:
+            EndpointError: it never was.
+        """
+        before = self.requests_made
+        retrying = patiently(self.settings.transport_attempts, deadline, self._sleep, self._random)
+        try:
+            return retrying(lambda: ask(deadline.sooner(self.settings.request_timeout_s)))
+        except FaultError as fault:
+            failed = fault
+        # Raised outside the handler: what is seen carries no exception of the SDK with it, and so no secret.
+        raise self._error(failed, self.requests_made - before)
+
+    def _ask(
+        self, request: ModelRequest, within: Deadline, on_text: Callable[[str], None] | None, *, stream: bool
+    ) -> Reply:
+        """One try: a request, made again at once without what the server refuses."""
+        for left in reversed(range(MOST_CONCESSIONS)):
+            body = request_body(request, self.settings.model, self.features, stream=stream)
+            try:
+                return self._reply(request, body, within, on_text)
+            except FaultError as fault:
+                if left and fault.said and self.features.give_way(fault.said, body):
+                    continue
+                if refuses_request_part(fault.said, body):
+                    raise FaultError("not_supported", fault.words, may_retry=False, said=fault.said) from None
+                raise
+        raise AssertionError("the last try returns or raises")
+
+    def _reply(
+        self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: Callable[[str], None] | None
+    ) -> Reply:
+        """One HTTP request, its answer checked."""
+        shown: list[str] = []
+
+        def show(piece: str) -> None:
+            shown.append(piece)
+            if on_text is not None:
+                on_text(piece)
+
+        self.requests_made += 1
+        answer = self._within(within, lambda line: self._exchange(body, line, within), show)
+        sent = len(json.dumps(body, ensure_ascii=False).encode())
+        reply = reply_from(answer, self._connection.redactor, input_bytes=sent)
+        if on_text is not None and reply.text and not shown:
+            on_text(reply.text)  # a server that does not stream
+        return reply.model_copy(update={"schema_faults": schema_faults(request.answer, reply)})
+
+    def _exchange(self, body: dict[str, Any], line: Line, within: Deadline) -> dict[str, Any]:
+        """In the worker's thread: one HTTP request, its answer put together."""
+        redactor = self._connection.redactor
+        streamed, whole = StreamedAnswer(redactor, line.say), bytearray()
+        is_stream: list[bool] = []
+
+        def take(chunk: bytes) -> bool:
+            if not is_stream:
+                # A server that does not stream answers in one piece, whatever it was asked.
+                whole.extend(chunk)
+                start = whole.lstrip()[:1]
+                if not start:
+                    return False
+                is_stream.append(bool(body.get("stream")) and start not in (b"{", b"<", b"["))
+                chunk = bytes(whole)
+                whole.clear()
+            if is_stream[0]:
+                streamed.feed(chunk)
+            else:
+                whole.extend(chunk)
+            return streamed.is_done
+
+        self._connection.chat(body, line, within, take)
+        if is_stream and is_stream[0]:
+            return streamed.end()
+        return read_answer(bytes(whole), redactor)
+
+    def _within(self, within: Deadline, work: Callable[[Line], Any], on_text: Callable[[str], None] | None) -> Any:
+        try:
+            return work_until(within, work, on_piece=on_text, on_drop=self._connection.drop)
+        except OverdueError:
+            raise FaultError("timeout", "no answer in time", may_retry=True) from None
+
+    def _error(self, fault: FaultError, attempts: int) -> EndpointError:
+        times = "" if attempts == 1 else f" (after {attempts} requests)"
+        words = f"{self.settings.base_url}: {fault.words}{times}{self._hint(fault)}"
+        return EndpointError(fault.kind, one_line(self._connection.redactor.text(words)), attempts)
+
+    def _hint(self, fault: FaultError) -> str:
+        """How to mend it, where a person can."""
+        if fault.kind == "key_refused":
+            if self.settings.basic_auth is not None:
+                return "; the user in the URL is sent in place of the key"
+            return "; set OPENAI_API_KEY" if self.settings.api_key is None else "; check OPENAI_API_KEY"
+        if fault.kind == "unknown_model":
+            return (
+                f"; check that the model is {self.settings.model!r} and that the address ends as the API's does (/v1)"
+            )
+        if fault.kind == "unreachable":
+            return "; check that the server runs, and OPENAI_BASE_URL"
+        if fault.kind == "rate_limited" and fault.retry_after_s is not None:
+            return f"; the server asks to wait {fault.retry_after_s:.0f} s"
+        if fault.kind == "too_large":
+            return "; raise SHARDWRIGHT_LLM_MAX_ANSWER_BYTES to read it"
+        return ""

@@ -1,0 +1,82 @@
+"""What goes to a language model and what comes back, as frozen models: no SDK type leaves the client."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Role = Literal["system", "user", "assistant", "tool"]
+# Why an answer ended: as meant, at the limit of tokens, to have tools called, or because the model would not.
+Finish = Literal["stop", "length", "tool_calls", "refusal"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ToolCall(_Frozen):
+    """A call of a tool as the model wrote it; `arguments` is its text, which may be anything."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(_Frozen):
+    """One message. `tool_calls` are an assistant's, `tool_call_id` names the call that is answered."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class ToolSpec(_Frozen):
+    """A tool as it is offered: `parameters` is the JSON Schema of its arguments, `is_strict` that it is strict."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    is_strict: bool = True
+
+
+class AnswerSchema(_Frozen):
+    """The strict JSON Schema that an answer without tools is to have."""
+
+    name: str
+    json_schema: dict[str, Any]
+
+
+class ModelRequest(_Frozen):
+    """One question to a model: the whole conversation, the tools it may call, and how its answer is to look."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    answer: AnswerSchema | None = None
+    max_output_tokens: int = 4096
+
+
+class Usage(_Frozen):
+    """Tokens of one answer; `is_estimated` where the server did not count them and we did."""
+
+    input_tokens: int = Field(ge=0)
+    output_tokens: int = Field(ge=0)
+    cached_input_tokens: int = 0
+    is_estimated: bool = False
+
+
+class Reply(_Frozen):
+    """A checked answer: it has a finish reason, and text, calls or a refusal. `attempts` counts HTTP requests.
+
+    `schema_faults` says how the text breaks the schema that was asked for; empty where it keeps it or none was.
+    """
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish: Finish
+    refusal: str | None = None
+    usage: Usage
+    model: str | None = None
+    attempts: int = 1
+    schema_faults: tuple[str, ...] = ()

@@ -1,0 +1,163 @@
+"""What an endpoint can do, found out by asking: one small request each, and its answer checked by us.
+
+A server's word is not taken for anything: the probe of a schema asks for what the schema forbids.
+"""
+
+from __future__ import annotations
+
+import difflib
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ...prompts.render import render
+from .client import EndpointError
+from .deadline import Deadline
+from .endpoint import EndpointClient
+from .messages import AnswerSchema, Message, ModelRequest, Reply, ToolSpec
+from .schema_check import faults_of, faults_of_form
+
+State = Literal["ok", "weak", "failed", "skipped"]
+# Room for a model that thinks before it answers.
+PROBE_TOKENS = 1024
+_CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
+
+_SUM = ToolSpec(
+    name="report_sum",
+    description="Report a sum of two whole numbers.",
+    parameters={
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in ("a", "b", "sum")},
+        "required": ["a", "b", "sum"],
+        "additionalProperties": False,
+    },
+)
+_ORDER = AnswerSchema(
+    name="order",
+    json_schema={
+        "type": "object",
+        "properties": {
+            "colour": {"type": "string", "enum": ["red", "green"]},
+            "count": {"type": "integer", "minimum": 10},
+            "note": {"type": "string"},
+        },
+        "required": ["colour", "count", "note"],
+        "additionalProperties": False,
+    },
+)
+
+
+class Check(BaseModel):
+    """One thing that was tried. `weak`: it works, not as promised; `skipped`: it was not tried."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    state: State
+    detail: str
+    ms: float | None = None
+    # The kind of the fault, where one was the end of it.
+    fault: str | None = None
+
+
+Found = tuple[State, str]
+
+
+def timed(name: str, probe: Callable[[], Found]) -> Check:
+    """`probe` as a check; a fault of the endpoint is its failure."""
+    start = time.monotonic()
+    fault: str | None = None
+    try:
+        state, detail = probe()
+    except EndpointError as error:
+        state, detail, fault = "failed", str(error), error.kind
+    return Check(name=name, state=state, detail=detail, ms=round((time.monotonic() - start) * 1e3, 1), fault=fault)
+
+
+def listed(models: list[dict[str, Any]], name: str) -> Found:
+    """Whether the server lists the model."""
+    names = [str(one["id"]) for one in models if isinstance(one.get("id"), str)]
+    if name in names:
+        return "ok", f"listed among {len(names)}"
+    if not names:
+        return "weak", "the server lists no models"
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.3) or names[:3]
+    return "weak", f"not among the {len(names)} that the server lists; near: {', '.join(near)}"
+
+
+def context_tokens(models: list[dict[str, Any]], name: str) -> int | None:
+    """The longest context of the model, where the list of models tells it (vLLM, SGLang, llama.cpp, OpenRouter)."""
+    entry = next((one for one in models if one.get("id") == name), None)
+    if entry is None:
+        return None
+    meta = entry.get("meta")
+    for place in (entry, meta if isinstance(meta, dict) else {}):
+        for field in _CONTEXT_FIELDS:
+            value = place.get(field)
+            if type(value) is int and value > 0:
+                return value
+    return None
+
+
+def answers(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether words come back at all."""
+    reply = client.complete(_request("doctor_plain"), deadline)
+    if not reply.text.strip():
+        return "weak", f"an empty answer (it ended by {reply.finish})"
+    return "ok", f"{_tokens(reply)}, answered as {reply.model or 'no model that it names'}"
+
+
+def calls_tools(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether a tool is called, with arguments of its schema."""
+    reply = client.complete(_request("doctor_tools", tools=(_SUM,)), deadline)
+    if not reply.tool_calls:
+        return "failed", "tools are accepted, and not called"
+    call = reply.tool_calls[0]
+    if call.name != _SUM.name:
+        return "failed", "a tool was called that was not offered"
+    faults = faults_of(_SUM.parameters, call.arguments)
+    return ("weak", f"called, with wrong arguments: {faults[0]}") if faults else ("ok", "called as its schema says")
+
+
+def calls_in_parallel(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether one answer may hold several calls."""
+    calls = client.complete(_request("doctor_parallel", tools=(_SUM,)), deadline).tool_calls
+    if len(calls) > 1:
+        return "ok", f"{len(calls)} calls in one answer"
+    return "weak", "one call in an answer: works, and may take more turns"
+
+
+def keeps_schema(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether an answer keeps a strict schema when it is told to break it."""
+    reply = client.complete(_request("doctor_schema", answer=_ORDER), deadline)
+    faults = faults_of(_ORDER.json_schema, reply.text)
+    if not faults:
+        return "ok", "kept, against the words of the request"
+    form = faults_of_form(_ORDER.json_schema, reply.text)
+    if form:
+        return "failed", f"accepted, and not kept: {form[0]}"
+    return "weak", f"its form is kept, its bounds are not: {faults[0]}"
+
+
+def streams(client: EndpointClient, deadline: Deadline) -> Found:
+    """Whether an answer comes in pieces, with its tokens counted."""
+    pieces: list[str] = []
+    reply = client.complete(_request("doctor_plain"), deadline, pieces.append)
+    if reply.text != "".join(pieces):
+        return "failed", "the pieces of the answer are not the answer"
+    if reply.usage.is_estimated:
+        return "weak", "streams, and does not count the tokens of a stream"
+    return "ok", f"{_tokens(reply)} in {len(pieces)} pieces"
+
+
+def _request(prompt: str, *, tools: tuple[ToolSpec, ...] = (), answer: AnswerSchema | None = None) -> ModelRequest:
+    words = Message(role="user", content=render(prompt))
+    return ModelRequest(messages=(words,), tools=tools, answer=answer, max_output_tokens=PROBE_TOKENS)
+
+
+def _tokens(reply: Reply) -> str:
+    usage = reply.usage
+    about = "about " if usage.is_estimated else ""
+    return f"{about}{usage.input_tokens} + {usage.output_tokens} tokens"

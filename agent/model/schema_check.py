@@ -1,0 +1,49 @@
+"""Whether an answer has the schema that was asked for: servers exist that say yes and do not keep it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+
+from .messages import AnswerSchema, Reply
+from .strict_json import parse
+
+MOST_FAULTS = 8
+_MAX_WORDS = 200
+# What grammars that are made of a schema leave out; the rest is form.
+_BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}) | {
+    f"{end}{what}" for end in ("min", "max") for what in ("Items", "Length", "Properties")
+}
+
+
+def schema_faults(asked: AnswerSchema | None, reply: Reply) -> tuple[str, ...]:
+    """How `reply` breaks the schema, the first few; nothing where none was asked for or no text came."""
+    if asked is None or reply.tool_calls or reply.finish == "refusal":
+        return ()
+    return faults_of(asked.json_schema, reply.text)
+
+
+def faults_of(schema: dict[str, Any], text: str) -> tuple[str, ...]:
+    """How `text` breaks `schema`: place and words of the first few faults."""
+    return _faults(schema, text, lambda _: True)
+
+
+def faults_of_form(schema: dict[str, Any], text: str) -> tuple[str, ...]:
+    """The same without faults of bounds: types, names and enumerations alone."""
+    return _faults(schema, text, lambda error: error.validator not in _BOUNDS)
+
+
+def _faults(schema: dict[str, Any], text: str, counts: Callable[[ValidationError], bool]) -> tuple[str, ...]:
+    try:
+        value = parse(text)
+    except ValueError as error:
+        return (f"not JSON: {error}",)
+    found = (error for error in Draft202012Validator(schema).iter_errors(value) if counts(error))
+    return tuple(_words(error) for _, error in zip(range(MOST_FAULTS), found, strict=False))
+
+
+def _words(error: ValidationError) -> str:
+    place = "/".join(str(part) for part in error.absolute_path)
+    return f"/{place}: {error.message[:_MAX_WORDS]}"

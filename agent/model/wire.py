@@ -1,0 +1,126 @@
+"""A request as an OpenAI-compatible server reads it: the one place where our messages become theirs.
+
+Whatever the conversation holds, what is sent is well formed: names and ids are legal, arguments are a JSON object, and
+each call is followed by exactly one result, in order. Servers answer anything else with an error, for ever.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import Any
+
+from .features import Features
+from .messages import Message, ModelRequest, ToolCall, ToolSpec
+from .strict_json import parse, well_formed
+
+# What servers allow in the name of a function and of a schema.
+_ILLEGAL_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+MAX_NAME_CHARACTERS = 64
+MAX_ID_CHARACTERS = 128
+# The result of a call that nobody answered: a run was cut off between the call and its result.
+NOT_DONE = '{"error":"try_again","message":"not done: the run was interrupted before this call"}'
+
+
+def request_body(request: ModelRequest, model: str, features: Features, *, stream: bool) -> dict[str, Any]:
+    """The body of a chat completion, without what the server is known to refuse (`features`)."""
+    limit = "max_completion_tokens" if features.completion_tokens else "max_tokens"
+    tokens = min(request.max_output_tokens, features.most_output_tokens or request.max_output_tokens)
+    body: dict[str, Any] = {"model": model, "messages": wire_messages(request.messages, features), limit: tokens}
+    if request.tools:
+        body["tools"] = [_tool(spec, strict=features.strict_tools) for spec in request.tools]
+    if request.answer is not None:
+        schema: dict[str, Any] = {"name": legal_name(request.answer.name), "schema": request.answer.json_schema}
+        if features.strict_schema:
+            schema["strict"] = True
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if stream:
+        body["stream"] = True
+        if features.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def wire_messages(messages: Sequence[Message], features: Features) -> list[dict[str, Any]]:
+    """`messages` as they are sent.
+
+    Texts of one author in a row are one message: chat templates exist that refuse two.
+    """
+    sent: list[dict[str, Any]] = []
+    for message in _paired(messages):
+        role = message["role"]
+        if role == "system" and not features.system_role:
+            role = message["role"] = "user"
+        last = sent[-1] if sent else None
+        if last is not None and role == last["role"] and role in ("user", "system"):
+            last["content"] = f"{last['content']}\n\n{message['content']}"
+        else:
+            sent.append(message)
+    return sent
+
+
+def unique_ids(calls: Sequence[ToolCall]) -> list[str]:
+    """An id for each call: its own where it is a usable one and no call before it has it, else one by position."""
+    taken = {call.id for call in calls}
+    ids: list[str] = []
+    for at, call in enumerate(calls):
+        own = call.id
+        if not own.strip() or len(own) > MAX_ID_CHARACTERS or own in ids:
+            own = next(name for extra in count() if (name := f"call_{at}_{extra}") not in taken)
+            taken.add(own)
+        ids.append(own)
+    return ids
+
+
+def legal_name(name: str) -> str:
+    """`name` in the characters that servers allow."""
+    return _ILLEGAL_IN_NAMES.sub("_", name)[:MAX_NAME_CHARACTERS] or "unnamed"
+
+
+def _paired(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
+    """Each message, each call followed by its result; results that answer no call are left out."""
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        if message.role == "tool":
+            continue
+        content = well_formed(message.content)
+        if message.role != "assistant" or not message.tool_calls:
+            yield {"role": message.role, "content": content}
+            continue
+        results: defaultdict[str | None, deque[str]] = defaultdict(deque)
+        while at < len(messages) and messages[at].role == "tool":
+            results[messages[at].tool_call_id].append(well_formed(messages[at].content))
+            at += 1
+        ids = [well_formed(one) for one in unique_ids(message.tool_calls)]
+        calls = [_call(call, own) for call, own in zip(message.tool_calls, ids, strict=True)]
+        yield {"role": "assistant", "content": content, "tool_calls": calls}
+        for call, own in zip(message.tool_calls, ids, strict=True):
+            waiting = results[call.id]
+            yield {"role": "tool", "tool_call_id": own, "content": waiting.popleft() if waiting else NOT_DONE}
+
+
+def _call(call: ToolCall, own_id: str) -> dict[str, Any]:
+    function = {"name": legal_name(call.name), "arguments": _arguments(call.arguments)}
+    return {"id": own_id, "type": "function", "function": function}
+
+
+def _arguments(text: str) -> str:
+    """Arguments as an object: servers parse those of earlier turns for their chat templates, and fail on others."""
+    try:
+        if isinstance(parse(text), dict):
+            return well_formed(text)
+    except ValueError:
+        pass
+    return json.dumps({"unreadable_arguments": well_formed(text)}, ensure_ascii=False)
+
+
+def _tool(spec: ToolSpec, *, strict: bool) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+    if strict and spec.is_strict:
+        function["strict"] = True
+    return {"type": "function", "function": function}

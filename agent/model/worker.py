@@ -1,0 +1,102 @@
+"""Blocking work under a deadline that holds whatever the work does.
+
+The work is done in a daemon thread. At the deadline its caller goes on, the thread is told to stop, and the process
+need not wait for it; a thread cannot be ended from outside, so the work looks for itself whether it is still wanted.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from .deadline import Deadline
+
+T = TypeVar("T")
+THREAD_NAME = "shardwright-endpoint"
+
+
+class OverdueError(Exception):
+    """The deadline passed before the work was done."""
+
+
+class Line:
+    """The end that the work holds: what it may say, and whether anybody still listens."""
+
+    def __init__(self, inbox: queue.SimpleQueue[str | _Result]) -> None:
+        self._inbox = inbox
+        self._dropped = threading.Event()
+
+    @property
+    def is_dropped(self) -> bool:
+        """Whether nobody waits any more."""
+        return self._dropped.is_set()
+
+    def say(self, piece: str) -> None:
+        """Hand over a piece of text."""
+        if piece:
+            self._inbox.put(piece)
+
+    def drop(self) -> None:
+        """Tell the work that nobody waits."""
+        self._dropped.set()
+
+
+@dataclass(frozen=True, slots=True)
+class _Result(Generic[T]):
+    value: T | None
+    error: BaseException | None
+
+
+def work_until(
+    deadline: Deadline,
+    work: Callable[[Line], T],
+    *,
+    on_piece: Callable[[str], None] | None = None,
+    on_drop: Callable[[], None] = lambda: None,
+) -> T:
+    """What `work` gives; pieces that it says go to `on_piece` in the caller's thread.
+
+    `on_drop` is called where the caller does not wait for the end: at the deadline, at an interrupt.
+
+    Raises:
+        OverdueError: the deadline passed first. What `work` raises is raised as it is.
+    """
+    inbox: queue.SimpleQueue[str | _Result[T]] = queue.SimpleQueue()
+    line = Line(inbox)
+
+    def body() -> None:
+        try:
+            result = _Result(work(line), None)
+        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
+            result = _Result(None, error)
+        inbox.put(result)
+
+    threading.Thread(target=body, name=THREAD_NAME, daemon=True).start()
+    try:
+        result = _listen(inbox, deadline, on_piece)
+    except BaseException:
+        line.drop()
+        on_drop()
+        raise
+    if result.error is not None:
+        raise result.error
+    return result.value  # pyright: ignore[reportReturnType] - without an error it is what `work` gave
+
+
+def _listen(
+    inbox: queue.SimpleQueue[str | _Result[T]], deadline: Deadline, on_piece: Callable[[str], None] | None
+) -> _Result[T]:
+    while True:
+        try:
+            item = inbox.get(timeout=deadline.left_s())
+        except queue.Empty:
+            raise OverdueError from None
+        if isinstance(item, _Result):
+            return item
+        if on_piece is not None:
+            on_piece(item)
+        if deadline.is_over():
+            raise OverdueError

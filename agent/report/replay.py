@@ -1,0 +1,77 @@
+"""A replayed run for people: whether it is the same, its course turn by turn, and the plan in which it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ...tools.search.describe import describe
+from ..loop.shorten import short_text
+from .plan import model_section
+from .text import Bullets, Column, Section, Table, count_text, render, section
+
+if TYPE_CHECKING:
+    from ..loop.replay import Replay
+    from ..loop.transcript import Transcript
+
+_COURSE = (Column("turn", figures=True), Column("the model", wraps=True), Column("the tools", wraps=True))
+_MOST_NAMED = 6
+
+
+def render_replay(found: Replay, recorded: Transcript, *, title: str, width: int, bold: bool = False) -> str:
+    """The report of the replay of `recorded`, which came from the file called `title`."""
+    head = "The same as recorded" if found.same else "NOT the same as recorded"
+    return render(
+        [
+            section("", f"{head}: {title}", f"Request: {short_text(recorded.setup.request)}"),
+            section("What differs", Bullets(tuple(short_text(one) for one in found.differences))),
+            section("Course", Table(_COURSE, tuple(_course(recorded)))),
+            *_ending(found),
+        ],
+        width=width,
+        bold=bold,
+    )
+
+
+def _course(recorded: Transcript) -> Iterator[tuple[str, str, str]]:
+    """Turn by turn: what the model did, and what was said of it."""
+    did, told, turn = "", list[str](), 0
+    for step in recorded.steps:
+        if step.kind in ("reply", "fault"):
+            if turn:
+                yield str(turn), did, "; ".join(told)
+            did, told, turn = _did(step.kind, step.data), [], turn + 1
+        elif step.kind == "judgement":
+            told.append(_judged(step.data))
+    if turn:
+        yield str(turn), did, "; ".join(told)
+
+
+def _did(kind: str, data: dict[str, Any]) -> str:
+    if kind == "fault":
+        return f"no answer: {short_text(str(data.get('message', '')), 120)}"
+    calls = data.get("tool_calls")
+    names = [str(one.get("name")) for one in calls if isinstance(one, dict)] if isinstance(calls, list) else []
+    if not names:
+        return {"refusal": "refuses", "length": "is cut off"}.get(str(data.get("finish")), "answers in words")
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"calls {short_text(', '.join(names[:_MOST_NAMED]), 200)}{more}"
+
+
+def _judged(data: dict[str, Any]) -> str:
+    rules = data.get("rules")
+    named = [str(rule) for rule in rules] if isinstance(rules, list) else []
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    broken = f" ({short_text(', '.join(named[:_MOST_NAMED]))}{more})" if named else ""
+    return f"{short_text(str(data.get('verdict')), 20)}{broken}"
+
+
+def _ending(found: Replay) -> Iterator[Section]:
+    result = found.result
+    report = result.report
+    if report is not None and report.model_use is not None:
+        yield model_section(report.model_use)
+    if result.plan is not None and report is not None:
+        strategy = result.plan.strategy
+        plan = f"{describe(strategy)} on {count_text(strategy.gpu_count, 'GPU')}"
+        yield section("Plan", plan, report.explanation)

@@ -1,0 +1,59 @@
+"""`compare_dags`: two documents side by side: what differs in them, their figures, which is better and by what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from ...tools.compare import compare
+from ...tools.comparison.result import Comparison
+from .estimate_dag import rounded
+from .tool import Answer, Arguments, Bench, Tool
+
+_MOST_CHANGES = 16
+
+
+class CompareArguments(Arguments):
+    """Which documents."""
+
+    first: str = Field(description="handle of a document")
+    second: str = Field(description="handle of another document")
+
+
+def _run(bench: Bench, arguments: CompareArguments) -> Answer:
+    intent, desk = bench.desk.question.intent, bench.desk
+    names = (arguments.first, arguments.second)
+    found = compare(
+        desk.get(names[0]),
+        desk.get(names[1]),
+        titles=names,
+        calibration=intent.calibration,
+        usd_per_gpu_hour=intent.usd_per_gpu_hour,
+    )
+    return Answer(rounded(_told(found, names)))
+
+
+def _told(found: Comparison, names: tuple[str, str]) -> dict[str, Any]:
+    sides = {
+        letter: {"handle": name, "plan": side.summary, "valid": side.valid}
+        for letter, name, side in zip("AB", names, (found.a, found.b), strict=True)
+    }
+    better = {"a": names[0], "b": names[1]}.get(found.better or "", found.better)
+    return {
+        **sides,
+        "better": better or "undecided: one of them is not valid or cannot be compared",
+        "verdict": list(found.verdict),
+        "differs": [[one.what, one.a, one.b] for one in (*found.question, *found.changes)][:_MOST_CHANGES],
+        "figures": [
+            [one.title, one.unit, one.a, one.b] for one in found.figures if one.better != "same" and one.a != one.b
+        ],
+    }
+
+
+COMPARE_DAGS = Tool(
+    name="compare_dags",
+    description="Set two documents side by side: what differs, figures of both (of A, of B), which is better.",
+    arguments=CompareArguments,
+    run=_run,
+)

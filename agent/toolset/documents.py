@@ -1,0 +1,81 @@
+"""What tools say of the documents on the desk: by handle, in counts and findings, never the document itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...tools.plan.document import Strategy
+from ...tools.plan.reader import read_document
+from ...tools.plan.view import as_list, as_mapping
+from ...tools.search.describe import describe
+from ...tools.validate import validate
+from ..loop.feedback import Level, findings_told
+from ..loop.judge import check_size
+from ..loop.places import parents_first, right_already
+from .tool import Bench
+
+_MOST_STAGES = 8
+
+
+def summary(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The strategy of a document in words, its size, and the ids of its first stages, from which others follow."""
+    workload = as_mapping(document.get("workload"))
+    told: dict[str, Any] = {
+        "plan": _strategy_in_words(document.get("strategy")),
+        "concurrency": workload.get("concurrency"),
+        "nodes": len(as_list(document.get("nodes"))),
+        "edges": len(as_list(document.get("edges"))),
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def outline(document: Mapping[str, Any]) -> list[str]:
+    """The pipeline stages of a built document with their layers, of one replica each: ids that an edit may name."""
+    nodes = [as_mapping(node) for node in as_list(document.get("nodes"))]
+    phases = {str(node.get("id")): str(node.get("phase")) for node in nodes if node.get("type") == "PhaseNode"}
+    lines: dict[str, str] = {}
+    for node in nodes:
+        if node.get("type") == "PipelineStageNode":
+            layers = f"{phases.get(str(node.get('parent')))} layers {node.get('layers')}"
+            lines.setdefault(layers, f"{node.get('id')}: {layers}")
+    stages = list(lines.values())
+    return stages if len(stages) <= _MOST_STAGES else [*stages[:_MOST_STAGES], "and so on"]
+
+
+def _strategy_in_words(block: Any) -> str | None:
+    try:
+        return describe(Strategy.model_validate(block))
+    except ValidationError:
+        return None
+
+
+def validated(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
+    """Whether a document is valid and what `level` tells of its findings."""
+    if level == "none":
+        return {}
+    report = validate(document)
+    told: dict[str, Any] = {"valid": report.valid}
+    if level != "bit":
+        told |= {"errors": report.errors, "warnings": report.warnings}
+    warnings = [f"{one.rule}: {one.message}" for one in report.violations if one.severity == "warning"]
+    if report.valid and warnings and level in ("full", "patch"):
+        told["warned"] = warnings[:4]
+    found = parents_first(report.violations, document)
+    return told | findings_told(found, right_already(found, document), level)
+
+
+def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any], tuple[str, ...]]:
+    """Put a document on the desk under what was asked for: its handle, as it lies there, and what was put right.
+
+    Raises:
+        InputError: the desk is full, or the document larger than any plan for this hardware.
+    """
+    question = bench.desk.question
+    read = read_document(document)
+    raw = document if read.raw is None else read.raw
+    pinned = question.pinned(raw)
+    check_size(bench.desk, pinned)
+    return bench.desk.put(pinned), pinned, question.contradictions(raw)

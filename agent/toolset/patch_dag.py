@@ -1,0 +1,56 @@
+"""`patch_dag`: a document changed in a few places, by its handle, into a new one; the old one stays as it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from ...tools.errors import InputError
+from .documents import kept, summary, validated
+from .edit_language import Edit, Operation, edited, operated
+from .tool import Answer, Arguments, Bench, Tool
+
+_MOST_EDITS = 200
+_MOST_LINES = 12
+
+
+class PatchArguments(Arguments):
+    """What is changed: exactly one of `operations` and `edits`."""
+
+    handle: str = Field(description="handle of a document")
+    operations: Annotated[tuple[Operation, ...], Field(min_length=1, max_length=_MOST_EDITS)] | None = Field(
+        default=None, description="JSON Patch (RFC 6902), in order; `test` operations are honoured"
+    )
+    edits: Annotated[tuple[Edit, ...], Field(min_length=1, max_length=_MOST_EDITS)] | None = Field(
+        default=None, description="edits of nodes and edges by id, all of the document as it stands"
+    )
+
+
+def _run(bench: Bench, arguments: PatchArguments) -> Answer:
+    if (arguments.operations is None) == (arguments.edits is None):
+        raise InputError("give exactly one of operations and edits")
+    document = bench.desk.get(arguments.handle)
+    if arguments.operations is not None:
+        changed = operated(document, arguments.operations)
+    else:
+        changed = edited(document, arguments.edits or ())
+    handle, patched, put_right = kept(bench, changed)
+    told: dict[str, Any] = {"handle": handle, **summary(patched)}
+    if handle == arguments.handle:
+        told["message"] = "this changes nothing that a proposal decides"
+    if put_right:
+        told["put_right"] = list(put_right[:_MOST_LINES])
+    return Answer({**told, **validated(patched, bench.level)})
+
+
+PATCH_DAG = Tool(
+    name="patch_dag",
+    description=(
+        "Change a document in a few places and keep the result under a new handle, checked; all or nothing. Removing a "
+        "node removes what hangs below it and their edges. What the request decides cannot be changed."
+    ),
+    arguments=PatchArguments,
+    run=_run,
+    is_strict=False,
+)

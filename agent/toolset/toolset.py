@@ -1,0 +1,128 @@
+"""The tools of a run, and how the calls of one answer are answered: each one, in order, whatever the others did.
+
+Every call id gets exactly one result, so that the next request is well formed for any list of calls.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from pydantic import ValidationError
+
+from ...tools.errors import ShardwrightError
+from ..loop.judge import Judgement
+from ..loop.shorten import short_text
+from ..model.messages import Message, ToolCall, ToolSpec
+from .tool import A, Answer, Bench, Tool
+
+# Longer arguments than this are no call of ours: the largest plans are far smaller in compact form.
+MAX_ARGUMENT_CHARACTERS = 2_000_000
+# The middle of a longer answer is cut out: a model reads no more.
+MAX_ANSWER_CHARACTERS = 24_000
+_MOST_FAULTS = 8
+_LOG = logging.getLogger(__name__)
+# What a tool's failure was goes to whoever listens, never unasked to a terminal.
+_LOG.addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order."""
+
+    messages: tuple[Message, ...]
+    judgements: tuple[Judgement, ...]
+
+
+class Toolset:
+    """Tools by name, working on one bench."""
+
+    def __init__(self, bench: Bench, tools: Sequence[Tool[Any]]) -> None:
+        self.bench = bench
+        self._tools = {tool.name: tool for tool in tools}
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The tools as they are offered, in a fixed order."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def answer_all(
+        self, calls: Sequence[ToolCall], why_stop: Callable[[int], str | None] = lambda done: None
+    ) -> Answered:
+        """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
+
+        `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
+        """
+        messages: list[Message] = []
+        judgements: list[Judgement] = []
+        for done, call in enumerate(calls):
+            if judgements and judgements[-1].is_acceptable:
+                answer = Answer({"message": "not done: a plan was accepted before this call"})
+            elif reason := why_stop(done):
+                answer = Answer({"message": f"not done: {reason}"})
+            else:
+                answer = self.answer(call)
+            if answer.judgement is not None:
+                judgements.append(answer.judgement)
+            messages.append(Message(role="tool", content=_cut(answer.text), tool_call_id=call.id))
+        return Answered(tuple(messages), tuple(judgements))
+
+    def answer(self, call: ToolCall) -> Answer:
+        """The answer to one call, whatever it holds."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return Answer(
+                {"message": f"there is no tool {short_text(call.name, 60)!r}", "tools": list(self._tools)}, "try_again"
+            )
+        try:
+            arguments = _read(tool.arguments, call.arguments)
+        except ValueError as error:
+            return Answer({"message": str(error), "fields": list(tool.arguments.model_fields)}, "try_again")
+        try:
+            return tool.run(self.bench, arguments)
+        except ShardwrightError as error:
+            return Answer({"message": str(error)}, "try_again")
+        except Exception:  # noqa: BLE001 - one faulty tool must not end a run, nor tell a model of our insides
+            _LOG.exception("the tool %s failed", tool.name)
+            return Answer({"message": f"{tool.name} failed; this is no fault of the call: do without it"}, "bug")
+
+
+def _read(kind: type[A], text: str) -> A:
+    """Arguments out of a call's text.
+
+    Raises:
+        ValueError: they are no JSON object, or not of the tool's form; the message says what and where.
+    """
+    if len(text) > MAX_ARGUMENT_CHARACTERS:
+        raise ValueError(f"the arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARACTERS:,} are read")
+    try:
+        found: Any = json.loads(text or "{}", parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"the arguments are not JSON: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError("the arguments are not a JSON object")
+    try:
+        return kind.model_validate(found)
+    except ValidationError as error:
+        faults = [
+            f"{short_text('.'.join(map(str, one['loc'])), 100) or 'arguments'}: {short_text(one['msg'], 200)}"
+            for one in error.errors(include_url=False, include_input=False, include_context=False)
+        ]
+        more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
+        raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _cut(text: str) -> str:
+    if len(text) <= MAX_ANSWER_CHARACTERS:
+        return text
+    # What is cut is quoted inside JSON once more, where a sign may take two.
+    half = MAX_ANSWER_CHARACTERS // 4
+    left_out = f" … {len(text) - 2 * half:,} characters left out … "
+    return json.dumps({"cut": text[:half] + left_out + text[-half:]}, ensure_ascii=False)

@@ -1,0 +1,112 @@
+"""The command `chat`: turns through a pipe, JSON a line, sessions by name, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from .processes import COMMAND, chat, environment
+
+REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
+
+
+def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path) -> None:
+    done = chat(tmp_path, REQUEST, "--ttft-ms", "400", "--session", "mine", said="now with 1 GPU\n\nwhy?\n")
+    assert done.returncode == 0
+    assert done.stdout.count("Valid plan") == 3
+    assert "Limit: TTFT" in done.stdout
+    assert "--resume=mine" in done.stderr
+    again = chat(tmp_path, "--resume", said="/history\n")
+    assert again.returncode == 0
+    assert again.stdout.startswith(f"> {REQUEST}\n")
+    for line in done.stdout.splitlines():
+        assert line in again.stdout
+    assert "GPUs: 2 → 1" in again.stdout
+    listed = json.loads(chat(tmp_path, "--list", "--format", "json").stdout)
+    assert [(one["id"], one["turns"]) for one in listed["sessions"]] == [("mine", 4)]
+
+
+def test_json_is_one_object_a_turn_and_nothing_else(tmp_path: Path) -> None:
+    said = f"{REQUEST}\nwhat if 1 GPU\nblub\nnow with 0 GPUs\n/quit\nnever read\n"
+    done = chat(tmp_path, "--format", "json", said=said)
+    assert done.returncode == 0
+    turns = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["turn"] for one in turns] == [1, 2, 3, 4, 5]
+    assert [one["kind"] for one in turns] == ["plan", "what_if", "unknown", "refused", "quit"]
+    assert turns[0]["result"]["plan"]["format"] == "shardwright/plan"
+    assert turns[3]["error"]
+
+
+def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
+    for arguments in (
+        ("--session", "a b"),
+        ("--resume", "nothing"),
+        ("--session", "a", "--resume", "b"),
+        ("-",),
+        ("--proposer", "llm", "--llm-url", "http://127.0.0.1:1/v1"),
+    ):
+        done = chat(tmp_path, *arguments)
+        assert done.returncode == 2, arguments
+        assert done.stderr.count("\n") == 1
+        assert done.stdout == ""
+
+
+def test_a_chat_in_which_nothing_was_said_leaves_no_file(tmp_path: Path) -> None:
+    assert chat(tmp_path, said="\n\n").returncode == 0
+    assert not [*(tmp_path / "chats").iterdir()]
+
+
+def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
+    """On a terminal: the first Ctrl-C at the prompt warns, the second one quits with 130."""
+    terminal, screen = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--session", "mine"],
+        stdin=screen,
+        stdout=screen,
+        stderr=subprocess.PIPE,
+        env={**environment(tmp_path), "TERM": "dumb"},
+        start_new_session=True,
+    )
+    os.close(screen)
+    shown = _Screen(terminal)
+    assert process.stderr is not None
+    try:
+        shown.until(b"> ")
+        os.write(terminal, b"hello\n")
+        shown.until(b"no model")
+        shown.until(b"> ")
+        process.send_signal(signal.SIGINT)
+        shown.until(b"> ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 130
+        told = process.stderr.read().decode()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        os.close(terminal)
+    assert "Ctrl-C again quits" in told
+    assert "Traceback" not in told
+
+
+class _Screen:
+    """What a process writes on its terminal, read as far as it was waited for."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+        self._left = b""
+
+    def until(self, words: bytes) -> None:
+        """Read until `words` have come."""
+        end = time.monotonic() + 60
+        while words not in self._left:
+            assert time.monotonic() < end, self._left
+            if select.select([self._terminal], [], [], 1)[0]:
+                self._left += os.read(self._terminal, 4096)
+        self._left = self._left.partition(words)[2]

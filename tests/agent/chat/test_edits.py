@@ -1,0 +1,120 @@
+"""Follow-ups are read beside what was said before: each changes what it names, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.agent.chat.chat import Chat
+from shardwright.agent.chat.edit_reader import MAX_EDIT_CHARACTERS, read_edit
+from shardwright.agent.chat.edits import Spoken, apply_edit
+from shardwright.agent.chat.words import request_changes
+from shardwright.agent.intent.complete import complete
+from shardwright.agent.intent.intent import Intent, Said
+from shardwright.agent.intent.request import read_request
+from shardwright.tools.errors import InputError
+
+CASES = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text(encoding="utf-8"))
+
+
+def spoken(*texts: str) -> list[Spoken]:
+    """The requests of a chat that began with the one of the table."""
+    said = read_request(CASES["request"])
+    made = [Spoken(said, complete(said))]
+    for text in texts:
+        said = apply_edit(made[-1].said, read_edit(text, made))
+        made.append(Spoken(said, complete(said)))
+    return made
+
+
+def value_at(intent: Intent, path: str) -> Any:
+    found: Any = intent
+    for name in path.split("."):
+        found = getattr(found, name)
+    return list(found) if isinstance(found, tuple) else found
+
+
+@pytest.mark.parametrize("case", CASES["edits"], ids=lambda case: case["say"])
+def test_a_follow_up_changes_what_it_names(case: dict[str, Any]) -> None:
+    before = spoken(*case.get("before", ()))
+    edit = read_edit(case["say"], before)
+    assert edit.is_empty == (case.get("empty", False) or case.get("asks", False))
+    assert bool(edit.questions) == case.get("asks", False)
+    if "intent" not in case:
+        return
+    intent = complete(apply_edit(before[-1].said, edit))
+    assert {path: value_at(intent, path) for path in case["intent"]} == case["intent"]
+    assert not edit.unread
+
+
+@pytest.mark.parametrize("case", [one for one in CASES["edits"] if "intent" in one], ids=lambda case: case["say"])
+def test_a_follow_up_changes_nothing_else(case: dict[str, Any]) -> None:
+    before = spoken(*case.get("before", ()))
+    intent = complete(apply_edit(before[-1].said, read_edit(case["say"], before)))
+    named = {path.partition(".")[0] for path in case["intent"]}
+    # Number formats follow the model and the accelerator where nobody stated them.
+    follows = {"assumptions", "words", "readings", "unread", "precision"}
+    for name in set(Intent.model_fields) - named - follows:
+        assert getattr(intent, name) == getattr(before[-1].intent, name), name
+
+
+def test_a_changed_accelerator_does_not_keep_the_links_of_the_old_one() -> None:
+    said = read_request("Llama-3.1-8B on 8 H100, NVLink 300 GB/s per GPU one way")
+    before = [Spoken(said, complete(said))]
+    assert before[0].intent.hardware is not None
+    assert before[0].intent.hardware.intra_node_bw_gb_s is not None
+    after = complete(apply_edit(said, read_edit("switch to H200", before)))
+    assert after.hardware is not None
+    assert after.hardware.intra_node_bw_gb_s is None
+
+
+def test_what_was_not_understood_is_listed() -> None:
+    edit = read_edit("16 GPUs and 37 quibbles", spoken())
+    assert edit.said.gpus == 16
+    assert any("37" in note for note in edit.unread)
+
+
+def test_every_change_is_told() -> None:
+    before = spoken()[0].intent
+    after = spoken("16 GPUs, fp8, no TTFT limit, allow attention dp")[-1].intent
+    told = request_changes(before, after)
+    assert {line.partition(":")[0] for line in told} == {
+        "GPUs",
+        "nodes",
+        "number formats",
+        "TTFT limit (ms)",
+        "relaxations",
+    }
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=120))
+def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
+    try:
+        edit = read_edit(text, spoken())
+        apply_edit(spoken()[0].said, edit)
+    except InputError as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("word", ["drop the ", "double ", "no ", "back to ", "不要 ", "why not ", "what if ", "1"])
+def test_the_longest_text_is_answered_soon_and_a_longer_one_refused(word: str) -> None:
+    with Chat() as chat:
+        chat.say("Llama-3.1-8B on 1 H100")
+        started = time.monotonic()
+        chat.say((word * MAX_EDIT_CHARACTERS)[:MAX_EDIT_CHARACTERS])
+        # A pattern that backtracks without end takes minutes.
+        assert time.monotonic() - started < 20
+        with pytest.raises(InputError, match="/new"):
+            read_edit("a" * (MAX_EDIT_CHARACTERS + 1), spoken())
+
+
+def test_a_request_that_is_joined_keeps_its_words() -> None:
+    said = apply_edit(Said(gpus=8, words={"gpus": "8 GPUs"}), read_edit("fp8", spoken()))
+    assert said.words["gpus"] == "8 GPUs"

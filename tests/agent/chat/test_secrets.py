@@ -1,0 +1,54 @@
+"""A key that is known is in nothing that a chat keeps or shows, whoever says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.chat.chat import Chat
+from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.messages import ModelRequest, Reply, Usage
+
+CANARY = "sk-canary-7f3b9c2d1e"
+
+
+class Telling:
+    """A model that says the key, in pieces."""
+
+    name = "telling"
+
+    def __init__(self) -> None:
+        self.requests: list[ModelRequest] = []
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        self.requests.append(request)
+        text = f"your key is {CANARY}, is it not?\n"
+        if on_text is not None:
+            for at in range(0, len(text), 5):
+                on_text(text[at : at + 5])
+        return Reply(text=text, finish="stop", usage=Usage(input_tokens=1, output_tokens=1))
+
+
+def test_a_key_is_in_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    shown: list[str] = []
+    path, model = tmp_path / "one.sqlite", Telling()
+    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat(path) as chat:
+        answers = [chat.say(f"my key is {CANARY}", shown.append), chat.say(f"/export /nowhere/{CANARY}", shown.append)]
+        answers.append(chat.say(f"/explain {CANARY}", shown.append))
+        everything = chat.shown_before()
+        files = b"".join(one.read_bytes() for one in tmp_path.iterdir())
+    with Chat(path) as chat:
+        answers.append(chat.say(f"Llama-3.1-8B on 2 H100 {CANARY}", shown.append))
+        answers.append(chat.say("/export " + str(tmp_path / "plan.json"), shown.append))
+        everything += chat.shown_before()
+    files += b"".join(one.read_bytes() for one in tmp_path.iterdir())
+    for text in ("".join(shown), everything, *(one.model_dump_json() for one in answers), str(model.requests)):
+        assert CANARY not in text
+    assert CANARY.encode() not in files
+    assert "[redacted]" in everything

@@ -1,0 +1,235 @@
+"""A chat is kept: it is resumed as it stood, belongs to one process, and refuses what it does not know."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.chat.chat import Chat
+from shardwright.agent.chat.places import existing_path, new_path, path_of, sessions
+from shardwright.agent.chat.session import Session
+from shardwright.agent.intent.intent import Said
+from shardwright.agent.loop.agent import Agent
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.messages import ModelRequest, Reply
+from shardwright.tools.errors import InputError
+
+REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
+
+
+def test_a_chat_is_resumed_as_it_stood(tmp_path: Path) -> None:
+    path, shown = tmp_path / "one.sqlite", list[str]()
+    with Chat(path) as chat:
+        for text in (REQUEST, "1 GPU", "use fp8", "/undo", "what if concurrency 8"):
+            chat.say(text, shown.append)
+        plan, result = chat.plan, chat.result
+    with Chat(path) as chat:
+        assert chat.plan == plan
+        assert chat.result == result
+        assert chat.cut_off is None
+        for piece in shown:
+            assert piece in chat.shown_before()
+        assert chat.say("/redo").kind == "moved"
+        assert chat.plan is not None
+        assert chat.plan.precision.weights == "fp8"
+    with Chat(path) as chat:
+        assert chat.say("/history").text.count("\n") == 3
+
+
+def test_a_what_if_can_be_taken_after_a_resume(tmp_path: Path) -> None:
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        chat.say("what if we had 1 GPU")
+    with Chat(path) as chat:
+        chat.say("/take")
+        assert chat.plan is not None
+        assert chat.plan.strategy.gpu_count == 1
+
+
+def test_a_turn_that_was_cut_off_is_seen_and_can_be_done_again(tmp_path: Path) -> None:
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        chat.session.add(("turn", {"text": "now with 1 GPU", "at": 0}), ("shown", {"text": "half an ans"}))
+    with Chat(path) as chat:
+        assert chat.cut_off is not None
+        assert chat.cut_off.text == "now with 1 GPU"
+        assert "half an ans" in chat.shown_before()
+        answer = chat.say("/again")
+        assert answer.text.startswith("Again: now with 1 GPU")
+        assert chat.plan is not None
+        assert chat.plan.strategy.gpu_count == 1
+        assert chat.cut_off is None
+
+
+def test_what_is_shown_is_on_the_disk_before(tmp_path: Path) -> None:
+    path = tmp_path / "one.sqlite"
+    seen: list[str] = []
+
+    def look(piece: str) -> None:
+        # What a crash at this moment would leave: the files as another process finds them.
+        copy = tmp_path / "copy.sqlite"
+        for suffix in ("", "-wal"):
+            source = Path(f"{path}{suffix}")
+            Path(f"{copy}{suffix}").write_bytes(source.read_bytes() if source.exists() else b"")
+        with Session(copy) as session:
+            kept = "".join(str(event.data["text"]) for event in session.events() if event.kind == "shown")
+        assert kept.endswith(piece)
+        seen.append(piece)
+
+    with Chat(path) as chat:
+        chat.say(REQUEST, look)
+        chat.say("why?", look)
+    assert seen
+
+
+def test_a_second_process_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "one.sqlite"
+    script = (
+        "import sys; from shardwright.agent.chat.session import Session; from pathlib import Path\n"
+        "from shardwright.tools.errors import InputError\n"
+        "try: Session(Path(sys.argv[1]))\n"
+        "except InputError as error: print(error)\n"
+    )
+    with Session(path) as session:
+        session.add(("turn", {"text": "hello", "at": -1}))
+        done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+        assert "another process has this session open" in done.stdout
+        with pytest.raises(InputError, match="another process"):
+            Session(path)
+        session.add(("done", {"kind": "show"}))
+    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+
+
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "chats" / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        ("PRAGMA user_version = 99", "version 99 of sessions is not known"),
+        ("PRAGMA application_id = 7", "not a chat session"),
+    ],
+)
+def test_an_unknown_version_and_a_stranger_are_refused(tmp_path: Path, spoil: str, told: str) -> None:
+    path = tmp_path / "one.sqlite"
+    Session(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute(spoil)
+    database.close()
+    with pytest.raises(InputError, match=told):
+        Session(path)
+
+
+def test_what_is_no_session_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "notes.sqlite"
+    path.write_text("dear diary, " * 500, encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be used as a session"):
+        Session(path)
+    assert path.read_text(encoding="utf-8").startswith("dear diary")
+    with pytest.raises(InputError):
+        Session(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE events SET data = '{' WHERE kind = 'version'",
+        "UPDATE events SET data = '{\"version\": 3}' WHERE kind = 'version'",
+        "DELETE FROM documents",
+        "UPDATE documents SET data = x'00'",
+    ],
+)
+def test_a_damaged_session_is_refused_in_one_line(tmp_path: Path, statement: str) -> None:
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+    with sqlite3.connect(path) as database:
+        database.execute(statement)
+    database.close()
+    with pytest.raises(InputError, match=r"damaged|cannot read") as refused, Chat(path) as chat:
+        assert chat.plan is None
+    assert "\n" not in str(refused.value)
+
+
+def test_sessions_are_found_by_id_and_the_last_one_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHARDWRIGHT_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="there is no session"):
+        existing_path(None)
+    with Chat(path_of("mine")) as chat:
+        chat.say("hello")
+        assert [one.note for one in sessions()] == ["in use"]
+    assert existing_path("mine") == existing_path(None) == tmp_path / "chats" / "mine.sqlite"
+    assert [(one.id, one.turns, one.first) for one in sessions()] == [("mine", 1, "hello")]
+    assert new_path() != new_path()
+    with pytest.raises(InputError, match="mine"):
+        existing_path("yours")
+    with pytest.raises(InputError, match="no name"):
+        path_of("a name with spaces")
+
+
+def test_a_calibration_comes_back_with_the_chat(tmp_path: Path) -> None:
+    from shardwright.tools.calibration.custom import CustomCalibration
+
+    path = tmp_path / "one.sqlite"
+    own = CustomCalibration(name="mine")
+    with Chat(path, calibration=own) as chat:
+        chat.say(REQUEST)
+    with Chat(path) as chat:
+        chat.say("1 GPU")
+        assert chat.result is not None
+        assert chat.result.intent is not None
+        assert chat.result.intent.calibration == own
+
+
+def test_a_first_turn_that_was_cut_off_is_done_again_with_its_options(tmp_path: Path) -> None:
+    path, options = tmp_path / "one.sqlite", Said(ttft_ms_max=400.0, words={"ttft_ms_max": "--ttft-ms 400"})
+    with Chat(path) as chat:
+        chat.begin(REQUEST, [options])
+        plan = chat.plan
+        stated = next(event.data for event in chat.session.events() if event.kind == "turn")
+    cut = tmp_path / "cut.sqlite"
+    with Session(cut) as session:
+        session.add(("turn", stated))
+    with Chat(cut) as chat:
+        chat.say("/again")
+        assert chat.plan == plan
+        assert plan is not None
+        assert plan.workload.ttft_ms_max == 400.0
+
+
+def test_an_interrupt_leaves_what_is_on_the_disk(tmp_path: Path) -> None:
+    class Interrupted:
+        name = "interrupted"
+
+        def complete(
+            self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+        ) -> Reply:
+            raise KeyboardInterrupt
+
+    path = tmp_path / "one.sqlite"
+    with Chat(path) as chat:
+        chat.say(REQUEST)
+        plan = chat.plan
+    with Agent(Interrupted()).chat(path) as chat:
+        with pytest.raises(KeyboardInterrupt):
+            chat.say("now with 1 GPU")
+        assert chat.plan == plan
+        assert chat.cut_off is None
+        assert chat.say("/history").error is None
+    with Chat(path) as chat:
+        assert chat.plan == plan
+        assert chat.record.turns[1].ending == "interrupted"
+        chat.say("/undo")

@@ -1,0 +1,147 @@
+"""Each text is answered as the kind of turn that it is; a question never changes the plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.chat.chat import Chat
+from shardwright.tools.plan.document import Plan
+from shardwright.tools.validate import validate
+
+CASES = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text(encoding="utf-8"))
+REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
+
+
+@pytest.fixture
+def chat() -> Iterator[Chat]:
+    """A chat with a plan."""
+    with Chat() as one:
+        one.say(REQUEST)
+        yield one
+
+
+@pytest.mark.parametrize("case", CASES["kinds"], ids=lambda case: case["say"])
+def test_a_text_is_answered_as_what_it_is(chat: Chat, case: dict[str, Any]) -> None:
+    before = chat.plan
+    answer = chat.say(case["say"])
+    assert answer.kind == case["kind"]
+    assert case["has"].lower() in answer.text.lower()
+    assert bool(answer.error) == (case["kind"] == "refused")
+    if case["kind"] != "plan":
+        assert chat.plan == before
+
+
+def test_a_follow_up_says_what_changed_in_request_layout_and_figures(chat: Chat) -> None:
+    answer = chat.say("now with 1 GPU")
+    assert answer.changes == ("GPUs: 2 → 1", "nodes: 1 of 2 → 1 of 1")
+    for words in ("The request", "GPUs: 2 → 1", "Layout", "TP2 → one device", "Figures", "TPOT"):
+        assert words in answer.text
+    assert answer.valid
+    assert answer.result is not None
+    assert answer.result.plan == chat.plan
+
+
+def test_every_plan_that_becomes_current_is_valid(chat: Chat) -> None:
+    for text in ("4 GPUs", "use fp8", "throughput instead", "TTFT under 200 ms", "换成 H200"):
+        chat.say(text)
+        assert chat.plan is not None
+        assert validate(json.loads(chat.plan.model_dump_json())).valid
+
+
+def test_what_if_leaves_the_plan_and_take_makes_it_the_current_one(chat: Chat) -> None:
+    before = chat.plan
+    answer = chat.say("what if we had 1 GPU?")
+    assert chat.plan == before
+    assert answer.result is not None
+    taken = chat.say("take it")
+    assert taken.kind == "plan"
+    assert chat.plan == answer.result.plan != before
+    assert chat.say("take it").error is None  # nothing is aside any more: read as words
+
+
+def test_undo_and_redo_go_through_the_history(chat: Chat) -> None:
+    plans = [chat.plan]
+    for text in ("1 GPU", "use fp8"):
+        chat.say(text)
+        plans.append(chat.plan)
+    for place in (1, 0):
+        assert chat.say("/undo").kind == "moved"
+        assert chat.plan == plans[place]
+    assert chat.say("/undo").error is not None
+    chat.say("/redo")
+    assert chat.plan == plans[1]
+    chat.say("concurrency 8")
+    assert chat.say("/redo").error == "nothing to redo: this is the last request"
+
+
+def test_a_request_without_a_plan_stays_and_can_be_changed_further(chat: Chat) -> None:
+    answer = chat.say("use Llama-3.1-70B on 1 GPU")
+    assert chat.plan is None
+    assert "ME001" in answer.text
+    assert chat.say("compare TP2").error is not None
+    chat.say("8 GPUs")
+    assert chat.plan is not None
+    assert "70B" in chat.plan.model.name
+
+
+def test_again_does_the_last_turn_again_from_where_it_began(chat: Chat) -> None:
+    chat.say("double the GPUs")
+    once = chat.plan
+    chat.say("/again")
+    assert chat.plan == once
+
+
+def test_new_forgets_what_was_said(chat: Chat) -> None:
+    chat.say("TTFT under 100 ms")
+    chat.say("/new Qwen2.5-7B on 1 L40S")
+    assert chat.plan is not None
+    assert chat.plan.workload.ttft_ms_max is None
+    assert chat.plan.hardware.accelerator == "l40s"
+
+
+def test_export_writes_the_plan_whole_or_not_at_all(chat: Chat, tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    assert chat.say(f"/export {target}").error is None
+    assert Plan.model_validate_json(target.read_text(encoding="utf-8")) == chat.plan
+    assert chat.say(f"/export {tmp_path}").error is not None
+    assert chat.say("/export /nowhere/at/all.json").error is not None
+    assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_a_file_that_is_named_is_compared(chat: Chat, tmp_path: Path) -> None:
+    target = tmp_path / "plan.json"
+    chat.say(f"/export {target}")
+    chat.say("1 GPU")
+    answer = chat.say(f"/compare {target}")
+    assert answer.comparison is not None
+    assert answer.comparison.b.gpus == 2
+
+
+def test_difference_is_against_the_plan_before(chat: Chat) -> None:
+    assert chat.say("/diff").error == "there is no plan before this one"
+    chat.say("1 GPU")
+    answer = chat.say("/diff")
+    assert "GPUs: 2 → 1" in answer.text
+    assert answer.comparison is not None
+
+
+def test_the_first_turn_may_ask_and_needs_a_model_to_plan() -> None:
+    with Chat() as chat:
+        assert "names no model" in (chat.say("8 H100").error or "") or "no model" in (chat.say("8 H100").error or "")
+        assert chat.say("why?").error is not None
+        assert chat.say("/plan").error is not None
+        assert chat.say("").kind == "ask"
+        assert chat.say("x" * 30_000).error is not None
+        assert chat.say(REQUEST).valid
+
+
+def test_control_characters_of_a_person_never_reach_the_screen(chat: Chat) -> None:
+    shown: list[str] = []
+    chat.say("explain \x1b[31mred\x07", shown.append)
+    chat.say("/\x1b]0;title\x07", shown.append)
+    assert not {"\x1b", "\x07"} & set("".join(shown))

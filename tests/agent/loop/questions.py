@@ -1,0 +1,39 @@
+"""Questions that tests of the loop share, each asked once a process, and documents to answer them with."""
+
+from __future__ import annotations
+
+import copy
+from functools import cache
+from typing import Any
+
+from shardwright.agent.loop.desk import Desk
+from shardwright.agent.loop.question import Question, ask
+from shardwright.agent.pipeline import intent_of
+
+SMALL = "Serve Qwen3-8B on 2 RTX 4090, 1k in / 100 out, lowest latency, one request at a time"
+OPEN = "Serve Llama-3.1-8B on 4 H100, 2k in / 256 out, best throughput"
+STATED = "Serve Llama-3.1-8B on 2 H100 with DP2, 2k in / 256 out, lowest latency"
+IMPOSSIBLE = "Serve Llama-3.1-8B on 2 H100 with TP7, 2k in / 256 out, lowest latency"
+
+
+@cache
+def question(request: str) -> Question:
+    """The question of `request`, which has an answer."""
+    asked = ask(intent_of(request))
+    assert isinstance(asked, Question)
+    return asked
+
+
+def desk(request: str = SMALL) -> Desk:
+    """An empty desk for `request`."""
+    return Desk(question(request))
+
+
+def reference_document(request: str = SMALL) -> dict[str, Any]:
+    """A valid document that answers `request`, one's own to change."""
+    return copy.deepcopy(question(request).reference_plan.model_dump(mode="json"))
+
+
+def node(document: dict[str, Any], node_id: str) -> dict[str, Any]:
+    """The node of that id."""
+    return next(one for one in document["nodes"] if one["id"] == node_id)

@@ -1,0 +1,104 @@
+"""The desk keeps documents by handle within bounds, and knows the best valid plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
+from shardwright.agent.loop.desk import MOST_DOCUMENTS, Desk, objective_key
+from shardwright.agent.loop.judge import judge_document, judge_strategy
+from shardwright.tools.errors import InputError
+
+from .questions import OPEN, SMALL, desk, reference_document
+
+
+def full_desk(request: str = SMALL) -> Desk:
+    """A desk that takes no further document."""
+    found = desk(request)
+    for number in range(MOST_DOCUMENTS):
+        found.put({"number": number})
+    return found
+
+
+def test_a_document_is_got_by_the_handle_that_it_was_given() -> None:
+    found = desk()
+    first, second = found.put({"a": 1}), found.put({"a": 2})
+    assert first != second
+    assert found.get(first) == {"a": 1}
+    assert found.get(second) == {"a": 2}
+
+
+def test_the_same_document_keeps_its_handle_and_one_that_only_looks_like_it_does_not() -> None:
+    found = desk()
+    first = found.put({"nodes": [{"index": 1}]})
+    assert found.put({"nodes": [{"index": 1}]}) == first
+    assert found.put({"nodes": [{"index": True}]}) != first
+    assert found.put({"nodes": [{"index": 1.0}]}) != first
+
+
+def test_what_is_put_on_the_desk_is_not_changed_with_what_was_given() -> None:
+    found = desk()
+    given: dict[str, Any] = {"a": 1}
+    handle = found.put(given)
+    given["a"] = 2
+    assert found.get(handle) == {"a": 1}
+
+
+def test_an_unknown_handle_is_refused_with_those_that_there_are() -> None:
+    found = desk()
+    with pytest.raises(InputError, match="none so far"):
+        found.get("d1")
+    found.put({})
+    with pytest.raises(InputError, match="there are: d1"):
+        found.get("x" * 10_000)
+
+
+def test_a_full_desk_takes_no_other_document() -> None:
+    found = full_desk()
+    with pytest.raises(InputError, match="submit one of them by its handle"):
+        found.put({"one": "more"})
+    assert found.put({"number": 3}) == "d4"
+
+
+def test_documents_that_are_large_together_fill_the_desk() -> None:
+    found = desk()
+    found.put({"nodes": [0] * 1_500_000})
+    with pytest.raises(InputError, match="too large"):
+        found.put({"edges": [0] * 500_001})
+
+
+def test_on_a_full_desk_proposals_are_refused_in_words_and_kept_ones_can_still_be_submitted() -> None:
+    found = desk()
+    kept = judge_document(found, reference_document())
+    for number in range(MOST_DOCUMENTS - len(found.documents)):
+        found.put({"number": number})
+    refused = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=1)))
+    assert refused.verdict == "invalid"
+    assert refused.refusal is not None and "by its handle" in refused.refusal
+    again = judge_document(found, found.get(kept.handle or ""))
+    assert again.verdict == "valid"
+    assert again.handle == kept.handle
+
+
+def test_the_best_plan_is_the_best_by_the_objective_whatever_came_first() -> None:
+    found = desk(OPEN)
+    assert found.best is None
+    for dp in (1, 4, 2):
+        assert judge_strategy(found, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1))).standing is not None
+    key = objective_key("throughput")
+    assert found.best is min(found.standing, key=lambda one: key(one.plan, one.estimate))
+    assert found.best.plan.strategy.dp == 4
+
+
+def test_each_objective_ranks_by_its_own_figure() -> None:
+    found = desk(OPEN)
+    for dp in (1, 2):
+        judge_strategy(found, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1)), concurrency=64)
+    one, two = found.standing
+    by = {name: objective_key(name) for name in ("latency", "throughput", "cost")}
+    assert by["latency"](one.plan, one.estimate) == one.estimate.latency.end_to_end_ms
+    assert by["throughput"](two.plan, two.estimate) < by["throughput"](one.plan, one.estimate)
+    rate = two.estimate.throughput.dp_scaled_tokens_per_s
+    assert by["cost"](two.plan, two.estimate) == -rate / two.plan.strategy.gpu_count

@@ -1,0 +1,90 @@
+"""A question: what was asked for is pinned, whatever a proposal says of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
+from shardwright.agent.loop.question import PINNED, ask
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.results import PlanResult
+from shardwright.agent.stated import read_strategy
+from shardwright.tools.validate import validate
+
+from .questions import IMPOSSIBLE, OPEN, SMALL, STATED, question, reference_document
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+BLOCKS = st.dictionaries(st.sampled_from((*PINNED, "strategy", "nodes", "performance")), JSON, max_size=6)
+
+
+@pytest.mark.parametrize("request_text", [SMALL, OPEN, STATED, IMPOSSIBLE])
+def test_the_built_in_answer_is_valid_and_answers_its_question(request_text: str) -> None:
+    document = reference_document(request_text)
+    assert question(request_text).answers(document)
+    assert validate(document).valid
+
+
+def test_a_request_that_nothing_can_serve_is_refused_before_any_model_is_asked() -> None:
+    refusal = ask(intent_of("Serve Llama-3.1-405B in bf16 on 1 RTX 4090, 1k in / 100 out"))
+    assert isinstance(refusal, PlanResult)
+    assert refusal.plan is None
+    assert refusal.infeasible is not None
+
+
+@given(BLOCKS)
+@settings(max_examples=60, deadline=None)
+def test_no_proposal_changes_what_was_asked_for(proposed: dict[str, Any]) -> None:
+    asked = question(SMALL)
+    pinned = asked.pinned(proposed)
+    assert {name: pinned[name] for name in asked.header} == asked.header
+    assert asked.answers(pinned)
+    asked.contradictions(proposed)
+
+
+@given(BLOCKS)
+@settings(max_examples=60, deadline=None)
+def test_of_an_open_request_only_the_requests_in_flight_are_the_proposals_own(proposed: dict[str, Any]) -> None:
+    asked = question(OPEN)
+    pinned = asked.pinned(proposed)
+    workload = {**pinned["workload"], "concurrency": 0}
+    assert workload == {**asked.header["workload"], "concurrency": 0}
+    assert {name: pinned[name] for name in asked.header if name != "workload"} == {
+        name: block for name, block in asked.header.items() if name != "workload"
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "taken"), [(7, 7), (0, None), (-1, None), (True, None), (2.0, None), (10**9, None)]
+)
+def test_requests_in_flight_are_taken_where_they_were_left_open_and_can_be(written: object, taken: int | None) -> None:
+    own = question(OPEN).header["workload"]["concurrency"]
+    pinned = question(OPEN).pinned({"workload": {"concurrency": written}})
+    assert pinned["workload"]["concurrency"] == (own if taken is None else taken)
+
+
+def test_stated_requests_in_flight_stay_whatever_a_proposal_says() -> None:
+    assert question(SMALL).pinned({"workload": {"concurrency": 7}})["workload"]["concurrency"] == 1
+
+
+def test_what_a_proposal_states_otherwise_is_named_with_both_values_and_never_at_length() -> None:
+    told = question(SMALL).contradictions({"model": {"name": "y" * 10_000}, "hardware": {"nodes": 64}})
+    assert len(told) == 2
+    assert told[0].startswith("model.name: the request has ")
+    assert "the proposal 64" in told[1]
+    assert all(len(line) < 300 for line in told)
+
+
+def test_requests_in_flight_are_lowered_where_a_strategy_cannot_hold_as_many() -> None:
+    asked = question(OPEN)
+    one = StatedStrategy(dp=1, prefill=StatedDegrees(tp=1))
+    strategy = read_strategy(one, asked.request.architecture, asked.request.hardware)
+    assert 1 <= asked.concurrency_of(strategy) < asked.reference_plan.workload.concurrency
+    assert asked.concurrency_of(asked.reference_plan.strategy) == asked.reference_plan.workload.concurrency

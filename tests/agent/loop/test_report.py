@@ -1,0 +1,89 @@
+"""What a run is reported as: whose plan, how it ended and why, how it compares, what was repaired."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.loop import Options
+from shardwright.agent.model.client import EndpointError
+from shardwright.agent.model.messages import Reply, Usage
+from shardwright.agent.model.scripted import Step, calls
+from shardwright.agent.results import PlanReport
+from shardwright.agent.toolset.all_tools import ALL_TOOLS
+
+from .questions import OPEN, SMALL, question, reference_document
+from .scripts import played, strategy
+
+NO_USE = Usage(input_tokens=1, output_tokens=1)
+
+
+def report_of(steps: list[Step], request: str = SMALL, limits: Limits | None = None) -> PlanReport:
+    _, result = played(steps, Options(limits=limits or Limits(), tools=ALL_TOOLS), request)
+    assert result.report is not None
+    return result.report
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([Reply(finish="refusal", refusal="no", usage=NO_USE)], "the model refused to answer"),
+        ([EndpointError("server_error", "503 Service Unavailable", 4)], "503 Service Unavailable"),
+        ([calls(("explain_rule", {"rule": "ME001"}))] * 5, "the model repeated itself"),
+        ([Reply(finish="length", usage=NO_USE)], "corrections allowed"),
+    ],
+)
+def test_without_a_plan_of_the_model_the_report_says_why(steps: list[Step], words: str) -> None:
+    report = report_of(steps, limits=Limits(corrections=0))
+    assert report.proposer == "builtin"
+    assert report.explanation.startswith("The built-in proposer's plan: ") and words in report.explanation
+
+
+def test_a_plan_like_the_built_in_proposers_is_said_to_be() -> None:
+    right = question(SMALL).reference_plan.strategy
+    report = report_of([strategy(right.dp, tp=right.decode.tp)])
+    assert report.proposer == "llm"
+    assert "The built-in proposer chose the same plan." in report.explanation
+
+
+def test_a_worse_plan_is_said_to_be_worse_and_the_better_one_is_an_alternative() -> None:
+    report = report_of([strategy(1, tp=1)], request=OPEN)
+    assert "worse for throughput than the built-in proposer's plan" in report.explanation
+    assert report.alternatives[0].reason == "the built-in proposer's choice"
+    assert report.alternatives[0].strategy == question(OPEN).reference_plan.strategy
+
+
+def test_what_the_model_says_for_its_plan_is_told_as_its_own_reason() -> None:
+    step = calls(("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}}, "rationale": "Two cards, two ranks."}))
+    assert "The model's reason: Two cards, two ranks." in report_of([step]).explanation
+
+
+def test_what_was_repaired_is_listed_and_what_was_broken_counted() -> None:
+    document = reference_document()
+    document["edges"] = document["edges"][1:]
+    report = report_of([calls(("submit_dag", {"document": document}))])
+    assert report.fixes and all(fix.patch for fix in report.fixes)
+    assert sum(report.violations_seen.values()) >= 1
+    assert "made valid by auto-fix" in report.explanation
+    assert report.model_use is not None
+    assert (report.model_use.status, report.model_use.plan_from) == ("accepted_after_repair", "model_repaired")
+
+
+def test_the_best_plan_that_stood_is_returned_where_the_run_ends_without_one() -> None:
+    report = report_of([strategy(1, tp=3)], limits=Limits(corrections=0))
+    assert report.proposer == "llm"
+    assert "the run ended because no proposal was valid within the corrections allowed" in report.explanation
+
+
+def test_the_repairs_are_those_of_the_plan_that_is_returned() -> None:
+    steps: list[Step] = [strategy(1, tp=3), calls(("submit_dag", {"strategy": {"dp": 900}}))]
+    ending, result = played(steps, Options(limits=Limits(corrections=1), tools=ALL_TOOLS))
+    assert ending.judgements[-1].standing is None and ending.standing is not None
+    assert result.report is not None
+    assert [fix.rule for fix in result.report.fixes] == [fix.rule for fix in ending.judgements[0].fixes] != []
+
+
+def test_rounds_are_proposals_and_what_it_took_is_in_the_report() -> None:
+    report = report_of([strategy(1, tp=3), strategy(1, tp=2)])
+    assert report.rounds == 2 and report.model_use is not None
+    assert (report.model_use.proposals, report.model_use.turns, report.model_use.corrections) == (2, 2, 1)

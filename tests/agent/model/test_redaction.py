@@ -1,0 +1,64 @@
+"""A secret is found in every form, whole or cut into pieces; honest text is left alone."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from shardwright.agent.model.redaction import REDACTED, RedactedStream, Redactor
+
+SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24)
+
+
+@given(SECRETS, st.text(max_size=9), st.text(max_size=9))
+def test_a_secret_is_found_in_every_form(secret: str, before: str, after: str) -> None:
+    assume(secret.lower() not in (before + after).lower())
+    redactor = Redactor([secret])
+    for form in (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper(), secret.lower()):
+        assert form not in redactor.text(f"{before} {form} {after}")
+
+
+@given(SECRETS, st.binary(max_size=7), st.binary(max_size=7))
+def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: bytes, after: bytes) -> None:
+    data = before + secret.encode() + after
+    for encoded in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()):
+        assert REDACTED in Redactor([secret]).text(encoded)
+
+
+@given(SECRETS, st.lists(st.integers(1, 9), min_size=1, max_size=20), st.text(max_size=9))
+def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], around: str) -> None:
+    assume(secret.lower() not in around.lower())
+    text, redactor = f"{around}{secret} {around}", Redactor([secret])
+    stream, shown, at = RedactedStream(redactor), [], 0
+    for turn in range(len(text)):
+        length = lengths[turn % len(lengths)]
+        shown.append(stream.feed(text[at : at + length]))
+        at += length
+    shown.append(stream.end())
+    assert "".join(shown) == redactor.text(text)
+    assert secret not in "".join(shown)
+
+
+@given(st.lists(st.text(max_size=6), max_size=9))
+def test_text_without_secrets_is_left_as_it_is(pieces: list[str]) -> None:
+    redactor = Redactor(["sk-this-is-never-there"])
+    stream = RedactedStream(redactor)
+    whole = "".join(pieces)
+    assert redactor.text(whole) == whole
+    assert "".join([*(stream.feed(one) for one in pieces), stream.end()]) == whole
+
+
+@pytest.mark.parametrize("placeholder", ["", "x", "EMPTY", "none", "ollama", "sk-no-key-required"])
+def test_a_key_that_is_none_is_no_secret(placeholder: str) -> None:
+    text = f"tensor parallelism none ollama {placeholder} EMPTY x"
+    assert Redactor([placeholder]).text(text) == text
+
+
+def test_values_are_redacted_through_and_through() -> None:
+    found = Redactor(["canary-1"]).value({"canary-1": ["a canary-1", {"b": "CANARY-1"}, 7, None]})
+    assert found == {REDACTED: [f"a {REDACTED}", {"b": REDACTED}, 7, None]}

@@ -1,0 +1,60 @@
+"""A bench with a few documents on it, and calls made of their parts."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
+from shardwright.agent.loop.feedback import Level
+from shardwright.agent.loop.judge import stated_document
+from shardwright.agent.model.messages import ToolCall
+from shardwright.agent.toolset.all_tools import ALL_TOOLS
+from shardwright.agent.toolset.tool import Answer, Bench
+from shardwright.agent.toolset.toolset import Toolset
+
+from ..loop.questions import SMALL, desk, reference_document
+
+GOOD, ILLEGAL, FAULTY = "d1", "d2", "d3"
+
+
+def bench(request: str = SMALL, level: Level = "patch", *, repairs: bool = True) -> Bench:
+    """A desk with a good document, one of an illegal strategy and one with a local fault, in this order."""
+    made = Bench(desk(request), level, repairs)
+    assert made.desk.put(reference_document(request)) == GOOD
+    illegal = StatedStrategy(dp=1, prefill=StatedDegrees(tp=3))
+    assert made.desk.put(made.desk.question.pinned(stated_document(made.desk, illegal))) == ILLEGAL
+    faulty = reference_document(request)
+    faulty["strategy"]["gpu_count"] += 1
+    assert made.desk.put(faulty) == FAULTY
+    return made
+
+
+@cache
+def still_bench() -> Bench:
+    """A bench for tools that change nothing on it."""
+    return bench()
+
+
+def call(tool: str, arguments: dict[str, Any] | str, call_id: str = "c") -> ToolCall:
+    """A call as a model writes it."""
+    return ToolCall(id=call_id, name=tool, arguments=arguments if isinstance(arguments, str) else json.dumps(arguments))
+
+
+def asked(at: Bench, tool: str, **arguments: Any) -> Answer:
+    """What a tool answers, its text checked to be JSON."""
+    answer = Toolset(at, ALL_TOOLS).answer(call(tool, arguments))
+    json.loads(answer.text)
+    return answer
+
+
+def told(answer: Answer) -> dict[str, Any]:
+    """The answer as the model reads it."""
+    return json.loads(answer.text)
+
+
+def refused(answer: Answer, *words: str) -> None:
+    """Hold an answer to a refusal that may be mended and says these words."""
+    assert answer.trouble == "try_again"
+    assert all(word in told(answer)["message"] for word in words), told(answer)["message"]

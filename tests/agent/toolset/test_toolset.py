@@ -1,0 +1,173 @@
+"""Every call gets one answer, in order, whatever it holds and whatever the others did."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any, NoReturn
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.agent.model.messages import ToolCall
+from shardwright.agent.toolset.all_tools import ALL_TOOLS
+from shardwright.agent.toolset.explain_rule import EXPLAIN_RULE
+from shardwright.agent.toolset.submit_dag import SUBMIT_DAG
+from shardwright.agent.toolset.tool import Answer, Arguments, Bench, Tool
+from shardwright.agent.toolset.toolset import MAX_ANSWER_CHARACTERS, MAX_ARGUMENT_CHARACTERS, Toolset
+from shardwright.agent.toolset.validate_dag import VALIDATE_DAG
+from shardwright.tools.errors import InputError
+
+from .benches import FAULTY, GOOD, asked, bench, call, still_bench
+from .from_schema import from_schema
+
+
+class Nothing(Arguments):
+    """No arguments."""
+
+
+def _fail(_: Bench, __: Nothing) -> NoReturn:
+    raise KeyError("inner/secret-place")
+
+
+def _refuse(_: Bench, __: Nothing) -> NoReturn:
+    raise InputError("another name, please")
+
+
+def _talk(_: Bench, __: Nothing) -> Answer:
+    return Answer({f"k{at}": "\\" * 5000 for at in range(6)})
+
+
+BROKEN = Tool("broken", "fails", Nothing, _fail)
+REFUSING = Tool("refusing", "refuses", Nothing, _refuse)
+TALKATIVE = Tool("talkative", "talks", Nothing, _talk)
+# Quick tools: what is tested is how calls are answered, not what they do.
+QUICK = (BROKEN, REFUSING, TALKATIVE, EXPLAIN_RULE, VALIDATE_DAG)
+ARGUMENTS = st.sampled_from(
+    [
+        "", "{}", "{", "[]", "null", "NaN", '{"id": "TP005"}', '{"id": 1}', '{"handle": "d1"}', '{"handle": null}',
+        "[" * 9999,
+    ]
+) | st.text(max_size=20)  # fmt: skip
+CALLS = st.lists(
+    st.builds(
+        ToolCall,
+        id=st.sampled_from(["a", "b", "", "x" * 100]),
+        name=st.sampled_from([tool.name for tool in QUICK]) | st.text(max_size=10),
+        arguments=ARGUMENTS,
+    ),
+    max_size=10,
+)
+
+
+@given(CALLS)
+@settings(max_examples=60, deadline=None)
+def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> None:
+    answered = Toolset(still_bench(), QUICK).answer_all(calls)
+    assert [message.tool_call_id for message in answered.messages] == [one.id for one in calls]
+    for message in answered.messages:
+        assert message.role == "tool"
+        assert isinstance(json.loads(message.content), dict)
+        assert len(message.content) <= MAX_ANSWER_CHARACTERS + 1000
+        message.content.encode("utf-8")
+
+
+@pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
+    if tool.name == "look_up_knowledge":
+        pytest.importorskip("shardwright.knowledge.search")
+    made = from_schema(tool.spec.parameters)
+
+    @given(made)
+    @settings(max_examples=20, deadline=None)
+    def answers(arguments: dict[str, Any]) -> None:
+        answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
+        (message,) = answered.messages
+        told = json.loads(message.content)
+        assert told.get("error") != "bug"
+        assert len(message.content) <= MAX_ANSWER_CHARACTERS
+        assert all(one.standing is None or one.verdict != "invalid" for one in answered.judgements)
+
+    answers()
+
+
+def test_a_tool_that_fails_says_so_without_its_insides_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = Toolset(still_bench(), QUICK).answer(call("broken", {}))
+    assert answer.trouble == "bug"
+    assert "broken" in answer.text
+    assert "secret" not in answer.text and "KeyError" not in answer.text
+    assert "broken" in caplog.text
+
+
+def test_a_refusal_may_be_mended_and_says_how() -> None:
+    answer = Toolset(still_bench(), QUICK).answer(call("refusing", {}))
+    assert answer.trouble == "try_again"
+    assert "another name, please" in answer.text
+
+
+def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
+    answer = Toolset(still_bench(), QUICK).answer(call("sudo\x1b[2J" + "x" * 10_000, {}))
+    told = json.loads(answer.text)
+    assert told["error"] == "try_again"
+    assert told["tools"] == [tool.name for tool in QUICK]
+    assert len(answer.text) < 500 and "\\u001b" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ('{"id": NaN}', "NaN is no JSON number"),
+        ("[" * 100_000, "not JSON"),
+        ('{"id": "TP005", "force": true}', "force"),
+        ("{}", "id"),
+        ('{"id": ["TP005"]}', "id"),
+        ('{"' + "k" * 5000 + '": 1}', "characters more"),
+        ('"' + "x" * MAX_ARGUMENT_CHARACTERS + '"', "at most"),
+    ],
+    ids=range(9),
+)
+def test_bad_arguments_are_told_with_their_place_and_the_fields_that_there_are(arguments: str, says: str) -> None:
+    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", arguments))
+    told = json.loads(answer.text)
+    assert told["error"] == "try_again"
+    assert says in told["message"]
+    assert told["fields"] == ["id"]
+    assert len(answer.text) < 2000
+
+
+def test_many_wrong_fields_are_counted_not_listed() -> None:
+    answer = Toolset(still_bench(), QUICK).answer(call("explain_rule", {f"f{at}": 1 for at in range(500)}))
+    assert "and 493 more" in json.loads(answer.text)["message"]
+
+
+def test_an_answer_that_is_too_long_is_cut_in_the_middle_and_stays_json() -> None:
+    (message,) = Toolset(bench(), QUICK).answer_all([call("talkative", {})]).messages
+    assert "characters left out" in json.loads(message.content)["cut"]
+
+
+def test_after_a_plan_was_accepted_no_further_call_is_made() -> None:
+    at = bench()
+    submit = call("submit_dag", {"handle": GOOD})
+    answered = Toolset(at, (SUBMIT_DAG, *QUICK)).answer_all([submit, call("broken", {}, "2"), submit])
+    assert [message.tool_call_id for message in answered.messages] == ["c", "2", "c"]
+    assert len(answered.judgements) == 1
+    assert all("not done" in message.content for message in answered.messages[1:])
+
+
+def test_ten_calls_with_one_bad_are_all_answered() -> None:
+    calls = [call("explain_rule", {"id": "TP005"} if at != 4 else "{", str(at)) for at in range(10)]
+    answered = Toolset(still_bench(), QUICK).answer_all(calls)
+    errors = ["error" in json.loads(message.content) for message in answered.messages]
+    assert errors == [at == 4 for at in range(10)]
+
+
+def test_no_answer_holds_a_document() -> None:
+    at = bench()
+    for tool in ("validate_dag", "estimate_dag", "fix_dag"):
+        told = json.loads(asked(at, tool, handle=FAULTY).text)
+        assert not isinstance(told.get("nodes"), list)
+        assert "parent" not in json.dumps(told)

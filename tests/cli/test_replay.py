@@ -1,0 +1,61 @@
+"""`replay`: a recorded run done again, told to people and to programs, refused in one line where it is none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.cli.app import run
+
+DEMO = Path(__file__).parents[2] / "docs" / "demos" / "dense-careless.json"
+
+
+def changed(folder: Path, **fields: object) -> Path:
+    """The demonstration with some fields of its own replaced."""
+    path = folder / "run.json"
+    path.write_text(json.dumps({**json.loads(DEMO.read_text(encoding="utf-8")), **fields}), encoding="utf-8")
+    return path
+
+
+def test_a_run_that_is_the_same_is_told_turn_by_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(DEMO)]) == 0
+    text = capsys.readouterr().out
+    assert "The same as recorded" in text
+    assert "TP005" in text and "accepted" in text and "TP8 on 8 GPUs" in text
+
+
+def test_a_run_that_is_another_today_is_exit_1_with_what_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded = json.loads(DEMO.read_text(encoding="utf-8"))
+    result = {**recorded["result"], "plan_hash": "0" * 64}
+    assert run(["replay", str(changed(tmp_path, result=result))]) == 1
+    text = capsys.readouterr().out
+    assert "NOT the same as recorded" in text and "the plan that is returned is another" in text
+
+
+def test_json_is_the_replay_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["replay", str(DEMO), "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["same"], found["differences"]) == (True, [])
+    assert found["recorded"] == found["replayed"]
+    assert found["result"]["valid"] is True
+
+
+def test_what_is_no_transcript_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (changed(tmp_path, version="9"), changed(tmp_path, steps="none"), tmp_path / "nowhere.json"):
+        assert run(["replay", str(path)]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.count("\n") == 1 and "Traceback" not in said.err
+
+
+def test_a_recorded_answer_that_is_none_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = json.loads(DEMO.read_text(encoding="utf-8"))["steps"]
+    broken = [{**step, "data": {"finish": 7}} if step["kind"] == "reply" else step for step in steps]
+    assert run(["replay", str(changed(tmp_path, steps=broken))]) == 2
+    assert "the recorded answer to request 1" in capsys.readouterr().err
