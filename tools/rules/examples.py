@@ -156,7 +156,10 @@ _BASES: dict[str, _Base] = {
         DENSE, {"tp": 4, "tp_ffn": 4}, {"tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
     ),
     "relaxed-sp2-kv-sp2": _Base(
-        _DENSE_OF_2_KV_HEADS, {"sp": 2, "tp": 2, "tp_ffn": 4}, {"sp": 1, "tp": 2, "kv_sp": 2}, relaxations=("kv_sequence_decode",)
+        _DENSE_OF_2_KV_HEADS,
+        {"sp": 2, "tp": 2, "tp_ffn": 4},
+        {"sp": 1, "tp": 2, "kv_sp": 2},
+        relaxations=("kv_sequence_decode",),
     ),
     "relaxed-vocab-parallel": _Base(DENSE, _TP2, relaxations=("vocab_parallel",)),
     "relaxed-redundant-experts": _Base(
