@@ -110,10 +110,11 @@ def _pairs(author: PlanView, reference: Reference, operator: NodeView, kind: str
 
 
 def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
-    """The author's LinearNodes that hang where they may, and are no shard of what is not defined."""
+    """The author's LinearNodes that hang where they may, and are no shard of an expert or of what is not defined."""
     for node in author.of_type("LinearNode"):
         parent = nodes.get(node.parent_id or "")
         if author.by_id[node.id] is not node or parent is None or parent["type"] not in _SHOWN_IN:
             continue
-        if node.devices and node.rank.keys() <= Rank.model_fields.keys():
+        may_split = Rank.model_fields.keys() if parent["type"] != "ExpertNode" else set[str]()
+        if node.devices and node.rank.keys() <= may_split:
             yield node.id
