@@ -55,7 +55,7 @@ def cli(context: click.Context) -> int:
       shardwright estimate plan.json
 
     Every command takes --format json for programs. "-" is standard input.
-    Exit status: 0 done and valid, 1 the answer is no, 2 the call or the input is wrong.
+    Exit status: 0 done and valid, 1 the answer is no, 2 the call or the input is wrong, 3 a service failed.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
