@@ -19,7 +19,7 @@ PROGRAM = Path(sys.executable).parent / "shardwright"
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["plna"], "Did you mean 'plan'"),
+        (["plna"], "Did you mean one of: 'plan'"),
         (["plan"], "say what to plan"),
         (["plan", "--modle", "x"], "--model"),
         (["plan", "--model", "llama-3.1-70b", "--hardware", "8xh100-sxm"], "NODESxGPUS:ACCELERATOR"),
@@ -36,7 +36,7 @@ PROGRAM = Path(sys.executable).parent / "shardwright"
         (["plan", "x", "--relax", "memory"], "attention_dp"),
         (["plan", "x", "--objective", "beauty"], "throughput"),
         (["plan", "--model", "{not json"], "--model"),
-        (["plan", "x", "--proposer", "llm"], "not built yet"),
+        (["plan", "x", "--proposer", "llm"], "OPENAI_BASE_URL"),
         (["plan", "x", "--format", "yaml"], "--format"),
         (["plan", "\udcff"], "UTF-8"),
         (["validate"], "FILE"),
