@@ -20,6 +20,8 @@ _FOLDER = Path(__file__).resolve().parent
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _ATOM = re.compile(rf"(?P<word>[a-z0-9]+)|(?P<sign>[{_CJK}])|(?P<break>[^\sa-z0-9{_CJK}_/-])")
+# "327,680" and "327_680" are one number.
+_THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 _DASH = re.compile("[\u2010-\u2015\u2212]")
 # The joints of "AllReduceNode"; "vLLM" and "SGLang" have none.
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
@@ -51,7 +53,7 @@ class Reading:
 
 def atoms(text: str) -> list[Atom]:
     """The words and signs of `text` in order."""
-    folded = _DASH.sub("-", unicodedata.normalize("NFKC", text))
+    folded = _THOUSANDS.sub("", _DASH.sub("-", unicodedata.normalize("NFKC", text)))
     folded = _DEGREE.sub(r"\1 ", _CAMEL.sub(" ", folded).lower())
     found: list[Atom] = []
     joined = False
@@ -62,6 +64,18 @@ def atoms(text: str) -> list[Atom]:
         found.append(Atom(match[0], match.lastgroup == "sign", joined))
         joined = True
     return found
+
+
+def runs_of_atoms(text: str) -> Iterator[list[str]]:
+    """The words and signs of `text` that stand side by side, with nothing but blanks between them."""
+    run: list[str] = []
+    for atom in atoms(text):
+        if not atom.joined and run:
+            yield run
+            run = []
+        run.append(atom.text)
+    if run:
+        yield run
 
 
 def singular(word: str) -> str:
@@ -84,6 +98,16 @@ def _stop_words() -> tuple[frozenset[str], tuple[str, ...]]:
     """What says nothing, in English and in Chinese, the longest first."""
     words = _yaml("stop_words.yaml")
     return frozenset(words["english"]), tuple(sorted(words["chinese"], key=len, reverse=True))
+
+
+@cache
+def _everyday() -> frozenset[str]:
+    return frozenset(_yaml("stop_words.yaml")["everyday"])
+
+
+def special_concepts(concepts: Sequence[str]) -> int:
+    """How many of the concepts are spoken of in this field alone: "TPOT" is, "price" is not."""
+    return len(frozenset(concepts) - _everyday())
 
 
 @cache
