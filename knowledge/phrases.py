@@ -7,7 +7,7 @@ the pairs of neighbours by BM25. It says nothing of meaning: the search adds a s
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from .words import runs_of_atoms
@@ -18,10 +18,10 @@ _MAX_PHRASES = 240
 _BREAK = " qzq "
 
 
-def create(connection: sqlite3.Connection, texts: Iterable[str]) -> None:
-    """Write the phrases of each text; the place of a text is its row."""
+def create(connection: sqlite3.Connection, texts: Iterable[Sequence[Sequence[str]]]) -> None:
+    """Write the phrases of each text, which comes as its runs of words; the place of a text is its row."""
     connection.execute("CREATE VIRTUAL TABLE phrases USING fts5(wording, tokenize = 'porter unicode61')")
-    rows = ((place, _BREAK.join(" ".join(run) for run in runs_of_atoms(text))) for place, text in enumerate(texts))
+    rows = ((place, _BREAK.join(map(" ".join, runs))) for place, runs in enumerate(texts))
     connection.executemany("INSERT INTO phrases (rowid, wording) VALUES (?, ?)", rows)
 
 

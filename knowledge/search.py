@@ -18,7 +18,18 @@ from math import log
 from . import phrases
 from .index import KnowledgeBase, knowledge
 from .section import Section
-from .words import Atom, Reading, asked_for, atoms, form_words, reading, reading_of, says_nothing, special_concepts
+from .words import (
+    Atom,
+    Reading,
+    asked_for,
+    atoms,
+    form_words,
+    reading,
+    reading_of,
+    runs_of_atoms,
+    says_nothing,
+    special_concepts,
+)
 
 # A question longer than this is read no further: what it is about was said by then.
 MAX_QUESTION_CHARACTERS = 2_000
@@ -244,8 +255,9 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
     rows = ((place, *_fields(section, titles[section.file])) for place, section in enumerate(base.sections))
     marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
     connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
-    phrases.create(connection, map(_wording, base.sections))
-    words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
+    wordings = [list(runs_of_atoms(_all_text(section))) for section in base.sections]
+    phrases.create(connection, wordings)
+    words = {word for runs in wordings for run in runs for word in run}
     telling = {atom.text for section in base.sections for atom in atoms(_telling_text(section)) if not atom.is_sign}
     spellings = sorted(word for word in telling | form_words() if not says_nothing(word))
     return SearchIndex(base, connection, frozenset(words), tuple(spellings))
@@ -262,11 +274,7 @@ def _telling_text(section: Section) -> str:
 
 
 def _all_text(section: Section) -> str:
-    return " ".join((_telling_text(section), *asked_for(section.id), _passage(section)))
-
-
-def _wording(section: Section) -> str:
-    """The section as the phrases read it, a break between its parts."""
+    """All that is read of a section, a break between its parts."""
     return " ; ".join((section.title, *section.keywords, *asked_for(section.id), _passage(section)))
 
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from shardwright.knowledge import phrases
 from shardwright.knowledge.index import knowledge
 from shardwright.knowledge.search import search_index, search_sections
-from shardwright.knowledge.words import atoms, glossary, questioned_sections, reading
+from shardwright.knowledge.words import atoms, glossary, questioned_sections, reading, runs_of_atoms
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.registry import all_rules
 
@@ -88,7 +88,8 @@ def test_a_long_story_around_two_concepts_of_the_field_is_no_reason_not_to_answe
 
 def test_neighbouring_words_count_the_small_ones_too() -> None:
     connection = sqlite3.connect(":memory:")
-    phrases.create(connection, ["how many of them. Is it legal", "legal is of many how it"])
+    texts = ("how many of them. Is it legal", "legal is of many how it")
+    phrases.create(connection, [list(runs_of_atoms(text)) for text in texts])
     assert phrases.likeness(connection, "how many of them?") == {0: 1.0}
     assert phrases.likeness(connection, "them is") == {}  # the end of a sentence lies between
     assert phrases.likeness(connection, "legal") == {}
