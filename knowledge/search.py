@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from math import log
@@ -197,7 +197,7 @@ class SearchIndex:
         """What the question asks for, each once, with its weight."""
         read = atoms(question)
         respelled = {atom.text: self._respelled(atom) for atom in read}
-        said: Reading = reading_of([replace(atom, text=respelled[atom.text]) for atom in read])
+        said: Reading = reading_of([atom._replace(text=respelled[atom.text]) for atom in read])
         changed = {new for old, new in respelled.items() if new != old}
         found = {text: Term(text, 1.0) for text in (_token(concept) for concept in said.concepts)}
         for word in said.words:

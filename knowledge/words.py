@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from .reader import KnowledgeError
 
@@ -29,8 +29,7 @@ _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _DEGREE = re.compile(r"\b(tp|pp|ep|dp|sp|cp)(?=[1-9][0-9]{0,3}\b)")
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """A word or one Chinese, Japanese or Korean sign; `joined` says that nothing but a blank lies before it."""
 
     text: str
@@ -94,10 +93,11 @@ def _yaml(name: str) -> dict[str, list[str]]:
 
 
 @cache
-def _stop_words() -> tuple[frozenset[str], tuple[str, ...]]:
+def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
     """What says nothing, in English and in Chinese, the longest first."""
     words = _yaml("stop_words.yaml")
-    return frozenset(words["english"]), tuple(sorted(words["chinese"], key=len, reverse=True))
+    chinese = sorted(words["chinese"], key=len, reverse=True)
+    return frozenset(words["english"]), re.compile("|".join(map(re.escape, chinese)))
 
 
 @cache
@@ -189,9 +189,7 @@ def _runs(read: Sequence[Atom]) -> Iterator[str]:
 
 
 def _without_stop_signs(run: str) -> list[str]:
-    for stop in _stop_words()[1]:
-        run = run.replace(stop, " ")
-    return run.split()
+    return _stop_words()[1].sub(" ", run).split()
 
 
 def _pairs(run: str) -> list[str]:
