@@ -18,7 +18,7 @@ MAX_CITATIONS = 8
 OBJECTIVE_SECTIONS = {"latency": "tradeoff.latency", "throughput": "tradeoff.throughput", "cost": "tradeoff.cost"}
 # What each part of a strategy is chosen by.
 STRATEGY_SECTIONS = {
-    "tp": "interconnect.tp-domain",
+    "tp": "tp.domain",
     "pp": "pp.memory",
     "ep": "moe.choice",
     "sp": "sp.when",

@@ -10,14 +10,26 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from math import log
 
+from . import phrases
 from .index import KnowledgeBase, knowledge
 from .section import Section
-from .words import Atom, Reading, asked_for, atoms, form_words, reading, reading_of, says_nothing
+from .words import (
+    Atom,
+    Reading,
+    asked_for,
+    atoms,
+    form_words,
+    reading,
+    reading_of,
+    runs_of_atoms,
+    says_nothing,
+    special_concepts,
+)
 
 # A question longer than this is read no further: what it is about was said by then.
 MAX_QUESTION_CHARACTERS = 2_000
@@ -28,14 +40,17 @@ _COLUMNS = {"title": 1.6, "keywords": 1.2, "asked": 1.5, "rules": 1.5, "topic": 
 # A word inside the form of a concept counts beside the concept; one that was respelled counts less.
 _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
 # Rarity is flattened: in a small base a chance word is as rare as the word that matters.
-_RARITY_POWER = 0.7
+_RARITY_POWER = 0.5
 # A section that is about many rules at once says less of each.
 _PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
 # Of two sections that answer alike, that which every proposer reads says it first.
 _CORE = 1.15
+# What the likest wording adds to the best score: enough to decide between sections that hold the same words.
+_WORDING = 0.3
 # What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
-# hold; more where the question names no concept of the field.
-_LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = 0.34, 0.6
+# hold, by the number of concepts in it that only this field has: none where two show what it is about, however long its
+# story is; most where it names no concept at all.
+_LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = (0.34, 0.2, 0.0), 0.6
 _CUTOFF = 0.8
 _LONGEST_WORD = 40
 _CONCEPT = "qq"
@@ -116,15 +131,17 @@ class SearchIndex:
         scores, asked = self._scores(question)
         sections = self.base.sections
         asked_title = " ".join(question.lower().split())
+        total = self._with_wording(question, {place: score.of(sections[place]) for place, score in scores.items()})
+        ranked = sorted(total, key=lambda place: (sections[place].title.lower() != asked_title, -total[place], place))
+        if not ranked or scores[ranked[0]].coverage * asked.known < asked.least_coverage * asked.all:
+            return Found((), self._nearest(question, [sections[place] for place in ranked]))
+        return Found(tuple(Hit(sections[place], total[place]) for place in ranked[:limit]))
 
-        def order(item: tuple[int, _Score]) -> tuple[bool, float, int]:
-            section = sections[item[0]]
-            return section.title.lower() != asked_title, -item[1].of(section), item[0]
-
-        ranked = sorted(scores.items(), key=order)
-        if not ranked or ranked[0][1].coverage * asked.known < asked.least_coverage * asked.all:
-            return Found((), self._nearest(question, [sections[place] for place, _ in ranked]))
-        return Found(tuple(Hit(sections[place], score.of(sections[place])) for place, score in ranked[:limit]))
+    def _with_wording(self, question: str, scores: dict[int, float]) -> dict[int, float]:
+        """The scores and, where the wording is alike too, a share of the best of them."""
+        share = _WORDING * max(scores.values(), default=0.0)
+        alike = phrases.likeness(self.connection, question[:MAX_QUESTION_CHARACTERS])
+        return {place: score + share * alike.get(place, 0.0) for place, score in scores.items()}
 
     def teaching(self, rule_id: str) -> tuple[Section, ...]:
         """The sections from which a rule follows, those first that say most of what the rule says.
@@ -161,8 +178,7 @@ class SearchIndex:
                 score.matched += weight
         for score in scores.values():
             score.coverage = score.matched / known
-        named = any(term.text.startswith(_CONCEPT) for term in terms)
-        return scores, _Asked(known, known + unknown, _LEAST_COVERAGE if named else _LEAST_WITHOUT_CONCEPT)
+        return scores, _Asked(known, known + unknown, _least_coverage(reading(question).concepts))
 
     def _rows(self, term: str) -> list[tuple[int, float]]:
         """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
@@ -181,7 +197,7 @@ class SearchIndex:
         """What the question asks for, each once, with its weight."""
         read = atoms(question)
         respelled = {atom.text: self._respelled(atom) for atom in read}
-        said: Reading = reading_of([replace(atom, text=respelled[atom.text]) for atom in read])
+        said: Reading = reading_of([atom._replace(text=respelled[atom.text]) for atom in read])
         changed = {new for old, new in respelled.items() if new != old}
         found = {text: Term(text, 1.0) for text in (_token(concept) for concept in said.concepts)}
         for word in said.words:
@@ -212,6 +228,13 @@ class SearchIndex:
         return tuple(titles[title] for title in close)
 
 
+def _least_coverage(concepts: Sequence[str]) -> float:
+    """The share of a question that an answer must hold."""
+    if not concepts:
+        return _LEAST_WITHOUT_CONCEPT
+    return _LEAST_COVERAGE[min(special_concepts(concepts), len(_LEAST_COVERAGE) - 1)]
+
+
 def _token(concept: str) -> str:
     """A concept as a word of the index; no English word begins so."""
     return _CONCEPT + concept.replace("-", "")
@@ -232,7 +255,9 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
     rows = ((place, *_fields(section, titles[section.file])) for place, section in enumerate(base.sections))
     marks = ", ".join("?" for _ in range(len(_COLUMNS) + 1))
     connection.executemany(f"INSERT INTO sections (rowid, {columns}) VALUES ({marks})", rows)
-    words = {atom.text for section in base.sections for atom in atoms(_all_text(section)) if not atom.is_sign}
+    wordings = [list(runs_of_atoms(_all_text(section))) for section in base.sections]
+    phrases.create(connection, wordings)
+    words = {word for runs in wordings for run in runs for word in run}
     telling = {atom.text for section in base.sections for atom in atoms(_telling_text(section)) if not atom.is_sign}
     spellings = sorted(word for word in telling | form_words() if not says_nothing(word))
     return SearchIndex(base, connection, frozenset(words), tuple(spellings))
@@ -249,7 +274,8 @@ def _telling_text(section: Section) -> str:
 
 
 def _all_text(section: Section) -> str:
-    return " ".join((_telling_text(section), *asked_for(section.id), _passage(section)))
+    """All that is read of a section, a break between its parts."""
+    return " ; ".join((section.title, *section.keywords, *asked_for(section.id), _passage(section)))
 
 
 def _fields(section: Section, file_title: str) -> Iterable[str]:

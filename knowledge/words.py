@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from .reader import KnowledgeError
 
@@ -20,6 +20,8 @@ _FOLDER = Path(__file__).resolve().parent
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _ATOM = re.compile(rf"(?P<word>[a-z0-9]+)|(?P<sign>[{_CJK}])|(?P<break>[^\sa-z0-9{_CJK}_/-])")
+# "327,680" and "327_680" are one number.
+_THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 _DASH = re.compile("[\u2010-\u2015\u2212]")
 # The joints of "AllReduceNode"; "vLLM" and "SGLang" have none.
 _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
@@ -27,8 +29,7 @@ _CAMEL = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z])")
 _DEGREE = re.compile(r"\b(tp|pp|ep|dp|sp|cp)(?=[1-9][0-9]{0,3}\b)")
 
 
-@dataclass(frozen=True, slots=True)
-class Atom:
+class Atom(NamedTuple):
     """A word or one Chinese, Japanese or Korean sign; `joined` says that nothing but a blank lies before it."""
 
     text: str
@@ -51,7 +52,7 @@ class Reading:
 
 def atoms(text: str) -> list[Atom]:
     """The words and signs of `text` in order."""
-    folded = _DASH.sub("-", unicodedata.normalize("NFKC", text))
+    folded = _THOUSANDS.sub("", _DASH.sub("-", unicodedata.normalize("NFKC", text)))
     folded = _DEGREE.sub(r"\1 ", _CAMEL.sub(" ", folded).lower())
     found: list[Atom] = []
     joined = False
@@ -62,6 +63,18 @@ def atoms(text: str) -> list[Atom]:
         found.append(Atom(match[0], match.lastgroup == "sign", joined))
         joined = True
     return found
+
+
+def runs_of_atoms(text: str) -> Iterator[list[str]]:
+    """The words and signs of `text` that stand side by side, with nothing but blanks between them."""
+    run: list[str] = []
+    for atom in atoms(text):
+        if not atom.joined and run:
+            yield run
+            run = []
+        run.append(atom.text)
+    if run:
+        yield run
 
 
 def singular(word: str) -> str:
@@ -80,10 +93,21 @@ def _yaml(name: str) -> dict[str, list[str]]:
 
 
 @cache
-def _stop_words() -> tuple[frozenset[str], tuple[str, ...]]:
+def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
     """What says nothing, in English and in Chinese, the longest first."""
     words = _yaml("stop_words.yaml")
-    return frozenset(words["english"]), tuple(sorted(words["chinese"], key=len, reverse=True))
+    chinese = sorted(words["chinese"], key=len, reverse=True)
+    return frozenset(words["english"]), re.compile("|".join(map(re.escape, chinese)))
+
+
+@cache
+def _everyday() -> frozenset[str]:
+    return frozenset(_yaml("stop_words.yaml")["everyday"])
+
+
+def special_concepts(concepts: Sequence[str]) -> int:
+    """How many of the concepts are spoken of in this field alone: "TPOT" is, "price" is not."""
+    return len(frozenset(concepts) - _everyday())
 
 
 @cache
@@ -165,9 +189,7 @@ def _runs(read: Sequence[Atom]) -> Iterator[str]:
 
 
 def _without_stop_signs(run: str) -> list[str]:
-    for stop in _stop_words()[1]:
-        run = run.replace(stop, " ")
-    return run.split()
+    return _stop_words()[1].sub(" ", run).split()
 
 
 def _pairs(run: str) -> list[str]:

@@ -180,17 +180,6 @@ def kv_copies(model: str, tp: str) -> str:
     return f"{int(tp) * heads_share(int(tp), _attention(model).cache_shards):g}"
 
 
-@number("kv-device-bytes-per-token")
-def kv_device_bytes(model: str, tp: str, element_bytes: str) -> str:
-    """Cache bytes of one token on one device of a TP group, over all layers (no window counted)."""
-    total = 0.0
-    for layer in _architecture(model).layers:
-        if layer.attention is not None:
-            share = heads_share(int(tp), layer.attention.cache_shards)
-            total += layer.attention.cache_elements_per_token * share * float(element_bytes)
-    return f"{total:,.0f}"
-
-
 def _elements(tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int) -> float:
     return sum(tensor.elements * share_on_device(tensor, tp, kv_heads) for tensor in tensors)
 

@@ -17,8 +17,7 @@ from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
 from shardwright.tools.performance.layout import Layout, make_layout
-from shardwright.tools.performance.memory import cache_tokens, device_memory
-from shardwright.tools.performance.operators.moe import slowest_load
+from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.roofline import Roof
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
@@ -157,12 +156,6 @@ def most_requests(model: str, *options: str) -> str:
     return f"{device_memory(_layout(model, options)).max_concurrency:,}"
 
 
-@number("cache-tokens")
-def tokens_that_fit(model: str, *options: str) -> str:
-    """Cached tokens that fit on a decode replica (one attention group of it), in thousands."""
-    return f"{cache_tokens(_layout(model, options), 1) / 1e3:,.0f}"
-
-
 @number("weight-bytes")
 def bytes_of_a_weight(dtype: str, decimals: str = "") -> str:
     """Bytes of one weight, block scales included."""
@@ -251,11 +244,3 @@ def weights_read_ms(model: str, *options: str) -> str:
     layout = _layout(model, options)
     weights = device_memory(layout).per_device[0].weights_bytes
     return f"{weights / layout.setting.hardware.memory_bandwidth_bytes_s * 1e3:.1f}"
-
-
-@number("imbalance-of")
-def imbalance_of(tokens: str, top_k: str, experts: str, groups: str) -> str:
-    """Load of the slowest of `groups` equal expert groups over the mean, for the tokens of a stage."""
-    hosted = int(experts) // int(groups)
-    load = slowest_load(float(tokens), int(experts), int(top_k), hosted, 1 / int(groups), int(groups))
-    return f"{load.imbalance:.2f}"
