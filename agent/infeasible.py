@@ -108,13 +108,16 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         reason=f"{binding.reason}; {hint}" if hint else binding.reason,
         rule=binding.rule,
         shortfall_bytes=binding.shortfall_bytes,
-        needs=_needs(request, sized, at_most),
+        needs=_needs(request, sized, at_most, binding.rule),
         closest=None if binding.closest is None else binding.closest.model_dump(mode="json"),
     )
 
 
-def _needs(request: SearchRequest, sized: Sized | None, tried: int) -> Needs:
+def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -> Needs:
+    """The least hardware that would do; that something fits into memory says nothing of a limit of time."""
     name = request.facts.accelerator.id
+    if sized is not None and sized.result is None and rule != "ME001":
+        return Needs(accelerator=name, note=f"how many {name} would do is not known: {sized.unknown}")
     if sized is None:
         return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
     hardware = sized.request.hardware

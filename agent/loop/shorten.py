@@ -17,14 +17,16 @@ from ..report.safe import harmless
 MOST_CHARACTERS = 400
 MOST_ITEMS = 64
 MOST_DEPTH = 10
+# What is longer by less than the words that would say so is not cut.
+_SLACK = 40
 # Whole numbers beyond this are nobody's degree, size or time.
 _LARGEST = 10**18
 
 
 def short_text(text: str, most_characters: int = MOST_CHARACTERS) -> str:
     """`text` without control characters, its end cut off where it is longer, with a count of what is left out."""
-    shown = harmless(printable(text[: most_characters + 1]))
-    if len(text) <= most_characters:
+    shown = harmless(printable(text[: most_characters + _SLACK]))
+    if len(text) <= most_characters + _SLACK:
         return shown
     return f"{shown[:most_characters]}… ({len(text) - most_characters:,} characters more)"
 

@@ -16,8 +16,10 @@ from shardwright.tools.validate import validate
 
 CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
-READ = [case for case in REQUESTS if "said" in case]
-BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir())
+# Their searches take many seconds each: they are read field by field in other tests, and not planned here.
+LONG = frozenset({"permission", "zh-relax", "zh-precision-yours", "chinese_markdown"})
+READ = [case for case in REQUESTS if "said" in case and case["id"] not in LONG]
+BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir() if folder.name not in LONG)
 # The requests that no plan can meet, with the rule that binds.
 INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001"}
 
@@ -131,3 +133,12 @@ def test_the_gpu_count_of_a_plan_is_the_devices_of_its_graph() -> None:
 def test_nothing_asked_is_refused() -> None:
     with pytest.raises(RequestError):
         plan()
+
+
+def test_memory_says_nothing_of_a_limit_of_time_that_cannot_be_checked() -> None:
+    """Two nodes of a card without a known link between them: more cards fit, and nobody knows whether they do."""
+    result = plan("Qwen3-32B on 4 L40S, 1k in / 256 out, TPOT under 0.1 ms")
+    assert result.infeasible is not None
+    assert result.infeasible.rule == "PE010"
+    assert result.infeasible.needs.gpus is None
+    assert "inter_node_bw_gb_s" in (result.infeasible.needs.note or "")

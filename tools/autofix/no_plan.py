@@ -104,7 +104,10 @@ def _stated(intent: PlanIntent, failure: Failure, find: Find) -> NoPlan:
         best, reached = failure.nearest_miss.strategy, failure.reached
         offers = [*for_limits(intent, request, best, reached), more_gpus(intent, sized)]
         reason = f"no strategy on {_kind(request)} holds the limits; the best: {missed}"
-        return NoPlan("PE010", reason, None, _needs(request, sized, at_most), tuple(_closest(offers, find)))
+        # That something fits into memory says nothing of a limit of time.
+        unknown = None if sized is None or sized.result is not None else sized.unknown
+        needs = _needs(request, sized, at_most) if unknown is None else _unknown_needs(request, unknown)
+        return NoPlan("PE010", reason, None, needs, tuple(_closest(offers, find)))
     return _memory_binds(intent, request, find)
 
 
@@ -153,6 +156,11 @@ def _sized(request: SearchRequest, at_most: int) -> Sized | None:
     usual = request.facts.accelerator.typical_node_accelerators or request.hardware.gpus_per_node
     node = max(usual, request.hardware.gpus_per_node)
     return fewest_gpus(request, node, more_than=request.facts.gpus, at_most=max(at_most, request.facts.gpus))
+
+
+def _unknown_needs(request: SearchRequest, why: str) -> LeastHardware:
+    name = request.facts.accelerator.id
+    return LeastHardware(name, None, None, f"how many {name} would do is not known: {why}")
 
 
 def _needs(request: SearchRequest, sized: Sized | None, at_most: int) -> LeastHardware:

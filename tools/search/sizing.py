@@ -124,6 +124,12 @@ def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | N
     try:
         rows = holding(largest, replace(setting, hardware=largest.facts))
     except MissingFieldError as error:
+        node = reach.usual_node
+        if reach.more_than < node < reach.at_most:
+            # Inside one node no unknown link is needed: there limits of time can be judged.
+            inside = _within(request, setting, replace(reach, at_most=node))
+            if inside is not None:
+                return inside
         return _by_memory(request, setting, reach, str(error))
     more_than = reach.more_than
     while True:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import pty
@@ -73,6 +72,8 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         env={**environment(tmp_path), "TERM": "dumb"},
         start_new_session=True,
+        # A suite that runs in the background may have been told to ignore interrupts, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(screen)
     shown = _Screen(terminal)
@@ -81,17 +82,11 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
         shown.until(b"> ")
         os.write(terminal, b"hello\n")
         shown.until(b"no model")
-        shown.until(b"> ")
-        # A signal between the prompt and the wait for a key is seen at the next one: it may take a second.
-        for _ in range(10):
+        for _ in range(2):
+            shown.until(b"> ")
+            # The prompt is shown a moment before a key is waited for; a signal in between waits for the next key.
+            time.sleep(1)
             process.send_signal(signal.SIGINT)
-            if shown.has(b"> ", within_s=5):
-                break
-        for _ in range(10):
-            process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=5)
-                break
         assert process.wait(timeout=30) == 130
         told = process.stderr.read().decode()
     finally:
@@ -112,18 +107,9 @@ class _Screen:
 
     def until(self, words: bytes) -> None:
         """Read until `words` have come."""
-        assert self.has(words, within_s=60), self._left
-
-    def has(self, words: bytes, *, within_s: float) -> bool:
-        """Whether `words` come within a time; what is before them is read. A terminal that is closed has them all."""
-        end = time.monotonic() + within_s
+        end = time.monotonic() + 30
         while words not in self._left:
-            if time.monotonic() >= end:
-                return False
+            assert time.monotonic() < end, self._left
             if select.select([self._terminal], [], [], 1)[0]:
-                try:
-                    self._left += os.read(self._terminal, 4096)
-                except OSError:
-                    return True
+                self._left += os.read(self._terminal, 4096)
         self._left = self._left.partition(words)[2]
-        return True
