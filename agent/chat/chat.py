@@ -21,7 +21,7 @@ from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
 from .commands import ALIASES, Call, run_command
-from .known_secrets import keeper
+from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
 from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
@@ -54,8 +54,8 @@ class Chat:
         width: int = 100,
     ) -> None:
         self._agent = agent
-        redact = keeper(None if agent is None else agent.client)
-        self.session = session if isinstance(session, Session) else Session(_path(session), redact)
+        self._keeper = Keeper(None if agent is None else agent.client)
+        self.session = session if isinstance(session, Session) else Session(_path(session), self._keeper.text)
         own = calibration
         self._calibration = read_calibration(Path(own)) if isinstance(own, str | Path) else own
         self._width = width
@@ -134,7 +134,7 @@ class Chat:
         stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
         self.session.add(("turn", {"text": kept, "at": at, **stated}))
         turn = self.record.begin(kept, at, said)
-        writer = TurnWriter(self.state, self.record, turn, on_text)
+        writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         try:
             outcome = self._outcome(text, writer, earlier, said)
             writer.finish(outcome)
