@@ -47,7 +47,7 @@ class Purse:
     def charge_fault(self, fault: EndpointError) -> None:
         """Requests that gave no answer."""
         one = Budget.start(self.options.limits, self.options.prices)
-        one.charge_requests(fault.attempts)
+        one.charge_requests(fault.attempts, fault.usage)
         self.charge(one.spent)
 
     def plan(self, intent: Intent, words: str, transcript: Path | None) -> PlanResult:
