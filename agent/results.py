@@ -54,7 +54,8 @@ class AppliedFix(Frozen):
 class ModelUse(Sparse):
     """What a language model did for a plan: how its run ended, whose plan it is, and what it took.
 
-    `requests` are HTTP requests, retries among them; `usd` is absent where no prices are known.
+    `requests` are HTTP requests, retries among them; `usd` is absent where no prices are known; `transcript_failure`
+    says why the transcript is not whole.
     """
 
     model: str
@@ -72,6 +73,7 @@ class ModelUse(Sparse):
     usd: float | None = None
     fault: str | None = None
     transcript: str | None = None
+    transcript_failure: str | None = None
 
 
 class PlanReport(Frozen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -36,6 +37,64 @@ def utf8_text(data: bytes, name: str) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{name}: not UTF-8 text (byte {error.start})") from None
+
+
+def shown_path(path: Path) -> str:
+    """`path` for people: bytes that are not UTF-8 are replaced."""
+    return str(path).encode("utf-8", "replace").decode()
+
+
+def file_place(path: Path) -> Path:
+    """Where a file named `path` is put: a link is written through, not replaced.
+
+    Raises:
+        InputError: the folder is missing, or the place is a folder.
+    """
+    name = shown_path(path)
+    try:
+        target = path.resolve()
+        is_folder, has_parent = target.is_dir(), target.parent.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise InputError(f"{name}: {reason}") from None
+    if is_folder:
+        raise InputError(f"{name}: is a folder; name a file in it")
+    if not has_parent:
+        raise InputError(f"{name}: the folder {shown_path(target.parent)} does not exist")
+    return target
+
+
+def is_special(target: Path) -> bool:
+    """Whether `target` is there and no file: a device or a named pipe, which can be written to but not replaced."""
+    return target.exists() and not target.is_file()
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write `data` to `path`: a file whole or not at all, a device or a named pipe as it comes.
+
+    Raises:
+        InputError: the folder is missing, the place cannot be written, or nobody reads the pipe.
+    """
+    target = file_place(path)
+    try:
+        if is_special(target):
+            _write_special(target, data)
+            return
+        if target.exists() and not os.access(target, os.W_OK):
+            raise PermissionError(errno.EACCES, "the file is write-protected")
+        replace_file(target, data)
+    except OSError as error:
+        is_unread = error.errno in (errno.ENXIO, errno.EPIPE)
+        reason = "nobody reads this pipe" if is_unread else error.strerror or str(error)
+        raise InputError(f"{shown_path(path)}: cannot be written: {reason}") from None
+
+
+def _write_special(target: Path, data: bytes) -> None:
+    # Opening a pipe that nobody reads would wait for ever.
+    handle = os.open(target, os.O_WRONLY | os.O_NONBLOCK)
+    with os.fdopen(handle, "wb") as stream:
+        os.set_blocking(handle, True)
+        stream.write(data)
 
 
 def replace_file(target: Path, data: bytes) -> None:

@@ -21,8 +21,9 @@ from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
 from .commands import ALIASES, Call, run_command
-from .known_secrets import keeper
+from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
+from .purse import Purse, numbered
 from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
 from .session import Session
@@ -54,13 +55,15 @@ class Chat:
         width: int = 100,
     ) -> None:
         self._agent = agent
-        redact = keeper(None if agent is None else agent.client)
-        self.session = session if isinstance(session, Session) else Session(_path(session), redact)
+        self._keeper = Keeper(None if agent is None else agent.client)
+        self.session = session if isinstance(session, Session) else Session(_path(session), self._keeper.text)
         own = calibration
         self._calibration = read_calibration(Path(own)) if isinstance(own, str | Path) else own
         self._width = width
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
+        # Runs whose transcripts were written.
+        self._runs = 0
         self._load()
 
     def _load(self) -> None:
@@ -134,7 +137,7 @@ class Chat:
         stated = {"said": [one.model_dump(mode="json", exclude_defaults=True) for one in said]} if said else {}
         self.session.add(("turn", {"text": kept, "at": at, **stated}))
         turn = self.record.begin(kept, at, said)
-        writer = TurnWriter(self.state, self.record, turn, on_text)
+        writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         try:
             outcome = self._outcome(text, writer, earlier, said)
             writer.finish(outcome)
@@ -152,7 +155,8 @@ class Chat:
         return self._answer(turn, outcome, writer.text)
 
     def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
-        work = self._work(writer)
+        purse = None if self._agent is None else Purse(self._agent, writer.spend)
+        work = self._work(purse)
         if said:
             return begin(work, text, said)
         if not text:
@@ -166,7 +170,9 @@ class Chat:
             return self._again(earlier, writer)
         if outcome is not None:
             return outcome
-        return self._modelled(text, work, writer) if self._model_talks else answer(work, text)
+        return (
+            answer(work, text) if purse is None or not self._model_talks else self._modelled(text, work, writer, purse)
+        )
 
     def _command(self, text: str, work: Work) -> Outcome | None:
         """The outcome of a command, said with "/" or in words; `None` where `text` is none."""
@@ -194,15 +200,13 @@ class Chat:
         writer.say(f"Again: {earlier.text}\n")
         return self._outcome(earlier.text, writer, None, earlier.said)
 
-    def _modelled(self, text: str, work: Work, writer: TurnWriter) -> Outcome:
+    def _modelled(self, text: str, work: Work, writer: TurnWriter, purse: Purse) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
         from .model_turn import model_turn
 
-        assert self._agent is not None
         before = self.record.turns[:-1]
-        done = model_turn(self._agent, work, before, text, put=writer.put, say=writer.say)
+        done = model_turn(purse, work, before, text, put=writer.put, say=writer.say)
         writer.flush()
-        writer.spend(done.spent)
         if done.failure is None:
             return Outcome("model", "" if writer.ends_line else "\n")
         start = "" if writer.ends_line else "\n"
@@ -214,16 +218,16 @@ class Chat:
             return answer(work, text)
         return answer(Work(self.state, _built_in, self._calibration, self._width), text)
 
-    def _work(self, writer: TurnWriter) -> Work:
-        agent = self._agent
-        if agent is None:
+    def _work(self, purse: Purse | None) -> Work:
+        if purse is None:
             return Work(self.state, _built_in, self._calibration, self._width)
 
         def proposed(intent: Intent, words: str) -> PlanResult:
-            result = agent.run_intent(intent, words)
+            self._runs += 1
+            result = purse.plan(intent, words, numbered(purse.options.transcript, self._runs))
             use = result.report.model_use if result.report is not None else None
-            if use is not None:
-                writer.spend(Spent.model_validate({name: getattr(use, name) for name in Spent.model_fields}))
+            if use is None or use.transcript is None:
+                self._runs -= 1
             return result
 
         return Work(self.state, proposed, self._calibration, self._width)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...tools.errors import InputError
-from ...tools.files import replace_file
+from ...tools.files import file_place, write_file
 from ..loop.budget import Spent
 from .outcome import Outcome
 from .reading import answer
@@ -44,19 +44,16 @@ class Command:
 
 
 def _export(call: Call) -> Outcome:
-    """The plan document, whole or not at all."""
+    """The plan document, whole or not at all; a device or a pipe is written to."""
     if not call.rest:
         raise InputError("/export needs a path, such as /export plan.json")
     data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
     try:
-        target = Path(call.rest).expanduser().resolve()
-        if target.is_dir():
-            raise InputError(f"{call.rest}: is a folder; name a file in it")
-        replace_file(target, data)
-    except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{call.rest}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
+        path = Path(call.rest).expanduser()
+    except RuntimeError as error:  # "~name" of nobody
+        raise InputError(f"{call.rest}: {error}") from None
+    target = file_place(path)
+    write_file(path, data)
     return Outcome("show", f"The plan is in {target} ({len(data):,} bytes).\n")
 
 

@@ -8,21 +8,29 @@ from collections.abc import Callable
 from urllib.parse import urlsplit
 
 from ..model.client import ModelClient
-from ..model.redaction import Redactor
+from ..model.redaction import RedactedStream, Redactor
 
 _NAMES = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
 _LEAST_CHARACTERS = 8
 
 
-def keeper(client: ModelClient | None) -> Callable[[str], str]:
-    """A text without the secrets that are known: those of `client`, and those that the environment holds."""
-    own: Callable[[str], str] = getattr(client, "redact", str)
-    redactor = Redactor(_of_environment())
+class Keeper:
+    """Keeps what is known to be secret out of texts: secrets of `client`, and those that the environment holds."""
 
-    def kept(text: str) -> str:
-        return redactor.text(own(text))
+    def __init__(self, client: ModelClient | None) -> None:
+        self._own: Callable[[str], str] = getattr(client, "redact", str)
+        self._redactor = Redactor(_of_environment())
 
-    return kept
+    def text(self, text: str) -> str:
+        """`text` without secrets."""
+        return self._redactor.text(self._own(text))
+
+    def stream(self) -> RedactedStream:
+        """For a text that comes in pieces, which a secret of the environment may be cut between.
+
+        A client keeps its own secrets out of what it streams.
+        """
+        return RedactedStream(self._redactor)
 
 
 def _of_environment() -> list[str]:

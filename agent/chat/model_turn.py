@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..loop.agent import Agent
-from ..loop.budget import Budget, Spent
+from ..loop.budget import Spent
 from ..loop.context import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
@@ -17,6 +16,7 @@ from ..model.messages import Message, ModelRequest, Reply
 from .memory import messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
+from .purse import Purse
 from .record import Turn
 from .turns.work import Work
 
@@ -33,12 +33,11 @@ _MOST_CHARACTERS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
-    """How it went: what it took, whether anything was shown, and why it failed or stopped, if it did.
+    """How it went: whether anything was shown, and why it failed or stopped, if it did.
 
     `has_no_tools`: the server refuses tools, so that no further turn need be tried.
     """
 
-    spent: Spent
     has_answered: bool
     failure: str | None = None
     has_no_tools: bool = False
@@ -47,9 +46,8 @@ class ModelTurn:
 class _Talk:
     """One turn while it goes on."""
 
-    def __init__(self, agent: Agent, work: Work, put: Callable[[Outcome], None], say: Callable[[str], None]) -> None:
-        self.agent = agent
-        self.budget = Budget.start(agent.options.limits, agent.options.prices)
+    def __init__(self, purse: Purse, work: Work, put: Callable[[Outcome], None], say: Callable[[str], None]) -> None:
+        self.purse = purse
         self.progress = Progress()
         self.has_answered = False
         self._put, self._say, self._said = put, say, 0
@@ -68,22 +66,40 @@ class _Talk:
             self._say(piece)
 
     def ask(self, messages: Sequence[Message]) -> Reply:
+        """The model's next answer.
+
+        Raises:
+            EndpointError: no usable answer came.
+        """
         request = ModelRequest(
             messages=tuple(messages),
             tools=self.toolset.specs,
-            max_output_tokens=self.agent.options.max_output_tokens,
+            max_output_tokens=self.purse.options.max_output_tokens,
         )
-        try:
-            reply = self.agent.client.complete(request, self.budget.deadline, self.text)
-        except EndpointError as fault:
-            self.budget.charge_requests(fault.attempts)
-            raise
-        self.budget.charge_answer(reply.usage, reply.attempts)
-        return reply
+        return self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+
+    def why_stop(self) -> str | None:
+        """Which limit of the turn was reached, in words."""
+        stopped = self.purse.budget.exhausted()
+        return None if stopped is None else _WHY_STOPPED[stopped]
+
+    def take(self, reply: Reply) -> tuple[Message, ...] | str:
+        """What the calls of `reply` came to, or why the talk ends with them."""
+        self.purse.charge(Spent(tool_calls=len(reply.tool_calls)))
+        stopped = self.why_stop()
+        if stopped is None and self.progress.times_called(reply.tool_calls) >= MOST_SAME_CALLS:
+            stopped = _WHY_STOPPED["no_progress"]
+        if stopped is not None:
+            return stopped
+        if reply.text and not reply.text.endswith("\n"):
+            self.text("\n")
+        answered = self.toolset.answer_all(reply.tool_calls, lambda done: self.why_stop()).messages
+        # A run that a tool began may have taken all that was left.
+        return self.why_stop() or answered
 
 
 def model_turn(
-    agent: Agent,
+    purse: Purse,
     work: Work,
     turns: Sequence[Turn],
     words: str,
@@ -92,26 +108,21 @@ def model_turn(
     say: Callable[[str], None],
 ) -> ModelTurn:
     """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
-    talk = _Talk(agent, work, put, say)
+    talk = _Talk(purse, work, put, say)
     messages = messages_for(work.state, turns, words, random_fence())
     while True:
         try:
             reply = talk.ask(messages)
         except EndpointError as fault:
-            return ModelTurn(talk.budget.spent, talk.has_answered, str(fault), fault.kind == "not_supported")
+            return ModelTurn(talk.has_answered, str(fault), fault.kind == "not_supported")
         if reply.finish == "refusal":
-            return ModelTurn(talk.budget.spent, talk.has_answered, "the model refused to answer")
+            return ModelTurn(talk.has_answered, "the model refused to answer")
         if not reply.tool_calls:
             cut = "its answer was cut off at the limit of tokens" if reply.finish == "length" else None
             silent = None if talk.has_answered else "the model said nothing"
-            return ModelTurn(talk.budget.spent, talk.has_answered, cut or silent)
+            return ModelTurn(talk.has_answered, cut or silent)
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
-        talk.budget.charge_tool_calls(len(reply.tool_calls))
-        stopped = talk.budget.exhausted()
-        if stopped is None and talk.progress.times_called(reply.tool_calls) >= MOST_SAME_CALLS:
-            stopped = "no_progress"
-        if stopped is not None:
-            return ModelTurn(talk.budget.spent, talk.has_answered, _WHY_STOPPED[stopped])
-        if reply.text and not reply.text.endswith("\n"):
-            talk.text("\n")
-        messages += talk.toolset.answer_all(reply.tool_calls).messages
+        taken = talk.take(reply)
+        if isinstance(taken, str):
+            return ModelTurn(talk.has_answered, taken)
+        messages += taken

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..loop.budget import Spent
+from ..model.redaction import RedactedStream
 from ..report.safe import harmless
 from .outcome import Outcome, Planned
 from .record import Record, Turn, summed
@@ -19,11 +20,18 @@ _NOTHING = Spent()
 
 
 class TurnWriter:
-    """Writes one turn down and then shows it."""
+    """Writes one turn down and then shows it; text that comes in pieces goes through `hidden`, which redacts it."""
 
-    def __init__(self, state: State, record: Record, turn: Turn, on_text: Callable[[str], None] | None) -> None:
+    def __init__(
+        self,
+        state: State,
+        record: Record,
+        turn: Turn,
+        on_text: Callable[[str], None] | None,
+        hidden: RedactedStream,
+    ) -> None:
         self._state, self._record, self._turn, self._on_text = state, record, turn, on_text
-        self._session = state.session
+        self._session, self._hidden = state.session, hidden
         self._piece = ""
         self.text = ""
         self.has_put = False
@@ -35,12 +43,16 @@ class TurnWriter:
 
     def say(self, piece: str) -> None:
         """Show text that comes in pieces, each when it is long enough to be worth a write to the disk."""
-        self._piece += harmless(piece)
+        self._piece += self._hidden.feed(harmless(piece))
         if "\n" in self._piece or len(self._piece) >= _PIECE_CHARACTERS:
-            self.flush()
+            self._show_piece()
 
     def flush(self) -> None:
         """Show what has come and was not shown yet."""
+        self._piece += self._hidden.end()
+        self._show_piece()
+
+    def _show_piece(self) -> None:
         text, self._piece = self._piece, ""
         if text:
             self._show(self._written(text, []))

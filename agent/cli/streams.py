@@ -10,10 +10,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from ...tools import files
 from ...tools.errors import InputError
-from ...tools.files import replace_file, utf8_text
+from ...tools.files import utf8_text
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -113,18 +112,7 @@ def write_file(path: Path, content: str | bytes) -> None:
     Raises:
         InputError: the folder is missing, or the place cannot be written.
     """
-    target = _target(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    try:
-        if target.exists() and not target.is_file():
-            # A device or a named pipe: there is nothing to rename onto.
-            target.write_bytes(data)
-            return
-        if target.exists() and not os.access(target, os.W_OK):
-            raise PermissionError(13, "the file is write-protected")
-        replace_file(target, data)
-    except OSError as error:
-        raise InputError(f"{click.format_filename(path)}: cannot be written: {error.strerror or error}") from None
+    files.write_file(path, content.encode("utf-8") if isinstance(content, str) else content)
 
 
 def check_place(path: Path) -> None:
@@ -133,20 +121,4 @@ def check_place(path: Path) -> None:
     Raises:
         InputError: the folder is missing, or the place is a folder.
     """
-    _target(path)
-
-
-def _target(path: Path) -> Path:
-    """Where to write: a link is written through, not replaced."""
-    name = click.format_filename(path)
-    try:
-        target = path.resolve()
-        is_folder, has_parent = target.is_dir(), target.parent.is_dir()
-    except (OSError, RuntimeError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{name}: {reason}") from None
-    if is_folder:
-        raise InputError(f"{name}: is a folder; name a file in it")
-    if not has_parent:
-        raise InputError(f"{name}: the folder {click.format_filename(target.parent)} does not exist")
-    return target
+    files.file_place(path)

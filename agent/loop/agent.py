@@ -99,7 +99,7 @@ class Agent:
                 spent=ending.spent,
             )
         )
-        return result
+        return result if recorder.failure is None else _without_transcript(result, recorder.failure)
 
     def chat(self, session: str | Path | None = None) -> Chat:
         """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.
@@ -167,6 +167,15 @@ class Agent:
 _LEAST_SECONDS = 1e-3
 # What a server may refuse comes first.
 _MODES = ("tools", "schema", "text")
+
+
+def _without_transcript(result: PlanResult, failure: str) -> PlanResult:
+    """`result`, which says why its transcript is not whole."""
+    report = result.report
+    assert report is not None
+    assert report.model_use is not None
+    use = report.model_use.model_copy(update={"transcript_failure": failure})
+    return result.model_copy(update={"report": report.model_copy(update={"model_use": use})})
 
 
 def _client_of(client: Any, model: str | None) -> ModelClient:

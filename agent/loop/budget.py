@@ -60,6 +60,9 @@ class Spent(BaseModel):
     usd: float | None = None
 
 
+_NO_USAGE = Usage(input_tokens=0, output_tokens=0)
+
+
 @dataclass
 class Budget:
     """The purse of one run."""
@@ -89,9 +92,11 @@ class Budget:
             }
         )
 
-    def charge_requests(self, requests: int) -> None:
-        """HTTP requests that gave no answer."""
-        self.spent = self.spent.model_copy(update={"requests": self.spent.requests + requests})
+    def charge_requests(self, requests: int, usage: Usage | None = None) -> None:
+        """HTTP requests that gave no answer; `usage` is what those took whose answers could not be used."""
+        turns = self.spent.turns
+        self.charge_answer(usage or _NO_USAGE, requests)
+        self.spent = self.spent.model_copy(update={"turns": turns})
 
     def charge_tool_calls(self, calls: int) -> None:
         """Calls of tools, whether they worked or not."""

@@ -137,8 +137,9 @@ class _Run:
         try:
             reply = self.client.complete(request, self.budget.deadline)
         except EndpointError as fault:
-            self.budget.charge_requests(fault.attempts)
-            self.log.add("fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts})
+            self.budget.charge_requests(fault.attempts, fault.usage)
+            took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
+            self.log.add("fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took})
             raise
         self.budget.charge_answer(reply.usage, reply.attempts)
         self.log.add("reply", reply.model_dump(mode="json", exclude_defaults=True))

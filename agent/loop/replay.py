@@ -13,7 +13,7 @@ from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
 from ..model.client import EndpointError, FaultKind
 from ..model.deadline import Deadline
-from ..model.messages import ModelRequest, Reply
+from ..model.messages import ModelRequest, Reply, Usage
 from ..results import PlanResult
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
@@ -41,6 +41,7 @@ class _RecordedFault(BaseModel):
     kind: FaultKind
     message: str
     attempts: int = Field(ge=0)
+    usage: Usage | None = None
 
 
 class RecordedModel:
@@ -86,7 +87,7 @@ class RecordedModel:
             first = error.errors()[0]
             where = "/".join(map(str, first["loc"]))
             raise InputError(f"the recorded answer to request {self._asked}: {where}: {first['msg']}") from None
-        raise EndpointError(fault.kind, fault.message, fault.attempts)
+        raise EndpointError(fault.kind, fault.message, fault.attempts, fault.usage)
 
     def _next(self, *kinds: str) -> Step | None:
         if self._steps and self._steps[0].kind in kinds:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, replace_file, utf8_text
+from ...tools.files import file_place, is_special, read_bounded, utf8_text, write_file
 from ..intent.intent import Intent
 from .budget import Limits, Prices, Spent
 from .feedback import Level
@@ -78,7 +78,14 @@ class Transcript(BaseModel):
 
 
 class Recorder:
-    """The log of one run; where it has a path, the file there is renewed after each step."""
+    """The log of one run; where it has a path, the file there is renewed after each step.
+
+    A device or a named pipe is written to once, when the run has ended. `failure` says why the file could not be
+    written any more, where that was so after the run had begun: what was paid for is not lost for it.
+
+    Raises:
+        InputError: the file cannot be written at the beginning.
+    """
 
     def __init__(self, setup: Setup, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
         from importlib.metadata import version
@@ -86,25 +93,29 @@ class Recorder:
         self._path, self._redact = path, redact
         self._steps: list[Step] = []
         self._head = Transcript(shardwright=version("shardwright"), setup=setup)
-        self._write(None)
+        self._is_special = path is not None and is_special(file_place(path))
+        self.failure: str | None = None
+        if not self._is_special:
+            self._write(None)
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Write down one step.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
+        """Write down one step."""
         self._steps.append(Step(kind=kind, data=dict(data)))
-        self._write(None)
+        if not self._is_special:
+            self._renew(None)
 
     def finish(self, result: Result) -> Transcript:
-        """Write down how the run ended; the whole transcript.
-
-        Raises:
-            InputError: the file cannot be written.
-        """
-        self._write(result)
+        """Write down how the run ended; the whole transcript."""
+        self._renew(result)
         return self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
+
+    def _renew(self, result: Result | None) -> None:
+        """Write, and remember where that is not possible now; it is tried again with the next step."""
+        self.failure = None
+        try:
+            self._write(result)
+        except InputError as error:
+            self.failure = str(error)
 
     def _write(self, result: Result | None) -> None:
         if self._path is None:
@@ -112,9 +123,9 @@ class Recorder:
         whole = self._head.model_copy(update={"steps": tuple(self._steps), "result": result})
         text = self._redact(json.dumps(whole.model_dump(mode="json"), ensure_ascii=False, indent=1))
         try:
-            replace_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
-        except OSError as error:
-            raise InputError(f"transcript {self._path}: cannot be written: {error.strerror or error}") from None
+            write_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
+        except InputError as error:
+            raise InputError(f"transcript {error}") from None
 
 
 def read_transcript(path: Path) -> Transcript:

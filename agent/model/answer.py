@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .faults import from_error_object, unreadable
+from .faults import FaultError, from_error_object, unreadable
 from .messages import Finish, Reply, ToolCall, Usage
 from .redaction import Redactor
 from .strict_json import parse, well_formed
@@ -51,7 +51,9 @@ def read_answer(data: bytes, redactor: Redactor) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise unreadable("the answer is not a JSON object")
     if found.get("error"):
-        raise from_error_object(found["error"], redactor)
+        fault = from_error_object(found["error"], redactor)
+        fault.usage = counted_usage(found.get("usage"))
+        raise fault
     return found
 
 
@@ -59,8 +61,28 @@ def reply_from(answer: Mapping[str, Any], redactor: Redactor, *, input_bytes: in
     """The reply that an answer is; `input_bytes` (of the request) stand in for tokens that the server did not count.
 
     Raises:
-        FaultError: a part that every answer has is missing.
+        FaultError: a part that every answer has is missing; it carries what the answer took.
     """
+    try:
+        return _reply_from(answer, redactor, input_bytes)
+    except FaultError as fault:
+        fault.usage = spent_on(answer, input_bytes)
+        raise
+
+
+def spent_on(answer: Mapping[str, Any], input_bytes: int) -> Usage | None:
+    """What an answer that cannot be used took: as counted, else estimated of what there is; `None` of nothing."""
+    choices = answer.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    made = [message.get(name) for name in ("content", "refusal", "tool_calls")] if isinstance(message, dict) else []
+    texts = [content_text(one) if isinstance(one, str) else json.dumps(one) for one in made if one]
+    output_bytes = sum(len(one.encode()) for one in texts)
+    counted = counted_usage(answer.get("usage"))
+    return counted or (_usage(None, input_bytes, output_bytes) if output_bytes else None)
+
+
+def _reply_from(answer: Mapping[str, Any], redactor: Redactor, input_bytes: int) -> Reply:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise unreadable("the answer has no choices")
@@ -135,6 +157,12 @@ def _arguments(given: Any) -> str:
     if isinstance(given, str):
         return well_formed(given)
     return "{}" if given is None else json.dumps(given, ensure_ascii=True)
+
+
+def counted_usage(usage: Any) -> Usage | None:
+    """What a server says that an answer took; `None` where it counts nothing."""
+    found = _usage(usage, 0, 0)
+    return None if found.is_estimated else found
 
 
 def _usage(usage: Any, input_bytes: int, output_bytes: int) -> Usage:

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from ...tools.errors import ServiceError
 from .deadline import Deadline
-from .messages import ModelRequest, Reply
+from .messages import ModelRequest, Reply, Usage
 
 # `key_refused`: 401, 403. `unknown_model`: 404. `not_supported`: the server refuses a part of the request (tools, a
 # schema). `too_long`: the conversation exceeds the context. `bad_request`: any other 4xx. `rate_limited`,
@@ -30,12 +30,16 @@ FaultKind = Literal[
 
 
 class EndpointError(ServiceError):
-    """No usable answer came, after the retries that were worth it. The message holds no secret."""
+    """No usable answer came, after the retries that were worth it. The message holds no secret.
 
-    def __init__(self, kind: FaultKind, message: str, attempts: int) -> None:
+    `usage` is what answers that could not be used took; `None` where there were none.
+    """
+
+    def __init__(self, kind: FaultKind, message: str, attempts: int, usage: Usage | None = None) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
         self.attempts = attempts
+        self.usage = usage
 
 
 class ModelClient(Protocol):

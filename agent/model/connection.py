@@ -36,15 +36,17 @@ class _BoundedHttp(DefaultHttpxClient):
     """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
 
     `authorization` is the header of that name, in place of the SDK's, which cannot do without a key; empty is none.
+    With `None` the SDK's stays.
     """
 
-    def __init__(self, authorization: str) -> None:
+    def __init__(self, authorization: str | None) -> None:
         super().__init__(follow_redirects=False)
         self._authorization = authorization
 
     def send(self, request: Any, **options: Any) -> Any:
         """Send `request`; the body of an error is cut."""
-        request.headers.pop("Authorization", None)
+        if self._authorization is not None:
+            request.headers.pop("Authorization", None)
         if self._authorization:
             request.headers["Authorization"] = self._authorization
         response = super().send(request, **options)
@@ -111,19 +113,40 @@ def _proxy_secrets() -> list[str]:
     return [part for place in places for part in (place, *unquote(place).split(":", 1))]
 
 
+def _has_default_http(client: openai.OpenAI) -> bool:
+    """Whether `client` speaks HTTP by what the SDK made for it, and not by something that its user chose.
+
+    The SDK does not say so in public; where this cannot be told, the user chose.
+    """
+    default = getattr(sys.modules.get("openai._base_client"), "SyncHttpxClientWrapper", None)
+    return default is not None and type(getattr(client, "_client", None)) is default
+
+
 class Connection:
-    """One endpoint; a connection of ours can be dropped and is made anew when it is next needed."""
+    """One endpoint; a connection of ours can be dropped and is made anew when it is next needed.
+
+    A client that was given to us is asked through a connection of ours too, unless its user chose how it speaks HTTP
+    (proxies, certificates): then it is asked as it is, and a request that is given up ends when the server next sends
+    a part of the answer's body, or the connection ends.
+    """
 
     def __init__(self, settings: EndpointSettings, client: openai.OpenAI | None) -> None:
         self._settings = settings
         self._given = client
-        self._client = client or own_client(settings)
+        self._client = self._made()
         self.redactor = Redactor([*settings.secrets(), *secrets_of(self._client)])
+
+    def _made(self) -> openai.OpenAI:
+        """A client whose connection is ours, where that can be; else the one that was given."""
+        given = self._given
+        if given is None:
+            return own_client(self._settings)
+        return given.with_options(http_client=_BoundedHttp(None)) if _has_default_http(given) else given
 
     def drop(self) -> None:
         """End what is under way. A client that was given to us is not closed: others may use it."""
-        if self._given is None:
-            abandoned, self._client = self._client, own_client(self._settings)
+        if self._client is not self._given:
+            abandoned, self._client = self._client, self._made()
             abandoned.close()
 
     def chat(self, body: Mapping[str, Any], line: Line, deadline: Deadline, take: Callable[[bytes], bool]) -> str:

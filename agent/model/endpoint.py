@@ -15,13 +15,13 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..report.safe import one_line
-from .answer import read_answer, reply_from
+from .answer import read_answer, reply_from, spent_on
 from .client import EndpointError
 from .connection import Connection, checked_client
 from .deadline import Deadline
 from .faults import FaultError
 from .features import Features, refuses_request_part
-from .messages import ModelRequest, Reply
+from .messages import ModelRequest, Reply, Usage
 from .redaction import guard_logs
 from .retries import patiently
 from .schema_check import schema_faults
@@ -57,6 +57,8 @@ class EndpointClient:
         self._connection = Connection(settings, None if client is None else checked_client(client))
         self._sleep = sleep
         self._random = random.Random(seed)
+        # What answers of the question under way took that could not be used.
+        self._lost: list[Usage] = []
         guard_logs(self._connection.redactor)
 
     @classmethod
@@ -94,7 +96,8 @@ class EndpointClient:
             return self._ask(request, within, on_text, stream=stream)
 
         reply = self._retried(ask, deadline)
-        return reply.model_copy(update={"attempts": self.requests_made - before})
+        usage = sum(self._lost, reply.usage)
+        return reply.model_copy(update={"attempts": self.requests_made - before, "usage": usage})
 
     def models(self, deadline: Deadline) -> list[dict[str, Any]]:
         """The models that the server lists, as it describes them, without secrets.
@@ -119,6 +122,7 @@ class EndpointClient:
             EndpointError: it never was.
         """
         before = self.requests_made
+        self._lost.clear()
         retrying = patiently(self.settings.transport_attempts, deadline, self._sleep, self._random)
         try:
             return retrying(lambda: ask(deadline.sooner(self.settings.request_timeout_s)))
@@ -155,17 +159,28 @@ class EndpointClient:
                 on_text(piece)
 
         self.requests_made += 1
-        answer = self._within(within, lambda line: self._exchange(body, line, within), show)
+        redactor, streams = self._connection.redactor, list[StreamedAnswer]()
         sent = len(json.dumps(body, ensure_ascii=False).encode())
-        reply = reply_from(answer, self._connection.redactor, input_bytes=sent)
+        try:
+            answer = self._within(within, lambda line: self._exchange(body, line, within, streams), show)
+            reply = reply_from(answer, redactor, input_bytes=sent)
+        except FaultError as fault:
+            # A stream that broke off was paid for as far as it came.
+            lost = fault.usage or next((spent_on(one.so_far(), sent) for one in streams), None)
+            if lost is not None:
+                self._lost.append(lost)
+            raise
         if on_text is not None and reply.text and not shown:
             on_text(reply.text)  # a server that does not stream
         return reply.model_copy(update={"schema_faults": schema_faults(request.answer, reply)})
 
-    def _exchange(self, body: dict[str, Any], line: Line, within: Deadline) -> dict[str, Any]:
-        """In the worker's thread: one HTTP request, its answer put together."""
+    def _exchange(
+        self, body: dict[str, Any], line: Line, within: Deadline, streams: list[StreamedAnswer]
+    ) -> dict[str, Any]:
+        """In the worker's thread: one HTTP request, its answer put together; if it is streamed, in `streams`."""
         redactor = self._connection.redactor
         streamed, whole = StreamedAnswer(redactor, line.say), bytearray()
+        streams.append(streamed)
         is_stream: list[bool] = []
 
         def take(chunk: bytes) -> bool:
@@ -198,7 +213,8 @@ class EndpointClient:
     def _error(self, fault: FaultError, attempts: int) -> EndpointError:
         times = "" if attempts == 1 else f" (after {attempts} requests)"
         words = f"{self.settings.base_url}: {fault.words}{times}{self._hint(fault)}"
-        return EndpointError(fault.kind, one_line(self._connection.redactor.text(words)), attempts)
+        usage = sum(self._lost[1:], self._lost[0]) if self._lost else None
+        return EndpointError(fault.kind, one_line(self._connection.redactor.text(words)), attempts, usage)
 
     def _hint(self, fault: FaultError) -> str:
         """How to mend it, where a person can."""

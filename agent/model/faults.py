@@ -13,6 +13,7 @@ from typing import Any
 
 from .client import FaultKind
 from .features import TOO_LONG, TOOLS_REFUSED
+from .messages import Usage
 from .redaction import Redactor
 from .strict_json import well_formed
 
@@ -35,7 +36,7 @@ _BY_STATUS: dict[int, FaultKind] = {
 
 
 class FaultError(Exception):
-    """One failed request. `words` are safe to show."""
+    """One failed request. `words` are safe to show; `usage` is what an answer that could not be used took."""
 
     def __init__(
         self, kind: FaultKind, words: str, *, may_retry: bool, retry_after_s: float | None = None, said: str = ""
@@ -47,6 +48,7 @@ class FaultError(Exception):
         self.retry_after_s = retry_after_s
         # What the server said in full (redacted): features are told apart by it.
         self.said = said
+        self.usage: Usage | None = None
 
 
 def unreadable(why: str) -> FaultError:

@@ -65,10 +65,20 @@ class Usage(_Frozen):
     cached_input_tokens: int = 0
     is_estimated: bool = False
 
+    def __add__(self, other: Usage) -> Usage:
+        """Tokens of two answers together."""
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
+            is_estimated=self.is_estimated or other.is_estimated,
+        )
+
 
 class Reply(_Frozen):
     """A checked answer: it has a finish reason, and text, calls or a refusal. `attempts` counts HTTP requests.
 
+    `usage` is that of all of them: answers before it that could not be read were paid for as well.
     `schema_faults` says how the text breaks the schema that was asked for; empty where it keeps it or none was.
     """
 

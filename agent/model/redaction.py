@@ -11,6 +11,7 @@ import json
 import logging
 import re
 import weakref
+from bisect import bisect_left
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -33,7 +34,7 @@ class Redactor:
         forms = {form for secret in secrets if _is_secret(secret) for form in _forms(secret)}
         ordered = sorted(forms, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE) if ordered else None
-        self._beginnings = frozenset(form[:length].lower() for form in ordered for length in range(1, len(form)))
+        self._lower = sorted({form.lower() for form in forms})
         self._longest = len(ordered[0]) if ordered else 0
 
     def text(self, text: str) -> str:
@@ -53,7 +54,12 @@ class Redactor:
     def held_back(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
         tail = text[-(self._longest - 1) :].lower() if self._longest > 1 else ""
-        return next((len(tail) - at for at in range(len(tail)) if tail[at:] in self._beginnings), 0)
+        return next((len(tail) - at for at in range(len(tail)) if self._is_beginning(tail[at:])), 0)
+
+    def _is_beginning(self, text: str) -> bool:
+        # Of sorted texts, those that begin with `text` come first after it.
+        at = bisect_left(self._lower, text)
+        return at < len(self._lower) and self._lower[at].startswith(text)
 
 
 class RedactedStream:

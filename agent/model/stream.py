@@ -55,6 +55,10 @@ class StreamedAnswer:
             self._line(self._rest)
             self._rest = b""
         self._on_text(self._shown.end())
+        return self.so_far()
+
+    def so_far(self) -> dict[str, Any]:
+        """The answer as far as it has come."""
         message = {
             "content": "".join(self._text),
             "refusal": "".join(self._refusal) or None,

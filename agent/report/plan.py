@@ -77,6 +77,8 @@ def model_section(use: ModelUse) -> Section:
         lines.append(f"It failed: {use.fault}")
     if use.transcript is not None:
         lines.append(f"Transcript: {use.transcript}")
+    if use.transcript_failure is not None:
+        lines.append(f"The transcript is not whole: {use.transcript_failure}")
     return section("Language model", *lines)
 
 

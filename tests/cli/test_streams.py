@@ -6,7 +6,9 @@ import io
 import os
 import stat
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import given
@@ -97,3 +99,31 @@ def test_a_message_is_always_one_line_without_control_characters(text: str) -> N
     line = one_line(text)
     assert "\n" not in line
     assert not any(ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0 for char in line)
+
+
+def reading(pipe: Path) -> Future[bytes]:
+    """What comes out of `pipe`, which a thread reads to its end."""
+    found: Future[bytes] = Future()
+    handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # there before anything is written
+    os.set_blocking(handle, True)
+
+    def read() -> None:
+        with os.fdopen(handle, "rb") as stream:
+            found.set_result(stream.read())
+
+    Thread(target=read, daemon=True).start()
+    return found
+
+
+def test_a_pipe_stays_a_pipe_and_one_that_nobody_reads_is_refused(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="nobody reads this pipe"):
+        write_file(pipe, "{}")
+    # More than a pipe holds, so that the writer has to wait for the reader. Held open, no reader sees an early end.
+    held = os.open(pipe, os.O_RDWR)
+    found = reading(pipe)
+    write_file(pipe, "x" * 300_000)
+    os.close(held)
+    assert found.result(timeout=10) == b"x" * 300_000
+    assert stat.S_ISFIFO(pipe.lstat().st_mode)

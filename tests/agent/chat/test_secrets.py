@@ -52,3 +52,40 @@ def test_a_key_is_in_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert CANARY not in text
     assert CANARY.encode() not in files
     assert "[redacted]" in everything
+
+
+class Streaming:
+    """A model whose words come in the pieces that were given."""
+
+    name = "streaming"
+
+    def __init__(self, *pieces: str) -> None:
+        self._pieces = pieces
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        assert on_text is not None
+        for piece in self._pieces:
+            on_text(piece)
+        return Reply(text="".join(self._pieces), finish="stop", usage=Usage(input_tokens=1, output_tokens=1))
+
+
+@pytest.mark.parametrize("cut", range(1, len(CANARY)))
+@pytest.mark.parametrize("before", ["", "z" * 70 + " ", "a line\n"])
+def test_a_secret_that_comes_in_two_pieces_is_not_shown(monkeypatch: pytest.MonkeyPatch, before: str, cut: int) -> None:
+    monkeypatch.setenv("HF_TOKEN", CANARY)
+    shown: list[str] = []
+    model = Streaming(before + CANARY[:cut], CANARY[cut:] + " and more\n")
+    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+        answer = chat.say("hello, what do you know?", shown.append)
+        everything = chat.shown_before()
+    assert "".join(shown) == answer.text == f"{before}[redacted] and more\n"
+    assert CANARY not in everything
+
+
+def test_words_that_only_begin_as_a_secret_does_are_shown_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", CANARY)
+    model = Streaming("it begins with ", CANARY[:9])
+    with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
+        assert chat.say("how does the key begin?").text == f"it begins with {CANARY[:9]}\n"

@@ -6,6 +6,7 @@ import email.utils
 import json
 import threading
 import time
+from typing import Any
 
 import openai
 import pytest
@@ -224,17 +225,41 @@ def test_one_connection_serves_request_after_request_after_a_drop() -> None:
     assert len(asked.bodies) == 3
 
 
+@pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize("fault", SLOW.values(), ids=SLOW.keys())
-def test_what_was_given_up_ends_soon_after(fault: Step) -> None:
+def test_what_was_given_up_ends_soon_after(fault: Step, is_given: bool) -> None:
     """A connection of ours is closed at the deadline, so that no thread of it outlives the question for long."""
     with FaultServer(fault) as server:
-        client = EndpointClient(EndpointSettings(base_url=server.url, model="m"))
+        own = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user") if is_given else None
+        client = EndpointClient(EndpointSettings(base_url=server.url, model="m"), own)
         with pytest.raises(EndpointError):
             client.complete(HELLO, Deadline.after(0.1))
         end = time.monotonic() + 3
         while any(one.name == THREAD_NAME for one in threading.enumerate()):
             assert time.monotonic() < end, "the thread still listens"
             time.sleep(0.01)
+
+
+def test_how_a_user_chose_to_speak_http_is_kept() -> None:
+    seen: list[str] = []
+
+    class Chosen(openai.DefaultHttpxClient):
+        def send(self, request: Any, **options: Any) -> Any:
+            seen.append(request.headers["Authorization"])
+            return super().send(request, **options)
+
+    def chosen(url: str) -> openai.OpenAI:
+        return openai.OpenAI(base_url=url, api_key="sk-of-the-user", http_client=Chosen())
+
+    assert ask(text("hello"), wrap=chosen).answered.text == "hello"
+    assert seen == ["Bearer sk-of-the-user"]
+
+
+def test_the_key_of_a_user_s_client_is_sent() -> None:
+    with FaultServer(text("hello")) as server:
+        own = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user")
+        EndpointClient(EndpointSettings(base_url=server.url, model="m"), own).complete(HELLO, Deadline.after(30))
+        assert server.requests[0].headers["authorization"] == "Bearer sk-of-the-user"
 
 
 def test_a_pause_that_would_end_after_the_deadline_is_not_begun() -> None:

@@ -1,0 +1,113 @@
+"""What one turn of a chat may spend with a language model: its talk and the runs that its tools begin, together.
+
+Each answer is charged, and written down, as it comes: an interrupt loses nothing that was paid for before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...tools.files import is_special
+from ..intent.intent import Intent
+from ..loop.budget import Budget, Limits, Spent
+from ..model.client import EndpointError, ModelClient
+from ..model.deadline import Deadline
+from ..model.messages import ModelRequest, Reply
+from ..pipeline import plan_intent
+from ..results import PlanResult
+from .record import summed
+
+if TYPE_CHECKING:
+    from ..loop.agent import Agent
+
+
+class Purse:
+    """The budget of one turn. `client` is the agent's, each answer charged here; `write` keeps what was spent."""
+
+    def __init__(self, agent: Agent, write: Callable[[Spent], None]) -> None:
+        self.options = agent.options
+        self.budget = Budget.start(self.options.limits, self.options.prices)
+        self.client: ModelClient = _Metered(agent.client, self)
+        self._write = write
+
+    def charge(self, spent: Spent) -> None:
+        """Take `spent` out of the purse, and write it down."""
+        self.budget.spent = summed(self.budget.spent, spent)
+        self._write(spent)
+
+    def charge_reply(self, reply: Reply) -> None:
+        """One answer of the model."""
+        one = Budget.start(self.options.limits, self.options.prices)
+        one.charge_answer(reply.usage, reply.attempts)
+        self.charge(one.spent)
+
+    def charge_fault(self, fault: EndpointError) -> None:
+        """Requests that gave no answer."""
+        one = Budget.start(self.options.limits, self.options.prices)
+        one.charge_requests(fault.attempts, fault.usage)
+        self.charge(one.spent)
+
+    def plan(self, intent: Intent, words: str, transcript: Path | None) -> PlanResult:
+        """A run with what is left; where nothing is, the built-in proposer's plan.
+
+        Raises:
+            InputError: as `Agent.run_intent`.
+        """
+        from ..loop.agent import Agent
+
+        left = self._left()
+        if left is None:
+            return plan_intent(intent)
+        agent = Agent(self.client, options=replace(self.options, limits=left, transcript=transcript))
+        result = agent.run_intent(intent, words)
+        use = result.report.model_use if result.report is not None else None
+        if use is not None:
+            # Answers and requests were charged as they came.
+            self.charge(Spent(corrections=use.corrections, tool_calls=use.tool_calls))
+        return result
+
+    def _left(self) -> Limits | None:
+        """What may still be spent; `None` where a run could not even begin."""
+        spent, limits, seconds = self.budget.spent, self.budget.limits, self.budget.deadline.left_s()
+        if self.budget.exhausted() is not None or seconds <= 0:
+            return None
+        return Limits(
+            corrections=max(0, limits.corrections - spent.corrections),
+            tool_calls=max(0, limits.tool_calls - spent.tool_calls),
+            tokens=limits.tokens - spent.input_tokens - spent.output_tokens,
+            usd=None if limits.usd is None else limits.usd - (spent.usd or 0.0),
+            seconds=seconds,
+        )
+
+
+class _Metered:
+    """A client whose answers and faults are charged before anybody sees them."""
+
+    def __init__(self, client: ModelClient, purse: Purse) -> None:
+        self._client, self._purse = client, purse
+        self.redact: Callable[[str], str] = getattr(client, "redact", str)
+
+    @property
+    def name(self) -> str:
+        return self._client.name
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        try:
+            reply = self._client.complete(request, deadline, on_text)
+        except EndpointError as fault:
+            self._purse.charge_fault(fault)
+            raise
+        self._purse.charge_reply(reply)
+        return reply
+
+
+def numbered(path: Path | None, number: int) -> Path | None:
+    """The file of the `number`th run of a chat: run.json, run-2.json; a device or a pipe is the same for all."""
+    if path is None or number == 1 or is_special(path):
+        return path
+    return path.with_name(f"{path.stem}-{number}{path.suffix}")
