@@ -157,24 +157,22 @@ class _Run:
         if judgement.verdict == "unread":
             self._keep(judgement)
             return self._correct(render("no_proposal", reason=judgement.refusal or "it is empty"))
-        status = self._weigh(judgement)
+        status = self._weigh((judgement,))
         if status is not None:
             return status
         told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
-        return self._correct(render("judged", feedback=told)) or self._teach(judgement)
+        self.say([Message(role="user", content=render("judged", feedback=told))])
+        return self._teach(judgement)
 
     def _take_calls(self, reply: Reply) -> Status | None:
         calls = reply.tool_calls
         room = self.budget.limits.tool_calls - self.budget.spent.tool_calls
         self.budget.charge_tool_calls(len(calls))
-        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room))
+        most_rejected = self.budget.limits.corrections - self.budget.spent.corrections + 1
+        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room), most_rejected)
         self.say(answered.messages)
-        for judgement in answered.judgements:
-            status = self._weigh(judgement)
-            if status is not None:
-                return status
         if answered.judgements:
-            return self._charge_correction() or self._teach(answered.judgements[-1])
+            return self._weigh(answered.judgements) or self._teach(answered.judgements[-1])
         times = self.progress.times_called(calls)
         if times >= MOST_SAME_CALLS:
             return "no_progress"
@@ -188,14 +186,19 @@ class _Run:
             return "the time allowed is spent"
         return "the tool calls allowed are spent" if done >= room else None
 
-    def _weigh(self, judgement: Judgement) -> Status | None:
-        """Whether the run ends with this proposal."""
-        self._keep(judgement)
-        if judgement.is_acceptable:
-            return "accepted" if judgement.verdict == "valid" else "accepted_after_repair"
-        times = self.progress.times_proposed(judgement)
+    def _weigh(self, judgements: Sequence[Judgement]) -> Status | None:
+        """Whether the run ends with the proposals of one answer; each that is rejected takes a correction."""
+        for judgement in judgements:
+            self._keep(judgement)
+        last = judgements[-1]
+        if last.is_acceptable:
+            self._charge_corrections(len(judgements) - 1)
+            return "accepted" if last.verdict == "valid" else "accepted_after_repair"
+        times = max(self.progress.times_proposed(judgement) for judgement in judgements)
         if times >= MOST_SAME_PROPOSALS:
             return "no_progress"
+        if status := self._charge_corrections(len(judgements)):
+            return status
         if times > 1:
             self.say([Message(role="user", content=render("repeated", times=str(times)))])
         return None
@@ -215,7 +218,7 @@ class _Run:
 
     def _correct(self, words: str) -> Status | None:
         """Ask for another proposal, if there may be one."""
-        status = self._charge_correction()
+        status = self._charge_corrections(1)
         if status is None:
             self.say([Message(role="user", content=words)])
         return status
@@ -225,10 +228,11 @@ class _Run:
         if message:
             self.say(message)
 
-    def _charge_correction(self) -> Status | None:
-        if not self.budget.has_corrections:
-            return "corrections_spent"
-        self.budget.charge_correction()
+    def _charge_corrections(self, count: int) -> Status | None:
+        for _ in range(count):
+            if not self.budget.has_corrections:
+                return "corrections_spent"
+            self.budget.charge_correction()
         return None
 
     def ended(self, status: Status, fault: EndpointError | None = None) -> Ending:

@@ -50,17 +50,23 @@ class Toolset:
         return tuple(tool.spec for tool in self._tools.values())
 
     def answer_all(
-        self, calls: Sequence[ToolCall], why_stop: Callable[[int], str | None] = lambda done: None
+        self,
+        calls: Sequence[ToolCall],
+        why_stop: Callable[[int], str | None] = lambda done: None,
+        most_rejected: int | None = None,
     ) -> Answered:
         """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
 
         `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
+        Nor are any made after `most_rejected` proposals of the answer were rejected.
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
         for done, call in enumerate(calls):
             if judgements and judgements[-1].is_acceptable:
                 answer = Answer({"message": "not done: a plan was accepted before this call"})
+            elif most_rejected is not None and len(judgements) >= most_rejected:
+                answer = Answer({"message": "not done: the corrections allowed are spent"})
             elif reason := why_stop(done):
                 answer = Answer({"message": f"not done: {reason}"})
             else:
