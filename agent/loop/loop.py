@@ -27,6 +27,7 @@ from .outcome import Origin, Status
 from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
 from .question import Question
 from .request_digest import request_digest
+from .spared import spared
 
 
 class Log(Protocol):
@@ -146,14 +147,16 @@ class _Run:
 
     def take(self, reply: Reply) -> Status | None:
         """What follows from an answer: the status that ends the run, or `None` with the conversation carried on."""
-        self.say([Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)])
         if reply.finish == "refusal":
+            self.say([spared(reply, [None] * len(reply.tool_calls))])
             return "refused_by_model"
         if reply.tool_calls:
             return self._take_calls(reply)
         if reply.finish == "length":
+            self.say([spared(reply, ())])
             return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
         judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
+        self.say([spared(reply, [judgement.handle])])
         if judgement.verdict == "unread":
             self._keep(judgement)
             return self._correct(render("no_proposal", reason=judgement.refusal or "it is empty"))
@@ -161,7 +164,7 @@ class _Run:
         if status is not None:
             return status
         told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
-        self.say([Message(role="user", content=render("judged", feedback=told))])
+        self.say([Message(role="user", content=render("judged", feedback=told, fence=self.teacher.fence))])
         return self._teach(judgement)
 
     def _take_calls(self, reply: Reply) -> Status | None:
@@ -170,7 +173,7 @@ class _Run:
         self.budget.charge_tool_calls(len(calls))
         most_rejected = self.budget.limits.corrections - self.budget.spent.corrections + 1
         answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room), most_rejected)
-        self.say(answered.messages)
+        self.say([spared(reply, answered.handles), *answered.messages])
         if answered.judgements:
             return self._weigh(answered.judgements) or self._teach(answered.judgements[-1])
         times = self.progress.times_called(calls)

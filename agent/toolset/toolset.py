@@ -31,10 +31,14 @@ _LOG.addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order."""
+    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order.
+
+    `handles` are the handles of the documents that the calls made or named, one for each call.
+    """
 
     messages: tuple[Message, ...]
     judgements: tuple[Judgement, ...]
+    handles: tuple[str | None, ...]
 
 
 class Toolset:
@@ -62,6 +66,7 @@ class Toolset:
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
+        handles: list[str | None] = []
         for done, call in enumerate(calls):
             if judgements and judgements[-1].is_acceptable:
                 answer = Answer({"message": "not done: a plan was accepted before this call"})
@@ -73,8 +78,9 @@ class Toolset:
                 answer = self.answer(call)
             if answer.judgement is not None:
                 judgements.append(answer.judgement)
+            handles.append(answer.handle)
             messages.append(Message(role="tool", content=_cut(answer.text), tool_call_id=call.id))
-        return Answered(tuple(messages), tuple(judgements))
+        return Answered(tuple(messages), tuple(judgements), tuple(handles))
 
     def answer(self, call: ToolCall) -> Answer:
         """The answer to one call, whatever it holds."""
