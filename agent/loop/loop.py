@@ -3,22 +3,24 @@
     question → opening → [ model → tool calls or a proposal → judge → feedback ]* → outcome
 
 A run always ends, and always with a valid plan: the accepted one, else the best that stood, else the built-in
-proposer's.
+proposer's. No step begins after the time allowed; one that began before it, such as a search, may finish late.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ...prompts.render import render
 from ..model.client import EndpointError, ModelClient
+from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices, Spent
+from .clock import Clock, Log, Stop
 from .context import Passages, opening, random_fence
 from .desk import Desk, Standing
 from .feedback import Level, feedback
@@ -30,17 +32,21 @@ from .request_digest import request_digest
 from .spared import spared
 
 
-class Log(Protocol):
-    """Where a run writes down each step as it is done."""
+@dataclass(frozen=True)
+class Mode:
+    """How a model is asked. `tools` are offered in this order; without any it answers in text, or by `answer`."""
 
-    def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """One step: its kind and its data, JSON values."""
-        ...
+    tools: tuple[Tool[Any], ...] = ()
+    answer: AnswerSchema | None = None
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done. `tools` are offered in this order; without any the model answers in text, or by `answer`."""
+    """How a run is done. It begins in the mode of `tools` and `answer`; `further` are those that it goes on in, where
+    the server refuses what the last one needs.
+
+    The time ends at `deadline`, else `limits.seconds` after the start; of a replay where the recording says, at `stop`.
+    """
 
     limits: Limits = field(default_factory=Limits)
     prices: Prices | None = None
@@ -50,6 +56,9 @@ class Options:
     answer: AnswerSchema | None = None
     max_output_tokens: int = 4096
     fence: Callable[[], str] = random_fence
+    further: tuple[Mode, ...] = ()
+    deadline: Deadline | None = None
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True)
@@ -74,18 +83,22 @@ def run(
     question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
 ) -> Ending:
     """Ask `client` until a plan is accepted, a budget is spent, or nothing moves any more."""
-    fence = options.fence()
-    state = _Run(question, client, options, log, _Teacher(passages, fence, options.level))
-    start = opening(question, request_text, passages, with_tools=bool(options.tools), fence=fence)
-    log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
-    state.say(start.messages)
-    status = state.budget.exhausted()
+    state = _Run(question, client, options, log, _Teacher(passages, options.fence(), options.level))
+    state.begin(Mode(options.tools, options.answer), request_text)
+    further = list(options.further)
+    status = state.exhausted()
     while status is None:
         try:
             reply = state.ask()
         except EndpointError as fault:
-            return state.ended("time_spent" if state.budget.deadline.is_over() else "endpoint_failed", fault)
-        status = state.take(reply) or state.budget.exhausted()
+            if state.clock.is_over(state.asked):
+                return state.ended("time_spent", fault)
+            if fault.kind != "not_supported" or not further:
+                return state.ended("endpoint_failed", fault)
+            state.change_to(further.pop(0), request_text)
+            status = state.exhausted()
+        else:
+            status = state.take(reply) or state.exhausted()
     return state.ended(status)
 
 
@@ -106,16 +119,36 @@ class _Teacher:
 
 
 class _Run:
-    """The state of one run: the conversation, the desk, the purse."""
+    """The state of one run: the conversation, the desk, the purse. The mode and its conversation may change in it."""
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
         self.desk = Desk(question)
-        self.toolset = Toolset(Bench(self.desk, options.level, options.repairs), options.tools)
-        self.budget = Budget.start(options.limits, options.prices)
+        self.budget = Budget.start(options.limits, options.prices, options.deadline)
+        self.clock = Clock(self.budget.deadline, options.stop, log)
+        self.judgements: list[Judgement] = []
+        self.asked = 0
+
+    def begin(self, mode: Mode, request_text: str) -> None:
+        """Begin a conversation in `mode`: what was judged and spent before it stays."""
+        self.answer = mode.answer
+        self.toolset = Toolset(Bench(self.desk, self.options.level, self.options.repairs), mode.tools)
         self.progress = Progress()
         self.messages: list[Message] = []
-        self.judgements: list[Judgement] = []
+        passages, fence = self.teacher.passages, self.teacher.fence
+        start = opening(self.desk.question, request_text, passages, with_tools=bool(mode.tools), fence=fence)
+        self.log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
+        self.say(start.messages)
+
+    def change_to(self, mode: Mode, request_text: str) -> None:
+        """Go on in another mode, in a conversation of its own: the last one holds what the server refuses."""
+        tools = [tool.name for tool in mode.tools]
+        self.log.add("mode", {"tools": tools, "has_answer_schema": mode.answer is not None})
+        self.begin(mode, request_text)
+
+    def exhausted(self) -> Status | None:
+        """Which limit was reached, between two requests."""
+        return "time_spent" if self.clock.is_over(self.asked) else self.budget.overspent()
 
     def say(self, messages: Sequence[Message]) -> None:
         """Add messages to the conversation; each is logged once."""
@@ -131,9 +164,10 @@ class _Run:
         request = ModelRequest(
             messages=tuple(self.messages),
             tools=self.toolset.specs,
-            answer=self.options.answer,
+            answer=self.answer,
             max_output_tokens=self.options.max_output_tokens,
         )
+        self.asked += 1
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
             reply = self.client.complete(request, self.budget.deadline)
@@ -185,7 +219,7 @@ class _Run:
 
     def _why_stop(self, done: int, room: int) -> str | None:
         """Why no more calls of an answer are made, where a limit was reached within it."""
-        if self.budget.deadline.is_over():
+        if self.clock.is_over(self.asked, done):
             return "the time allowed is spent"
         return "the tool calls allowed are spent" if done >= room else None
 
