@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +17,12 @@ from ..results import ModelUse, PlanReport, PlanResult
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .budget import Limits, Prices
-from .context import random_fence
+from .context import Passages, random_fence
 from .feedback import Level
-from .loop import Ending, Options, run
+from .loop import Ending, Mode, Options, run
 from .passages import passages_for
 from .question import Question, ask
+from .redacted import redacted
 from .report import result_of
 from .transcript import Recorder, Result, Setup
 
@@ -38,6 +39,8 @@ KNOWLEDGE_TOKENS = 16_000
 class AgentOptions:
     """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
 
+    The time of `limits` runs from the call, the search for the built-in proposer's plan included; no step begins after
+    it, but one that began before it (that search, or one by a tool) may finish late.
     `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
     server does not refuse. `transcript` is the file that each run is written to.
     """
@@ -82,13 +85,17 @@ class Agent:
     def run_intent(self, intent: Intent, request: str) -> PlanResult:
         """Plan for a complete intent; `request` is what the person wrote.
 
+        Where the time allowed is over when the built-in proposer has planned, its plan is returned and no model asked.
+
         Raises:
             InputError: the config or the hardware cannot be read, or the transcript cannot be written.
         """
-        question = ask(intent)
+        deadline = Deadline.after(self.options.limits.seconds)
+        redact: Callable[[str], str] = getattr(self.client, "redact", str)
+        question = ask(redacted(intent, redact))
         if isinstance(question, PlanResult):
             return self._infeasible(question)
-        ending, recorder = self._run(question, request)
+        ending, recorder = self._run(question, redact(request), deadline)
         path = self.options.transcript
         result = result_of(question, ending, self.client.name, None if path is None else str(path))
         recorder.finish(
@@ -117,38 +124,37 @@ class Agent:
         use = ModelUse(model=self.client.name, status="infeasible", plan_from="builtin", proposals=0)
         return refused.model_copy(update={"report": report.model_copy(update={"model_use": use})})
 
-    def _run(self, question: Question, request: str) -> tuple[Ending, Recorder]:
-        """The run, done again in the next mode where the server refuses what the last one needs."""
-        passages = passages_for(question.intent, self.options.knowledge_tokens)
-        modes = _MODES if self.options.mode == "auto" else (self.options.mode,)
-        # The time is for all modes together.
-        deadline = Deadline.after(self.options.limits.seconds)
-        for mode in modes:
-            options = self._loop_options(mode, deadline)
-            recorder = self._recorder(question.intent, request, options)
-            ending = run(question, request, passages, self.client, options, recorder)
-            if mode == modes[-1] or ending.fault is None or ending.fault.kind != "not_supported":
-                return ending, recorder
-        raise InputError("no mode to ask the model in")
+    def _run(self, question: Question, request: str, deadline: Deadline) -> tuple[Ending, Recorder]:
+        """The run, and its record, in whichever modes the server takes."""
+        # Knowledge for a model that will not be asked would only take more of the time that is over.
+        enough = deadline.is_over()
+        passages = Passages() if enough else passages_for(question.intent, self.options.knowledge_tokens)
+        options = self._loop_options(deadline)
+        recorder = self._recorder(question.intent, request, options)
+        return run(question, request, passages, self.client, options, recorder), recorder
 
-    def _loop_options(self, mode: str, deadline: Deadline) -> Options:
+    def _loop_options(self, deadline: Deadline) -> Options:
         own = self.options
         fence = random_fence()
+        first, *further = [_MODES[name] for name in (_MODES if own.mode == "auto" else (own.mode,))]
         return Options(
-            limits=own.limits.model_copy(update={"seconds": max(deadline.left_s(), _LEAST_SECONDS)}),
+            limits=own.limits,
             prices=own.prices,
             level=own.feedback,
             repairs=own.repairs,
-            tools=ALL_TOOLS if mode == "tools" else (),
-            answer=STRATEGY_ANSWER if mode == "schema" else None,
+            tools=first.tools,
+            answer=first.answer,
             max_output_tokens=own.max_output_tokens,
             fence=lambda: fence,
+            further=tuple(further),
+            deadline=deadline,
         )
 
     def _recorder(self, intent: Intent, request: str, options: Options) -> Recorder:
         setup = Setup(
             request=request,
             intent=intent,
+            calibration=intent.calibration,
             model=self.client.name,
             tools=tuple(tool.name for tool in options.tools),
             has_answer_schema=options.answer is not None,
@@ -163,10 +169,8 @@ class Agent:
         return Recorder(setup, self.options.transcript, getattr(self.client, "redact", str))
 
 
-# A limit of no time at all is none that a run can state; with this one it ends before it asks.
-_LEAST_SECONDS = 1e-3
 # What a server may refuse comes first.
-_MODES = ("tools", "schema", "text")
+_MODES = {"tools": Mode(tools=ALL_TOOLS), "schema": Mode(answer=STRATEGY_ANSWER), "text": Mode()}
 
 
 def _without_transcript(result: PlanResult, failure: str) -> PlanResult:

@@ -73,9 +73,10 @@ class Budget:
     spent: Spent
 
     @classmethod
-    def start(cls, limits: Limits, prices: Prices | None = None) -> Budget:
-        """A full purse; the time runs from now."""
-        return cls(limits, prices, Deadline.after(limits.seconds), Spent(usd=0.0 if prices is not None else None))
+    def start(cls, limits: Limits, prices: Prices | None = None, deadline: Deadline | None = None) -> Budget:
+        """A full purse; the time runs from now, or to the `deadline` that is given."""
+        end = deadline or Deadline.after(limits.seconds)
+        return cls(limits, prices, end, Spent(usd=0.0 if prices is not None else None))
 
     def charge_answer(self, usage: Usage, requests: int) -> None:
         """One answer of the model."""
@@ -113,9 +114,11 @@ class Budget:
 
     def exhausted(self) -> Status | None:
         """Which limit was reached, the most telling first; `None` while the run may go on."""
+        return "time_spent" if self.deadline.is_over() else self.overspent()
+
+    def overspent(self) -> Status | None:
+        """As `exhausted`, of all limits but the time."""
         spent, limits = self.spent, self.limits
-        if self.deadline.is_over():
-            return "time_spent"
         if spent.tool_calls > limits.tool_calls:
             return "tool_calls_spent"
         if spent.input_tokens + spent.output_tokens >= limits.tokens:

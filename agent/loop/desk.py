@@ -24,12 +24,16 @@ MOST_ELEMENTS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A valid plan for the question, and what it costs and gives. `is_repaired`: it is not what the model wrote."""
+    """A valid plan for the question, and what it costs and gives.
+
+    `is_repaired`: it is not what the model wrote. `is_kept`: it has what the person asked for of the split itself.
+    """
 
     handle: str
     plan: Plan
     estimate: PerformanceEstimate
     is_repaired: bool
+    is_kept: bool = True
 
 
 @dataclass
@@ -79,9 +83,10 @@ class Desk:
 
     @property
     def best(self) -> Standing | None:
-        """The valid plan that does best by the objective; of equals the earliest."""
+        """The valid plan as the person asked that does best by the objective; of equals the earliest."""
         key = objective_key(self.question.request.workload.objective)
-        return min(self.standing, key=lambda one: key(one.plan, one.estimate), default=None)
+        kept = [one for one in self.standing if one.is_kept]
+        return min(kept, key=lambda one: key(one.plan, one.estimate), default=None)
 
 
 def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:

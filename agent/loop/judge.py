@@ -19,7 +19,7 @@ from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import Plan, Strategy
-from ...tools.plan.placement import gpu_count
+from ...tools.plan.placement import gpu_count, is_disaggregated
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.base import Violation
@@ -29,6 +29,7 @@ from ..proposer import keeps
 from ..stated import build_stated, read_strategy
 from .desk import Desk, Standing
 from .places import parents_first, right_already
+from .question import Question
 
 # A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
 MOST_TIMES_HARDWARE = 2
@@ -200,7 +201,7 @@ def _judge_pinned(
     if report.valid:
         standing = stand(desk, document, handle, is_repaired=False)
         verdict = "valid" if standing else "invalid"
-        return replace(judged, verdict=verdict, unkept=_unkept(desk, standing), standing=standing)
+        return replace(judged, verdict=verdict, unkept=_unkept_of(desk, standing), standing=standing)
     return _repaired(desk, document, judged) if repairs else judged
 
 
@@ -230,7 +231,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     return replace(
         judged,
         verdict=_verdict(fixed, standing),
-        unkept=_unkept(desk, standing),
+        unkept=_unkept_of(desk, standing),
         notes=(*judged.notes, *fixed.notes),
         fixes=fixed.fixes,
         unfixed=fixed.unfixed,
@@ -255,17 +256,23 @@ def stand(desk: Desk, document: Mapping[str, Any], handle: str, *, is_repaired: 
         return None
     plan = Plan.model_validate(document)
     figures = estimate(plan, question.intent.usd_per_gpu_hour, question.intent.calibration)
-    standing = Standing(handle, plan, figures, is_repaired)
+    standing = Standing(handle, plan, figures, is_repaired, is_kept=_unkept(question, plan.strategy) is None)
     desk.stand(standing)
     return standing
 
 
-def _unkept(desk: Desk, standing: Standing | None) -> str | None:
-    """What the person asked for and the plan does not have, where a plan could have it."""
-    question = desk.question
-    stated = question.intent.strategy
-    if stated is None or standing is None or keeps(standing.plan.strategy, stated):
-        return None
-    if not keeps(question.reference_plan.strategy, stated):
-        return None
-    return "the request states degrees that this plan does not have, and a valid plan with them exists"
+def _unkept_of(desk: Desk, standing: Standing | None) -> str | None:
+    return None if standing is None else _unkept(desk.question, standing.plan.strategy)
+
+
+def _unkept(question: Question, strategy: Strategy) -> str | None:
+    """What the person asked for and the strategy does not have, where a valid plan has it: the built-in one."""
+    intent, possible = question.intent, question.reference_plan.strategy
+    apart = intent.disaggregated
+    if apart is not None and is_disaggregated(possible) == apart != is_disaggregated(strategy):
+        wanted = "disaggregated: the phases on devices of their own" if apart else "the phases on the same devices"
+        return f"the request wants {wanted}, and a valid plan like that exists"
+    stated = intent.strategy
+    if stated is not None and keeps(possible, stated) and not keeps(strategy, stated):
+        return "the request states degrees that this plan does not have, and a valid plan with them exists"
+    return None

@@ -3,22 +3,24 @@
     question → opening → [ model → tool calls or a proposal → judge → feedback ]* → outcome
 
 A run always ends, and always with a valid plan: the accepted one, else the best that stood, else the built-in
-proposer's.
+proposer's. No step begins after the time allowed; one that began before it, such as a search, may finish late.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from ...prompts.render import render
 from ..model.client import EndpointError, ModelClient
+from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices, Spent
+from .clock import Clock, Log, Stop
 from .context import Passages, opening, random_fence
 from .desk import Desk, Standing
 from .feedback import Level, feedback
@@ -27,19 +29,24 @@ from .outcome import Origin, Status
 from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
 from .question import Question
 from .request_digest import request_digest
+from .spared import spared
 
 
-class Log(Protocol):
-    """Where a run writes down each step as it is done."""
+@dataclass(frozen=True)
+class Mode:
+    """How a model is asked. `tools` are offered in this order; without any it answers in text, or by `answer`."""
 
-    def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """One step: its kind and its data, JSON values."""
-        ...
+    tools: tuple[Tool[Any], ...] = ()
+    answer: AnswerSchema | None = None
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is done. `tools` are offered in this order; without any the model answers in text, or by `answer`."""
+    """How a run is done. It begins in the mode of `tools` and `answer`; `further` are those that it goes on in, where
+    the server refuses what the last one needs.
+
+    The time ends at `deadline`, else `limits.seconds` after the start; of a replay where the recording says, at `stop`.
+    """
 
     limits: Limits = field(default_factory=Limits)
     prices: Prices | None = None
@@ -49,6 +56,9 @@ class Options:
     answer: AnswerSchema | None = None
     max_output_tokens: int = 4096
     fence: Callable[[], str] = random_fence
+    further: tuple[Mode, ...] = ()
+    deadline: Deadline | None = None
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True)
@@ -73,18 +83,22 @@ def run(
     question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
 ) -> Ending:
     """Ask `client` until a plan is accepted, a budget is spent, or nothing moves any more."""
-    fence = options.fence()
-    state = _Run(question, client, options, log, _Teacher(passages, fence, options.level))
-    start = opening(question, request_text, passages, with_tools=bool(options.tools), fence=fence)
-    log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
-    state.say(start.messages)
-    status = state.budget.exhausted()
+    state = _Run(question, client, options, log, _Teacher(passages, options.fence(), options.level))
+    state.begin(Mode(options.tools, options.answer), request_text)
+    further = list(options.further)
+    status = state.exhausted()
     while status is None:
         try:
             reply = state.ask()
         except EndpointError as fault:
-            return state.ended("time_spent" if state.budget.deadline.is_over() else "endpoint_failed", fault)
-        status = state.take(reply) or state.budget.exhausted()
+            if state.clock.is_over(state.asked):
+                return state.ended("time_spent", fault)
+            if fault.kind != "not_supported" or not further:
+                return state.ended("endpoint_failed", fault)
+            state.change_to(further.pop(0), request_text)
+            status = state.exhausted()
+        else:
+            status = state.take(reply) or state.exhausted()
     return state.ended(status)
 
 
@@ -105,16 +119,36 @@ class _Teacher:
 
 
 class _Run:
-    """The state of one run: the conversation, the desk, the purse."""
+    """The state of one run: the conversation, the desk, the purse. The mode and its conversation may change in it."""
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
         self.desk = Desk(question)
-        self.toolset = Toolset(Bench(self.desk, options.level, options.repairs), options.tools)
-        self.budget = Budget.start(options.limits, options.prices)
+        self.budget = Budget.start(options.limits, options.prices, options.deadline)
+        self.clock = Clock(self.budget.deadline, options.stop, log)
+        self.judgements: list[Judgement] = []
+        self.asked = 0
+
+    def begin(self, mode: Mode, request_text: str) -> None:
+        """Begin a conversation in `mode`: what was judged and spent before it stays."""
+        self.answer = mode.answer
+        self.toolset = Toolset(Bench(self.desk, self.options.level, self.options.repairs), mode.tools)
         self.progress = Progress()
         self.messages: list[Message] = []
-        self.judgements: list[Judgement] = []
+        passages, fence = self.teacher.passages, self.teacher.fence
+        start = opening(self.desk.question, request_text, passages, with_tools=bool(mode.tools), fence=fence)
+        self.log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
+        self.say(start.messages)
+
+    def change_to(self, mode: Mode, request_text: str) -> None:
+        """Go on in another mode, in a conversation of its own: the last one holds what the server refuses."""
+        tools = [tool.name for tool in mode.tools]
+        self.log.add("mode", {"tools": tools, "has_answer_schema": mode.answer is not None})
+        self.begin(mode, request_text)
+
+    def exhausted(self) -> Status | None:
+        """Which limit was reached, between two requests."""
+        return "time_spent" if self.clock.is_over(self.asked) else self.budget.overspent()
 
     def say(self, messages: Sequence[Message]) -> None:
         """Add messages to the conversation; each is logged once."""
@@ -130,9 +164,10 @@ class _Run:
         request = ModelRequest(
             messages=tuple(self.messages),
             tools=self.toolset.specs,
-            answer=self.options.answer,
+            answer=self.answer,
             max_output_tokens=self.options.max_output_tokens,
         )
+        self.asked += 1
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
             reply = self.client.complete(request, self.budget.deadline)
@@ -147,35 +182,35 @@ class _Run:
 
     def take(self, reply: Reply) -> Status | None:
         """What follows from an answer: the status that ends the run, or `None` with the conversation carried on."""
-        self.say([Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)])
         if reply.finish == "refusal":
+            self.say([spared(reply, [None] * len(reply.tool_calls))])
             return "refused_by_model"
         if reply.tool_calls:
             return self._take_calls(reply)
         if reply.finish == "length":
+            self.say([spared(reply, ())])
             return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
         judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
+        self.say([spared(reply, [judgement.handle])])
         if judgement.verdict == "unread":
             self._keep(judgement)
             return self._correct(render("no_proposal", reason=judgement.refusal or "it is empty"))
-        status = self._weigh(judgement)
+        status = self._weigh((judgement,))
         if status is not None:
             return status
         told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
-        return self._correct(render("judged", feedback=told)) or self._teach(judgement)
+        self.say([Message(role="user", content=render("judged", feedback=told, fence=self.teacher.fence))])
+        return self._teach(judgement)
 
     def _take_calls(self, reply: Reply) -> Status | None:
         calls = reply.tool_calls
         room = self.budget.limits.tool_calls - self.budget.spent.tool_calls
         self.budget.charge_tool_calls(len(calls))
-        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room))
-        self.say(answered.messages)
-        for judgement in answered.judgements:
-            status = self._weigh(judgement)
-            if status is not None:
-                return status
+        most_rejected = self.budget.limits.corrections - self.budget.spent.corrections + 1
+        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room), most_rejected)
+        self.say([spared(reply, answered.handles), *answered.messages])
         if answered.judgements:
-            return self._charge_correction() or self._teach(answered.judgements[-1])
+            return self._weigh(answered.judgements) or self._teach(answered.judgements[-1])
         times = self.progress.times_called(calls)
         if times >= MOST_SAME_CALLS:
             return "no_progress"
@@ -185,18 +220,23 @@ class _Run:
 
     def _why_stop(self, done: int, room: int) -> str | None:
         """Why no more calls of an answer are made, where a limit was reached within it."""
-        if self.budget.deadline.is_over():
+        if self.clock.is_over(self.asked, done):
             return "the time allowed is spent"
         return "the tool calls allowed are spent" if done >= room else None
 
-    def _weigh(self, judgement: Judgement) -> Status | None:
-        """Whether the run ends with this proposal."""
-        self._keep(judgement)
-        if judgement.is_acceptable:
-            return "accepted" if judgement.verdict == "valid" else "accepted_after_repair"
-        times = self.progress.times_proposed(judgement)
+    def _weigh(self, judgements: Sequence[Judgement]) -> Status | None:
+        """Whether the run ends with the proposals of one answer; each that is rejected takes a correction."""
+        for judgement in judgements:
+            self._keep(judgement)
+        last = judgements[-1]
+        if last.is_acceptable:
+            self._charge_corrections(len(judgements) - 1)
+            return "accepted" if last.verdict == "valid" else "accepted_after_repair"
+        times = max(self.progress.times_proposed(judgement) for judgement in judgements)
         if times >= MOST_SAME_PROPOSALS:
             return "no_progress"
+        if status := self._charge_corrections(len(judgements)):
+            return status
         if times > 1:
             self.say([Message(role="user", content=render("repeated", times=str(times)))])
         return None
@@ -216,7 +256,7 @@ class _Run:
 
     def _correct(self, words: str) -> Status | None:
         """Ask for another proposal, if there may be one."""
-        status = self._charge_correction()
+        status = self._charge_corrections(1)
         if status is None:
             self.say([Message(role="user", content=words)])
         return status
@@ -226,10 +266,11 @@ class _Run:
         if message:
             self.say(message)
 
-    def _charge_correction(self) -> Status | None:
-        if not self.budget.has_corrections:
-            return "corrections_spent"
-        self.budget.charge_correction()
+    def _charge_corrections(self, count: int) -> Status | None:
+        for _ in range(count):
+            if not self.budget.has_corrections:
+                return "corrections_spent"
+            self.budget.charge_correction()
         return None
 
     def ended(self, status: Status, fault: EndpointError | None = None) -> Ending:

@@ -51,8 +51,12 @@ class Question:
         return {name: document[name] for name in PINNED if document.get(name) is not None}
 
     def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
-        """`proposed` under what was asked for; requests in flight are its own only where they were left open."""
-        document = {**proposed, **self.header}
+        """`proposed` under what was asked for; requests in flight are its own only where they were left open.
+
+        A block that says what is asked, where the request does not, is dropped: how an engine is set is no split.
+        """
+        own_blocks = {name: block for name, block in proposed.items() if name not in PINNED}
+        document = {**own_blocks, **self.header}
         workload = proposed.get("workload")
         own = workload.get("concurrency") if isinstance(workload, Mapping) else None
         if self.intent.concurrency_open and type(own) is int and 1 <= own <= MOST_CONCURRENT:
@@ -60,20 +64,24 @@ class Question:
         return document
 
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
-        """Pinned blocks that `proposed` states otherwise than the request, field by field."""
-        return tuple(
-            f"{name}.{field}: the request has {wanted!r}, the proposal {_shown(block[field])}"
-            for name, asked in self.header.items()
+        """Pinned blocks that `proposed` states otherwise than the request, field by field, and those dropped."""
+        header = self.header
+        differs = tuple(
+            f"{name}.{field}: {_asked(name, field, wanted)}, the proposal has {_shown(block[field])}"
+            for name, asked in header.items()
             if isinstance(asked, Mapping) and isinstance(block := proposed.get(name), Mapping)
             for field, wanted in asked.items()
             if field != "config"
             and block.get(field, wanted) != wanted
             and not (field == "concurrency" and self.intent.concurrency_open)
         )
+        dropped = (name for name in PINNED if name not in header and proposed.get(name))
+        return (*differs, *(f"{name}: the request does not decide it, so that it was left out" for name in dropped))
 
     def answers(self, document: Mapping[str, Any]) -> bool:
         """Whether `document` is a plan for what was asked: its pinned blocks are those of the request."""
-        return all(document.get(name) == block for name, block in self.pinned(document).items() if name in PINNED)
+        pinned = self.pinned(document)
+        return all(document.get(name) == pinned.get(name) for name in PINNED)
 
     def build_request(self, strategy: Strategy, concurrency: int) -> BuildRequest:
         """What the builder needs to write the plan of `strategy`."""
@@ -101,6 +109,11 @@ class Question:
         except InputError:
             return asked
         return concurrency
+
+
+def _asked(block: str, field: str, value: Any) -> str:
+    """What the request has. The name of a model may be any text of a stranger's, and is not repeated."""
+    return "it is the request's" if (block, field) == ("model", "name") else f"the request has {_shown(value)}"
 
 
 def _shown(value: Any) -> str:

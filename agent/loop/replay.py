@@ -6,23 +6,28 @@ It shows that the recording is whole and that today's tools come to the same end
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ...tools.calibration.custom import parse_calibration
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
+from ..intent.intent import Intent
 from ..model.client import EndpointError, FaultKind
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..results import PlanResult
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
-from .loop import Options, run
+from .clock import Stop
+from .loop import Mode, Options, run
 from .passages import passages_for
 from .question import ask
 from .report import result_of
 from .request_digest import request_digest
-from .transcript import Recorder, Result, Step, Transcript
+from .shorten import short_text
+from .transcript import Recorder, Result, Setup, Step, Transcript
 
 
 class Replay(BaseModel):
@@ -42,6 +47,11 @@ class _RecordedFault(BaseModel):
     message: str
     attempts: int = Field(ge=0)
     usage: Usage | None = None
+
+
+class _RecordedMode(BaseModel):
+    tools: tuple[str, ...] = ()
+    has_answer_schema: bool = False
 
 
 class RecordedModel:
@@ -103,26 +113,13 @@ def replay(transcript: Transcript) -> Replay:
             cannot be read.
     """
     setup = transcript.setup
-    question = ask(setup.intent)
+    question = ask(_intent_of(setup))
     if isinstance(question, PlanResult):
         reason = question.infeasible.reason if question.infeasible is not None else "no reason is known"
         raise InputError(f"the recorded request has no plan any more: {reason}")
-    tools = {tool.name: tool for tool in ALL_TOOLS}
-    unknown = [name for name in setup.tools if name not in tools]
-    if unknown:
-        raise InputError(f"the recording offered tools that there are not: {', '.join(unknown)}")
     model = RecordedModel(transcript)
-    options = Options(
-        limits=setup.limits.model_copy(update={"seconds": 86_400.0}),
-        prices=setup.prices,
-        level=setup.level,
-        repairs=setup.repairs,
-        tools=tuple(tools[name] for name in setup.tools),
-        answer=STRATEGY_ANSWER if setup.has_answer_schema else None,
-        max_output_tokens=setup.max_output_tokens,
-        fence=lambda: setup.fence,
-    )
-    passages = passages_for(setup.intent, setup.knowledge_tokens)
+    options = _options_of(transcript)
+    passages = passages_for(question.intent, setup.knowledge_tokens)
     ending = run(question, setup.request, passages, model, options, Recorder(setup))
     result = result_of(question, ending, model.name)
     replayed = Result(
@@ -137,8 +134,67 @@ def replay(transcript: Transcript) -> Replay:
     )
 
 
-# A clock ended the recorded run; a replay has none, and ends where the recording does.
-_BY_CLOCK = frozenset({"time_spent", "endpoint_failed"})
+def _intent_of(setup: Setup) -> Intent:
+    """The recorded intent with the calibration that it was planned with.
+
+    Raises:
+        InputError: a constant of the calibration is out of its bounds.
+    """
+    if setup.calibration is None:
+        return setup.intent
+    checked = parse_calibration(setup.calibration.model_dump_json(), "the calibration of the recording")
+    return setup.intent.model_copy(update={"calibration": checked})
+
+
+def _options_of(transcript: Transcript) -> Options:
+    """The options of the recorded run; its clock is over where it was over then.
+
+    Raises:
+        InputError: it names tools that there are not, or a step of it cannot be read.
+    """
+    setup = transcript.setup
+    first = _mode(_RecordedMode(tools=setup.tools, has_answer_schema=setup.has_answer_schema))
+    stops = [_read(Stop, step) for step in transcript.steps if step.kind == "stopped"]
+    return Options(
+        limits=setup.limits.model_copy(update={"seconds": 86_400.0}),
+        prices=setup.prices,
+        level=setup.level,
+        repairs=setup.repairs,
+        tools=first.tools,
+        answer=first.answer,
+        max_output_tokens=setup.max_output_tokens,
+        fence=lambda: setup.fence,
+        further=tuple(_mode(_read(_RecordedMode, step)) for step in transcript.steps if step.kind == "mode"),
+        stop=stops[0] if stops else None,
+    )
+
+
+def _mode(recorded: _RecordedMode) -> Mode:
+    tools = {tool.name: tool for tool in ALL_TOOLS}
+    unknown = [name for name in recorded.tools if name not in tools]
+    if unknown:
+        raise InputError(f"the recording offered tools that there are not: {short_text(', '.join(unknown))}")
+    return Mode(
+        tools=tuple(tools[name] for name in recorded.tools),
+        answer=STRATEGY_ANSWER if recorded.has_answer_schema else None,
+    )
+
+
+_S = TypeVar("_S", bound=BaseModel)
+
+
+def _read(kind: type[_S], step: Step) -> _S:
+    """The data of a step.
+
+    Raises:
+        InputError: it is not of its form.
+    """
+    try:
+        return kind.model_validate(step.data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "/".join(map(str, first["loc"]))
+        raise InputError(f"a recorded step `{step.kind}`: {short_text(where)}: {first['msg']}") from None
 
 
 def _differences(recorded: Result | None, replayed: Result, unplayed: int) -> Iterator[str]:
@@ -147,8 +203,7 @@ def _differences(recorded: Result | None, replayed: Result, unplayed: int) -> It
     if recorded is None:
         yield "the recording was cut off before the run ended"
         return
-    by_clock = recorded.status == "time_spent" and replayed.status in _BY_CLOCK
-    if recorded.status != replayed.status and not by_clock:
+    if recorded.status != replayed.status:
         yield f"status: recorded {recorded.status}, now {replayed.status}"
     if recorded.plan_hash != replayed.plan_hash:
         yield "the plan that is returned is another"

@@ -13,7 +13,7 @@ from .loop import Ending
 from .question import Question
 
 _WHY_ENDED = {
-    "corrections_spent": "no proposal was valid within the corrections allowed",
+    "corrections_spent": "no proposal was accepted within the corrections allowed",
     "tool_calls_spent": "the tool calls allowed were spent",
     "tokens_spent": "the tokens allowed were spent",
     "cost_spent": "the money allowed was spent",

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, utf8_text, write_file
 from ..intent.intent import Intent
@@ -32,6 +33,8 @@ class Setup(BaseModel):
 
     request: str
     intent: Intent
+    # The user's own, which an intent leaves out where it is shown.
+    calibration: CustomCalibration | None = None
     model: str
     tools: tuple[str, ...] = ()
     has_answer_schema: bool = False
@@ -45,7 +48,9 @@ class Setup(BaseModel):
 
 
 class Step(BaseModel):
-    """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement."""
+    """One step: what kind, and its data. Kinds: opening, messages, request, reply, fault, judgement; mode, where the
+    run goes on in another one, and stopped, where its time is over.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

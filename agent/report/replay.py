@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _COURSE = (Column("turn", figures=True), Column("the model", wraps=True), Column("the tools", wraps=True))
 _MOST_NAMED = 6
+_SAID = {"mode": "asked on in another mode", "stopped": "the time was over"}
 
 
 def render_replay(found: Replay, recorded: Transcript, *, title: str, width: int, bold: bool = False) -> str:
@@ -43,6 +44,8 @@ def _course(recorded: Transcript) -> Iterator[tuple[str, str, str]]:
             did, told, turn = _did(step.kind, step.data), [], turn + 1
         elif step.kind == "judgement":
             told.append(_judged(step.data))
+        elif step.kind in _SAID:
+            told.append(_SAID[step.kind])
     if turn:
         yield str(turn), did, "; ".join(told)
 

@@ -59,6 +59,11 @@ class Answer:
     judgement: Judgement | None = None
 
     @property
+    def handle(self) -> str | None:
+        """The handle of the document that the call made or judged, if there is one."""
+        return self.content.get("handle") if self.judgement is None else self.judgement.handle
+
+    @property
     def text(self) -> str:
         """The answer as the model reads it: JSON, whatever was put in."""
         head: dict[str, Any] = {} if self.trouble is None else {"error": self.trouble}

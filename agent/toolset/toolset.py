@@ -31,10 +31,14 @@ _LOG.addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order."""
+    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order.
+
+    `handles` are the handles of the documents that the calls made or named, one for each call.
+    """
 
     messages: tuple[Message, ...]
     judgements: tuple[Judgement, ...]
+    handles: tuple[str | None, ...]
 
 
 class Toolset:
@@ -50,25 +54,33 @@ class Toolset:
         return tuple(tool.spec for tool in self._tools.values())
 
     def answer_all(
-        self, calls: Sequence[ToolCall], why_stop: Callable[[int], str | None] = lambda done: None
+        self,
+        calls: Sequence[ToolCall],
+        why_stop: Callable[[int], str | None] = lambda done: None,
+        most_rejected: int | None = None,
     ) -> Answered:
         """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
 
         `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
+        Nor are any made after `most_rejected` proposals of the answer were rejected.
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
+        handles: list[str | None] = []
         for done, call in enumerate(calls):
             if judgements and judgements[-1].is_acceptable:
                 answer = Answer({"message": "not done: a plan was accepted before this call"})
+            elif most_rejected is not None and len(judgements) >= most_rejected:
+                answer = Answer({"message": "not done: the corrections allowed are spent"})
             elif reason := why_stop(done):
                 answer = Answer({"message": f"not done: {reason}"})
             else:
                 answer = self.answer(call)
             if answer.judgement is not None:
                 judgements.append(answer.judgement)
+            handles.append(answer.handle)
             messages.append(Message(role="tool", content=_cut(answer.text), tool_call_id=call.id))
-        return Answered(tuple(messages), tuple(judgements))
+        return Answered(tuple(messages), tuple(judgements), tuple(handles))
 
     def answer(self, call: ToolCall) -> Answer:
         """The answer to one call, whatever it holds."""

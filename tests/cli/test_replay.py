@@ -36,6 +36,13 @@ def test_a_run_that_is_another_today_is_exit_1_with_what_differs(
     assert "NOT the same as recorded" in text and "the plan that is returned is another" in text
 
 
+def test_where_the_time_was_over_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    steps = json.loads(DEMO.read_text(encoding="utf-8"))["steps"]
+    stopped = {"kind": "stopped", "data": {"requests": 99, "calls": None}}
+    assert run(["replay", str(changed(tmp_path, steps=[*steps, stopped]))]) == 0
+    assert "the time was over" in " ".join(capsys.readouterr().out.split())
+
+
 def test_json_is_the_replay_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(DEMO), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -152,8 +152,7 @@ def unanswered(question: Question, result: PlanResult) -> Iterator[str]:
         "precision": plan.precision == asked.precision,
         "relaxations": set(plan.policy.relaxations) <= set(intent.relaxations),
         "memory utilization": plan.policy.memory_utilization == intent.memory_utilization,
-        # How the engine is set is the proposer's to say where the person did not.
-        "serving": asked.serving is None or plan.serving == asked.serving,
+        "serving": plan.serving == asked.serving,
     }
     yield from (f"the {name} is not what was asked for" for name, holds in same.items() if not holds)
 

@@ -11,7 +11,7 @@ from shardwright.agent.loop.desk import MOST_DOCUMENTS, Desk, objective_key
 from shardwright.agent.loop.judge import judge_document, judge_strategy
 from shardwright.tools.errors import InputError
 
-from .questions import OPEN, SMALL, desk, reference_document
+from .questions import OPEN, SMALL, STATED, desk, reference_document
 
 
 def full_desk(request: str = SMALL) -> Desk:
@@ -88,8 +88,9 @@ def test_the_best_plan_is_the_best_by_the_objective_whatever_came_first() -> Non
     for dp in (1, 4, 2):
         assert judge_strategy(found, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1))).standing is not None
     key = objective_key("throughput")
-    assert found.best is min(found.standing, key=lambda one: key(one.plan, one.estimate))
-    assert found.best.plan.strategy.dp == 4
+    best = min(found.standing, key=lambda one: key(one.plan, one.estimate))
+    assert found.best is best
+    assert best.plan.strategy.dp == 4
 
 
 def test_each_objective_ranks_by_its_own_figure() -> None:
@@ -102,3 +103,12 @@ def test_each_objective_ranks_by_its_own_figure() -> None:
     assert by["throughput"](two.plan, two.estimate) < by["throughput"](one.plan, one.estimate)
     rate = two.estimate.throughput.dp_scaled_tokens_per_s
     assert by["cost"](two.plan, two.estimate) == -rate / two.plan.strategy.gpu_count
+
+
+def test_a_plan_without_the_degrees_asked_for_is_never_the_best() -> None:
+    found = desk(STATED)
+    without = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
+    assert without.standing is not None and not without.standing.is_kept
+    assert found.best is None
+    kept = judge_strategy(found, StatedStrategy(dp=2, prefill=StatedDegrees(tp=1)))
+    assert found.best is kept.standing

@@ -251,3 +251,25 @@ def test_findings_come_from_the_root_downwards_and_say_what_is_right() -> None:
     assert judgement.right is not None
     assert "nothing in prefill is faulty" in judgement.right
     assert f"of {len(document['nodes'])} nodes" in judgement.right
+
+
+APART = "Serve Llama-3.1-8B on 4 H100, disaggregated prefill and decode, 2k in / 256 out, lowest latency"
+TOGETHER = "Serve Llama-3.1-8B on 4 H100, no disaggregation, 2k in / 256 out, lowest latency"
+ONE_BLOCK = StatedStrategy(dp=1, prefill=StatedDegrees(tp=2), decode=StatedDegrees(tp=2))
+TWO_SIDES = StatedStrategy(prefill=StatedDegrees(tp=2, replicas=1), decode=StatedDegrees(tp=2, replicas=1))
+
+
+@pytest.mark.parametrize(
+    ("request_text", "good", "bad"), [(APART, TWO_SIDES, ONE_BLOCK), (TOGETHER, ONE_BLOCK, TWO_SIDES)]
+)
+def test_phases_lie_apart_or_together_as_the_person_asked(
+    request_text: str, good: StatedStrategy, bad: StatedStrategy
+) -> None:
+    found = desk(request_text)
+    refused = judge_strategy(found, bad)
+    assert refused.verdict == "valid"
+    assert refused.unkept is not None and not refused.is_acceptable
+    assert "asked_for" in feedback(refused, "patch")
+    assert found.best is None
+    assert judge_strategy(found, good).is_acceptable
+    assert found.best is not None and found.best.is_kept

@@ -207,3 +207,24 @@ def test_what_was_asked_is_fenced_and_no_instruction_of_it_is_followed() -> None
     assert before.rstrip().endswith(TOOLS.fence()) and after.lstrip().startswith(TOOLS.fence())
     assert evil not in model.requests[0].messages[0].content
     assert ending.status == "no_progress"
+
+
+def together(*tensor_parallel: int) -> Reply:
+    """An answer with several proposals at once."""
+    degrees = [{"dp": 1, "prefill": {"tp": tp}, "decode": {"tp": tp}} for tp in tensor_parallel]
+    return calls(*(("submit_dag", {"strategy": one}) for one in degrees))
+
+
+def test_each_rejected_proposal_of_one_answer_takes_a_correction() -> None:
+    ending, _ = played([together(3, 5, 6), together(2)])
+    assert (ending.status, ending.spent.corrections, len(ending.judgements)) == ("accepted", 3, 4)
+
+
+def test_proposals_beyond_the_corrections_are_not_judged_even_in_one_answer() -> None:
+    ending, _ = played([together(3, 5, 6, 2)], Options(limits=Limits(corrections=1), tools=ALL_TOOLS))
+    assert (ending.status, ending.spent.corrections, len(ending.judgements)) == ("corrections_spent", 1, 2)
+
+
+def test_a_plan_accepted_after_repetitions_in_the_same_answer_is_the_end() -> None:
+    ending, _ = played([together(3, 3, 3, 2)])
+    assert (ending.status, ending.origin, ending.spent.corrections) == ("accepted", "model", 3)

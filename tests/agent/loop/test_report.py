@@ -72,7 +72,7 @@ def test_what_was_repaired_is_listed_and_what_was_broken_counted() -> None:
 def test_the_best_plan_that_stood_is_returned_where_the_run_ends_without_one() -> None:
     report = report_of([strategy(1, tp=3)], limits=Limits(corrections=0))
     assert report.proposer == "llm"
-    assert "the run ended because no proposal was valid within the corrections allowed" in report.explanation
+    assert "the run ended because no proposal was accepted within the corrections allowed" in report.explanation
 
 
 def test_the_repairs_are_those_of_the_plan_that_is_returned() -> None:
