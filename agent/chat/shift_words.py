@@ -108,7 +108,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], int], ...]:
     """Each form with its sign, the most telling first; they are compiled when a chat first needs them."""
     field = figure_fields()
     noun = rf"(?:(?:{_CARD}\s)?(?:{field})|{_CARD.replace('(?P<', '(?P<n_')})(?![A-Za-z]){_NOT_EACH}"
-    found: list[tuple[str, int]] = []
+    forms: list[list[tuple[str, int]]] = []
     for sign, adverb, verb, moves, chinese in (
         (1, _MORE, _ADDS, _RAISES, _UP_CHINESE),
         (-1, _LESS, _TAKES, _LOWERS, _DOWN_CHINESE),
@@ -117,7 +117,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], int], ...]:
         extra = rf"(?:\s(?:{_MORE}))?"
         tokens = r"(?:\stokens?)?(?:\s(?:to|of|from|off|for)\s(?:the\s|our\s)?|\s)"
         amount_noun = rf"{_AMOUNT}{extra}{tokens}{noun}"
-        found += [
+        forms.append([
             # "add 8 more GPUs", "remove 4 of the GPUs", "add 2k tokens to the prompt"
             (rf"(?<![A-Za-z])(?P<verb>{verb})\s{again}(?:{_MORE}\s)?{_SMALL_WORDS}{amount_noun}{_EACH}", sign),
             # "increase by 8 GPUs"
@@ -146,7 +146,9 @@ def _patterns() -> tuple[tuple[re.Pattern[str], int], ...]:
             (rf"(?:{chinese})\s?(?:{field})\s?(?:数量?|上限|限制)?\s?{_AMOUNT_CHINESE}\s?{_COUNTER}?(?!\s?倍)", sign),
             # "再加8张": the counter of flat things is that of cards
             (rf"(?:{chinese})(?:了|上|掉)?\s?{_AMOUNT_CHINESE}\s?(?P<counter>[张块台])(?!\s?[A-Za-z])", sign),
-        ]  # fmt: skip
+        ])  # fmt: skip
+    # A verb is worth more than an adverb, whatever their signs: "remove 4 more GPUs".
+    found = [form for pair in zip(*forms, strict=True) for form in pair]
     one = r"(?P<one>another|an?\s(?:additional|extra|further)|one\smore|yet\sanother)"
     found += [
         # "another node", "an extra 2k of prompt"
