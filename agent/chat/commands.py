@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,6 +73,14 @@ def _cost(call: Call) -> Outcome:
     return Outcome("show", "\n".join(lines) + "\n")
 
 
+def _steps(call: Call) -> int:
+    if not call.rest:
+        return 1
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", call.rest, re.ASCII):
+        raise InputError(f"{call.rest[:40]!r} is no number of steps: 1 or more, such as 2")
+    return int(call.rest)
+
+
 def _why(call: Call) -> Outcome:
     if not call.rest:
         return why(call.work)
@@ -100,8 +109,8 @@ COMMANDS: dict[str, Command] = {
     "plan": Command(lambda call: show.show_plan(call.work), "the whole report of the current plan"),
     "request": Command(lambda call: show.show_request(call.work), "what is asked for now"),
     "diff": Command(lambda call: show.show_difference(call.work), "the current plan beside the one before"),
-    "undo": Command(lambda call: show.undo(call.work), "back to the request before"),
-    "redo": Command(lambda call: show.redo(call.work), "forward again"),
+    "undo": Command(lambda call: show.undo(call.work, _steps(call)), "back to the request before, or N back", "[N]"),
+    "redo": Command(lambda call: show.redo(call.work, _steps(call)), "forward again", "[N]"),
     "take": Command(lambda call: show.take(call.work), "make the plan of the last what-if the current one"),
     "new": Command(lambda call: begin(call.work, call.rest), "a request of its own, nothing of before", "REQUEST"),
     "again": Command(lambda call: Outcome("show", "", is_repeat=True), "do the last turn again"),
@@ -137,11 +146,14 @@ def run_command(name: str, call: Call) -> Outcome:
     """Run the command called `name`.
 
     Raises:
-        InputError: there is none; the message names the nearest.
+        InputError: there is none, and the message names the nearest; or it takes no argument and was given one.
     """
     known = ALIASES.get(name.lower(), name.lower())
     if known not in COMMANDS:
         near = difflib.get_close_matches(known[:40], [*COMMANDS, *ALIASES], n=1, cutoff=0.4)
         meant = f"did you mean /{ALIASES.get(near[0], near[0])}? " if near else ""
         raise InputError(f"there is no command /{name[:40]}; {meant}/help lists them")
-    return COMMANDS[known].run(call)
+    command = COMMANDS[known]
+    if call.rest and not command.takes:
+        raise InputError(f"/{known} takes no argument: leave out {call.rest[:40]!r}")
+    return command.run(call)

@@ -6,18 +6,20 @@ It guesses nothing: words that may mean several things are asked back, and what 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.document import Relaxation
 from ..intent.errors import RequestError
-from ..intent.intent import Intent, Said
+from ..intent.intent import Said
 from ..intent.merge import merge_said
 from ..intent.quantities import normalise
 from ..intent.request import read_words
 from . import edit_words as words
 from .edits import Edit, Spoken, stated_fields
+from .figures import FIGURES, TITLES, WHOLE, example, last_changed, shown, sum_text, unlike
+from .shift_words import GOES_ON, Shift, find_shift, still_relative
 
 # A change is a sentence or two.
 MAX_EDIT_CHARACTERS = 4_000
@@ -33,35 +35,11 @@ _TOGETHER: dict[str, tuple[str, ...]] = {
     "input_tokens": ("input_tokens", "input_tokens_range"),
     "output_tokens": ("output_tokens", "output_tokens_range"),
 }
-# Figures that can be scaled, gone back to, or be what a bare figure means; the first that fits is meant.
-_FIGURES: dict[str, Callable[[Intent], float | None]] = {
-    "gpus": lambda intent: None if intent.hardware is None else intent.hardware.gpus,
-    "nodes": lambda intent: None if intent.hardware is None else intent.hardware.nodes,
-    "concurrency": lambda intent: None if intent.concurrency_open else intent.workload.concurrency,
-    "input_tokens": lambda intent: intent.workload.input_tokens,
-    "output_tokens": lambda intent: intent.workload.output_tokens,
-    "ttft_ms_max": lambda intent: intent.workload.ttft_ms_max,
-    "tpot_ms_max": lambda intent: intent.workload.tpot_ms_max,
-    "request_rate": lambda intent: intent.workload.request_rate,
-    "min_tokens_per_second": lambda intent: intent.workload.min_tokens_per_second,
-    "usd_per_gpu_hour": lambda intent: intent.usd_per_gpu_hour,
-}
 # Clauses that are looked at for a relaxation to forbid.
 _MOST_FORBIDDEN = 8
 _ENDS = " ;,.!?。,!?"
-_WHOLE = frozenset({"gpus", "nodes", "concurrency", "input_tokens", "output_tokens"})
-TITLES = {
-    "gpus": "GPUs",
-    "nodes": "nodes",
-    "concurrency": "concurrency",
-    "input_tokens": "input tokens",
-    "output_tokens": "output tokens",
-    "ttft_ms_max": "TTFT limit (ms)",
-    "tpot_ms_max": "TPOT limit (ms)",
-    "request_rate": "requests/s",
-    "min_tokens_per_second": "tokens/s",
-    "usd_per_gpu_hour": "USD per GPU hour",
-}
+# Changes by an amount that one text may make.
+_MOST_SHIFTS = 8
 
 
 class _Reader:
@@ -84,13 +62,21 @@ class _Reader:
         self.text = f"{self.text[: match.start()]} ; {self.text[match.end() :]}"
         return match.group().strip()
 
-    def state(self, name: str, value: float, said_as: str) -> None:
-        """State a figure."""
-        if name in _WHOLE and value != int(value):
+    def state(self, name: str, value: float, said_as: str, how: str = "") -> None:
+        """State a figure; `how` is the sum that it came from."""
+        if name in WHOLE and value != int(value):
             raise InputError(f"{said_as!r} makes {TITLES[name]} {value:g}, which is no whole number")
-        self.stated[name] = int(value) if name in _WHOLE else value
+        if how and value <= 0:
+            raise InputError(f"{said_as!r} makes {TITLES[name]} {how}: there must be something left")
+        self.stated[name] = int(value) if name in WHOLE else value
         self.words[name] = said_as
-        self.readings.append(f"{said_as!r} read as {TITLES[name]} {value:g}")
+        self.readings.append(f"{said_as!r} read as {TITLES[name]} {how or f'{value:g}'}")
+
+    def value(self, name: str) -> float | None:
+        """What a figure is now, with what this text has changed of it; `None` where it is open."""
+        if name in self.stated:
+            return self.stated[name]
+        return FIGURES[name](self.now.intent) if self.now is not None and name in FIGURES else None
 
     def drop(self, name: str, said_as: str) -> None:
         """Take back what was said of a field."""
@@ -114,7 +100,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
     reader = _Reader(" ".join(normalise(text).split()), spoken)
     if reader.now is not None:
         reader.text = words.MOVES.sub("", reader.text)
-        for read in (_back, _bare, _scaled, _dropped, _forbidden, _avoided, _directions):
+        for read in (_back, _bare, _shifted, _scaled, _dropped, _forbidden, _avoided, _directions, _left_relative):
             read(reader)
     _objective(reader)
     is_joined = words.JOINED.search(reader.text) is not None
@@ -147,7 +133,7 @@ def _back(reader: _Reader) -> None:
     assert reader.now is not None
     # How long ago each figure last was that; the nearest is meant.
     found: list[tuple[int, str, Spoken]] = []
-    for name, get in _FIGURES.items():
+    for name, get in FIGURES.items():
         if get(reader.now.intent) == value:
             continue
         ago = next((at for at, one in enumerate(reversed(reader.spoken)) if get(one.intent) == value), None)
@@ -173,7 +159,7 @@ def _bare(reader: _Reader) -> None:
     match = words.BARE.search(reader.text)
     if match is None:
         return
-    value, changed = _figure(match["figure"]), _last_changed(reader.spoken)
+    value, changed = _figure(match["figure"]), last_changed(reader.spoken)
     said_as = reader.take(match)
     if changed is None:
         reader.questions.append(f"{value:g} of what? say it with its name, such as '{value:g} GPUs'")
@@ -186,17 +172,6 @@ def _figure(text: str) -> float:
     return float(plain[:-1]) * 1024 if plain[-1] in "kK" else float(plain)
 
 
-def _last_changed(spoken: Sequence[Spoken]) -> str | None:
-    """The one figure by which the last two different requests differ; `None` where that is not one."""
-    for before, after in zip(reversed(spoken[:-1]), reversed(spoken), strict=False):
-        names = [name for name, get in _FIGURES.items() if get(before.intent) != get(after.intent)]
-        if "gpus" in names and "nodes" in names:  # the number of nodes follows from that of the GPUs
-            names.remove("nodes" if after.said.gpus is not None else "gpus")
-        if names:
-            return names[0] if len(names) == 1 else None
-    return None
-
-
 def _scaled(reader: _Reader) -> None:
     assert reader.now is not None
     for pattern in (words.SCALE, words.SCALE_AFTER):
@@ -206,11 +181,57 @@ def _scaled(reader: _Reader) -> None:
             factor = float(times) if times else next(words.FACTORS[n] for n in words.FACTORS if groups.get(n))
             name = _named(groups)
             said_as = reader.take(match)
-            value = _FIGURES[name](reader.now.intent) if name in _FIGURES else None
+            value = reader.value(name)
             if value is None:
                 reader.questions.append(f"{said_as!r}: there is no figure of it to multiply; say the figure itself")
             else:
-                reader.state(name, value * factor, said_as)
+                reader.state(name, value * factor, said_as, sum_text(value, "×", factor, value * factor))
+
+
+def _shifted(reader: _Reader) -> None:
+    """ "add 8 GPUs": what there is now and the amount."""
+    for _ in range(_MOST_SHIFTS):
+        shift = find_shift(reader.text)
+        if shift is None:
+            return
+        said_as, after = reader.text[shift.start : shift.end].strip(), reader.text[shift.end :]
+        goes_on = GOES_ON.match(after) if shift.verb else None
+        if goes_on is not None:
+            after = f" {shift.verb} {after[goes_on.end() :]}"
+        reader.text = f"{reader.text[: shift.start]} ;{after}"
+        _shift(reader, shift, said_as)
+    reader.questions.append(f"more than {_MOST_SHIFTS} changes by an amount: say the new figures themselves")
+
+
+def _shift(reader: _Reader, shift: Shift, said_as: str) -> None:
+    assert reader.now is not None
+    name = shift.name or last_changed(reader.spoken)
+    if name is None:
+        reader.questions.append(f"{said_as!r}: of what? say it with its name, such as '8 more GPUs'")
+        return
+    value, odd = reader.value(name), unlike(reader.now.intent.hardware, shift.card, shift.each)
+    if odd is not None:
+        reader.questions.append(f"{said_as!r}: {odd}")
+    elif value is None:
+        example = f"{TITLES[name]} {shown(abs(shift.amount) or 16)}"
+        reader.questions.append(
+            f"{said_as!r}: there is no figure of it yet to change; say the figure, such as {example!r}"
+        )
+    elif shift.factor is not None:
+        reader.state(name, value * shift.factor, said_as, sum_text(value, "×", shift.factor, value * shift.factor))
+    else:
+        sign = "+" if shift.amount >= 0 else "-"
+        reader.state(
+            name, value + shift.amount, said_as, sum_text(value, sign, abs(shift.amount), value + shift.amount)
+        )
+
+
+def _left_relative(reader: _Reader) -> None:
+    """A figure beside words that compare is not taken for the new value."""
+    left = still_relative(reader.text)
+    if left is not None:
+        reader.questions.append(f"{left!r}: more or less of what, and from what? say the new figure with its name")
+        reader.text = ""
 
 
 def _named(groups: dict[str, Any]) -> str:
@@ -260,16 +281,15 @@ def _avoided(reader: _Reader) -> None:
 
 def _directions(reader: _Reader) -> None:
     """ "more GPUs": a direction is no figure."""
+    assert reader.now is not None
     while (match := words.DIRECTION.search(reader.text)) is not None:
         name = _named(match.groupdict())
         said_as = reader.take(match)
-        reader.questions.append(f"{said_as!r}: how many? say the figure, such as {_example(reader, name)!r}")
+        reader.questions.append(f"{said_as!r}: how many? say the figure, such as {example(reader.now.intent, name)!r}")
 
-
-def _example(reader: _Reader, name: str) -> str:
-    assert reader.now is not None
-    value = _FIGURES[name](reader.now.intent) if name in _FIGURES else None
-    return f"{TITLES.get(name, name.replace('_', ' '))} {2 * value if value else 16:g}"
+    while (match := words.UNCLEAR.search(reader.text)) is not None:
+        said_as = reader.take(match)
+        reader.questions.append(f"{said_as!r}: to that figure, or by it? say 'to' or 'by'")
 
 
 def _objective(reader: _Reader) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .figures import FIGURES
+
 # What a follow-up may name without a value: the field, and how people call it.
 _FIELDS = {
     "ttft_ms_max": (
@@ -18,9 +20,13 @@ _FIELDS = {
         r"tpot|itl|time\sper\soutput\stoken|(?:inter|per)[\s\-]token(?:\slatency|\stime)?|"
         r"每\s?(?:个\s?)?token(?:的)?(?:延迟|时延|时间)?"
     ),
-    "request_rate": r"request\srate|rps|qps|arrival\srate|请求(?:速)?率",
+    "request_rate": r"request\srate|requests?(?:/s|\sper\ssecond|\sa\ssecond)|rps|qps|arrival\srate|请求(?:速)?率",
     "min_tokens_per_second": r"throughput|tokens?(?:/s|\sper\ssecond)|token\srate|吞吐量?",
-    "concurrency": r"concurrency|batch(?:\ssize)?|requests\sin\sflight|并发(?:数|量)?|批大小",
+    "concurrency": (
+        r"(?:(?:concurrent|simultaneous|parallel|active)\s)?(?:users|user|clients|sessions|people)|"
+        r"(?:concurrent|simultaneous|parallel)\srequests?|concurrency|batch(?:\ssize)?|requests?\sin\sflight|"
+        r"并发(?:数|量|用户|请求)?|用户(?:数|数量)?|批大小"
+    ),
     "gpus": r"(?:number\sof\s)?(?:gpus?|cards?|accelerators?)(?:\scount)?|gpu\s?(?:数量?|个数)|(?:显)?卡(?:数|的数量)?",
     "nodes": r"(?:number\sof\s)?(?:nodes?|servers?|machines?|boxes)|节点(?:数量?)?|机器(?:数量?)?|服务器(?:数量?)?",
     "input_tokens": r"(?:input|prompt)s?(?:\slengths?|\stokens|\ssizes?)?|输入(?:长度|token)?|提示词?(?:长度)?",
@@ -32,6 +38,14 @@ _FIELDS = {
     "strategy": r"(?:parallel\s|stated\s|forced\s)?(?:strategy|layout|degrees?|split)|(?:并行)?策略|并行方式|布局",
     "precision": r"(?:number\s)?(?:format|precision|quanti[sz]ation)s?|精度|量化",
 }  # fmt: skip
+
+
+def figure_fields() -> str:
+    """The alternatives of `FIELD` that have a figure which can move by an amount."""
+    moved = [name for name in _FIELDS if name in FIGURES]
+    return "|".join(f"(?P<{name}>{_FIELDS[name]})" for name in moved)
+
+
 FIELD = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _FIELDS.items())
 _LIMIT = r"(?:limits?|bounds?|targets?|constraints?|requirements?|caps?|slos?|slas?|限制|约束|要求|上限|目标)"
 _DETERMINER = r"(?:(?:the|a|an|any|my|our|that|all|every|of|stated|upper)\s){0,4}"
@@ -90,30 +104,39 @@ FORBID = re.compile(
 )
 
 _FACTORS = {
-    2.0: r"double|twice|two\stimes|翻倍|加倍|翻一番|两倍",
-    3.0: r"triple|three\stimes|三倍",
-    4.0: r"quadruple|four\stimes|四倍",
-    0.5: r"half|halve|减半|一半",
+    2.0: r"doubl(?:ed|es|e|ing)|twice|two\stimes|twofold|(?:增加|提高|多)(?:了)?一倍|翻倍|翻一番|翻番|加倍|两倍",
+    3.0: r"tripl(?:ed|es|e|ing)|three\stimes|threefold|三倍",
+    4.0: r"quadrupl(?:ed|es|e|ing)|four\stimes|fourfold|四倍",
+    0.5: r"half|halv(?:ed|es|e|ing)|减少(?:了)?一半|减半|一半",
 }
 _FACTOR = "|".join(f"(?P<x{str(value).replace('.', '_')}>{words})" for value, words in _FACTORS.items())
 FACTORS = {f"x{str(value).replace('.', '_')}": value for value in _FACTORS}
 SCALE = re.compile(
-    rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))(?:\s(?:the|our|as\smany|of)){{0,3}}\s?"
+    rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))"
+    r"(?:\s(?:the|our|my|as\s(?:many|much|long|large|big|high)|more|number|amount|of)){0,5}\s?"
     rf"(?:的)?(?:{FIELD})(?![A-Za-z])",
     re.IGNORECASE,
 )
 SCALE_AFTER = re.compile(
-    rf"(?:把|将)?\s?(?:{FIELD})\s?(?:数量?)?\s?(?:变成|改成|改为|提高到|降到)?\s?(?:{_FACTOR}|(?P<times>\d{{1,4}})\s?倍)",
+    rf"(?:把|将)?\s?(?:{FIELD})\s?(?:数量?)?\s?(?:(?:is|are|was|were|be|been|to\sbe|get|gets|has|have|by|in|by\sa\sfactor\sof)\s){{0,2}}"
+    rf"(?:变成|改成|改为|提高到|降到|扩大到|缩小到|扩大|提高|缩小)?\s?(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:倍|x(?!\s?[A-Za-z0-9])|times))"
+    r"(?:\sas\s(?:many|long|large|big|high))?(?![A-Za-z])",
     re.IGNORECASE,
 )
 # A direction without a figure: how far is for the person to say.
 DIRECTION = re.compile(
-    r"(?<![A-Za-z])(?:more|fewer|less|longer|shorter|bigger|smaller|larger|higher|lower|increase|decrease|reduce|raise)\s"
+    r"(?<![A-Za-z])(?:add\s(?:some|a\sfew|several|more)|more|fewer|less|longer|shorter|bigger|smaller|larger|higher|lower|increase|decrease|reduce|raise)\s"
     rf"(?:the\s)?(?:{FIELD})(?![A-Za-z])(?!\s?(?:to|by|under|below|of)?\s?\d)"
     rf"|(?:更多|更少|多一?些|少一?些|增加|减少|提高|降低)(?:的)?(?:{FIELD.replace('(?P<', '(?P<zh_')})"
     r"(?!\s?(?:到|至|为)?\s?\d)",
     re.IGNORECASE,
 )  # fmt: skip
+
+# A direction with a bare figure behind it: the new value, or by how much?
+UNCLEAR = re.compile(
+    rf"(?<![A-Za-z])(?:increase|decrease|reduce|raise|bump|boost)\s(?:the\s|our\s)?(?:{FIELD})(?:\s{_LIMIT})?\s\d{{1,9}}\s?k?(?![\w.])",
+    re.IGNORECASE,
+)
 
 BACK = re.compile(
     r"^(?:(?:now|and|but|ok(?:ay)?|then)[\s,]{1,3}){0,2}(?:please\s)?(?:go\s|switch\s|change\s(?:it\s)?|set\sit\s|move\s)?"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import InputError
+from ...tools.errors import InputError, ServiceError
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format
 from .proposing import agent_of, proposer_options
@@ -53,6 +53,8 @@ def chat_command(
     """Plan in a conversation. REQUEST is its first turn; every line of standard input is a further one.
 
     Follow-ups change the plan, questions are answered, /help lists commands. The chat is kept and can be resumed.
+    The exit status is 0, whatever the plans are (`--format json` tells each); 2 where the call cannot be used; 3 where
+    --proposer llm asked for a language model that answered in no turn, and all was answered the built-in way.
 
     \b
       shardwright chat "Llama-3.1-70B on 8 H100, 2k in / 256 out"
@@ -68,10 +70,13 @@ def chat_command(
     from ..chat.chat import Chat
 
     with Chat(path, agent=agent, calibration=options["calibration"], width=text_width()) as chat:
+        before = chat.spent
         status = _Front(chat, as_json=output_format == "json").run(first)
-        is_empty = not chat.record.count
+        is_empty, after = not chat.record.count, chat.spent
     if is_empty:  # nothing was said in it
         path.unlink(missing_ok=True)
+    if options["proposer"] == "llm" and after.requests > before.requests and after.turns == before.turns:
+        raise ServiceError("the language model answered in no turn; what is shown is the built-in proposer's")
     return status
 
 
@@ -184,12 +189,16 @@ class _Front:
         prompt = f"\x01\x1b[1m\x02{_PROMPT}\x01\x1b[0m\x02" if may_style() else _PROMPT
         while True:
             try:
-                yield input(prompt)
+                line = input(prompt)
+                # Bytes that are no text reach the line as halves of characters.
+                line.encode()
             except EOFError:
                 write_piece("\n")
                 return
-            except UnicodeDecodeError:
+            except UnicodeError:
                 self._note("that was not UTF-8 text; say it again")
+            else:
+                yield line
 
 
 def _piped() -> Iterator[str]:

@@ -144,9 +144,11 @@ def keeps_schema(client: EndpointClient, deadline: Deadline) -> Found:
 def streams(client: EndpointClient, deadline: Deadline) -> Found:
     """Whether an answer comes in pieces, with its tokens counted."""
     pieces: list[str] = []
-    reply = client.complete(_request("doctor_plain"), deadline, pieces.append)
+    reply = client.complete(_request("doctor_stream"), deadline, pieces.append)
     if reply.text != "".join(pieces):
         return "failed", "the pieces of the answer are not the answer"
+    if len(pieces) <= 1:
+        return "weak", "accepted, not streamed: the answer came in one piece"
     if reply.usage.is_estimated:
         return "weak", "streams, and does not count the tokens of a stream"
     return "ok", f"{_tokens(reply)} in {len(pieces)} pieces"

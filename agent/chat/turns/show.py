@@ -74,22 +74,29 @@ def show_difference(work: Work) -> Outcome:
     raise InputError("there is no plan before this one")
 
 
-def undo(work: Work) -> Outcome:
-    """Back to the request before.
+def undo(work: Work, steps: int = 1) -> Outcome:
+    """Back to the request that stood `steps` before.
 
     Raises:
         InputError: there is none.
     """
-    return moved(work.state, work.state.at - 1, "nothing to undo: this is the first request")
+    if not work.state.at > 0:
+        raise InputError("nothing to undo: this is the first request")
+    few = f"requests before this one: {work.state.at}; /undo {work.state.at} goes back to the first"
+    return moved(work.state, work.state.at - steps, few)
 
 
-def redo(work: Work) -> Outcome:
-    """Forward again to the request that was undone.
+def redo(work: Work, steps: int = 1) -> Outcome:
+    """Forward again by `steps` requests that were undone.
 
     Raises:
         InputError: there is none.
     """
-    return moved(work.state, work.state.at + 1, "nothing to redo: this is the last request")
+    left = len(work.state.versions) - 1 - work.state.at
+    if left <= 0:
+        raise InputError("nothing to redo: this is the last request")
+    few = f"requests after this one: {left}; /redo {left} goes to the last"
+    return moved(work.state, work.state.at + steps, few)
 
 
 def moved(state: State, place: int, otherwise: str) -> Outcome:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from ....tools.catalog.config import read_architecture
 from ....tools.compare import compare
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
+from ....tools.plan.document import Plan
+from ....tools.plan.placement import gpu_count
 from ....tools.search.describe import describe
 from ...compare import plan_of_stated, strategy_of_words
 from ...intent.intent import StatedStrategy
@@ -85,6 +88,8 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         InputError: there is no plan, or the strategy is larger than anything that can be laid out.
     """
     plan = work.plan
+    if _wants_experts(stated) and not _has_experts(plan):
+        return _no_experts(plan, text)
     if keeps(plan.strategy, stated):
         return Outcome("why", f"The current plan has it: {describe(plan.strategy)}.\n\n{why(work).text}")
     try:
@@ -99,6 +104,8 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         calibration=intent.calibration,
         usd_per_gpu_hour=intent.usd_per_gpu_hour,
     )
+    if gpu_count(other.strategy) > _gpus(other):
+        return _too_large(work, other, found, text)
     needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
     sections = [
         section("", _in_short(found, needed)),
@@ -109,6 +116,41 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     return Outcome(
         "why", render(sections, width=work.width), comparison=found, told={"asked": text, **told_of_comparison(found)}
     )
+
+
+def _wants_experts(stated: StatedStrategy) -> bool:
+    return any((phase.ep or 1) > 1 for phase in (stated.prefill, stated.decode))
+
+
+def _has_experts(plan: Plan) -> bool:
+    return read_architecture(plan.model.config, where=f"config of {plan.model.name}").is_moe
+
+
+def _no_experts(plan: Plan, text: str) -> Outcome:
+    line = f"{plan.model.name} has no experts, so EP does not apply to it (EP001): all its layers are dense."
+    now = f"The current plan is {describe(plan.strategy)}."
+    return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
+
+
+def _too_large(work: Work, other: Plan, found: Comparison, text: str) -> Outcome:
+    """A strategy that needs more GPUs than there are: one line, for each missing device would be a finding of its own;
+    what else it breaks stays to be said.
+    """
+    line = f"{describe(other.strategy)} is not legal here: it needs {gpu_count(other.strategy):,} GPUs, "
+    line += f"you have {_gpus(other):,} (GP004)."
+    others = [one for one in found.b.violations if one.rule != "GP004" and one.severity == "error"]
+    title = "More GPUs alone would not make it legal; it breaks besides"
+    sections = [section("", line), *([section(title, *violation_blocks(others))] if others else [])]
+    return Outcome(
+        "why",
+        render(sections, width=work.width),
+        comparison=found,
+        told={"asked": text, "reasons": [line], **told_of_comparison(found)},
+    )
+
+
+def _gpus(plan: Plan) -> int:
+    return plan.hardware.nodes * plan.hardware.gpus_per_node
 
 
 def _in_short(found: Comparison, needed: list[str]) -> str:
@@ -136,6 +178,8 @@ def _verdict(found: Comparison) -> tuple[str, ...]:
 def _why_no_family(work: Work, family: str) -> Outcome:
     """Why no strategy of a family was chosen: its best, and the number or the rule that decided."""
     plan = work.plan
+    if family in ("EP", "TP in experts") and not _has_experts(plan):
+        return _no_experts(plan, family)
     shown = describe(plan.strategy)
     if family != "DP" and re.search(rf"(?<![A-Za-z-]){family}\d", shown):
         return Outcome("why", f"The current plan has {family}: {shown}.\n\n{why(work).text}")

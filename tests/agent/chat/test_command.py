@@ -11,6 +11,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from ..model.fault_server import FaultServer, refuses
 from .processes import COMMAND, chat, environment
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
@@ -96,6 +97,49 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
         os.close(terminal)
     assert "Ctrl-C again quits" in told
     assert "Traceback" not in told
+
+
+def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Path) -> None:
+    terminal, screen = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "--session", "mine"],
+        stdin=screen,
+        stdout=screen,
+        stderr=subprocess.PIPE,
+        env={**environment(tmp_path), "TERM": "dumb", "LANG": "C.UTF-8"},
+        start_new_session=True,
+    )
+    os.close(screen)
+    shown = _Screen(terminal)
+    assert process.stderr is not None
+    try:
+        shown.until(b"> ")
+        os.write(terminal, b"a \xff\xfe b\n")
+        shown.until(b"> ")
+        os.write(terminal, b"hello\n")
+        shown.until(b"no model")
+        os.write(terminal, b"/quit\n")
+        assert process.wait(timeout=60) == 0
+        told = process.stderr.read().decode()
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        os.close(terminal)
+    assert "that was not UTF-8 text; say it again" in told
+    assert "Traceback" not in told
+
+
+def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(tmp_path: Path) -> None:
+    with FaultServer(refuses(401)) as server:
+        asked = ("--llm-url", server.url, "--llm-model", "m")
+        done = chat(tmp_path, "--proposer", "llm", *asked, said=f"{REQUEST}\n")
+        assert done.returncode == 3
+        assert done.stdout.count("Valid plan") == 1
+        assert "answered in no turn" in done.stderr.splitlines()[-1]
+        # Commands ask no model, and who left the choice to the tool has his answers.
+        assert chat(tmp_path, "--proposer", "llm", *asked, said="/help\n").returncode == 0
+        assert chat(tmp_path, *asked, said=f"{REQUEST}\n").returncode == 0
 
 
 class _Screen:

@@ -64,6 +64,31 @@ def test_a_follow_up_changes_nothing_else(case: dict[str, Any]) -> None:
         assert getattr(intent, name) == getattr(before[-1].intent, name), name
 
 
+@pytest.mark.parametrize(
+    ("say", "sum_"),
+    [
+        ("add 8 GPUs", "8 + 8 = 16"),
+        ("4 fewer GPUs", "8 - 4 = 4"),
+        ("double the users", "4 × 2 = 8"),
+        ("输入长度增加2k", "2,048 + 2,048 = 4,096"),
+    ],
+)
+def test_a_change_by_an_amount_shows_its_sum(say: str, sum_: str) -> None:
+    assert any(sum_ in reading for reading in read_edit(say, spoken()).readings)
+
+
+@pytest.mark.parametrize("say", ["remove 8 GPUs", "remove 20 GPUs", "half of 3% more GPUs"])
+def test_a_change_to_nothing_is_refused(say: str) -> None:
+    with pytest.raises(InputError, match=r"left|whole"):
+        read_edit(say, spoken())
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 4096), st.sampled_from(["add {} GPUs", "{} more GPUs", "再加{}张卡", "increase the GPUs by {}"]))
+def test_what_is_added_comes_on_top(amount: int, form: str) -> None:
+    assert read_edit(form.format(amount), spoken()).said.gpus == 8 + amount
+
+
 def test_a_changed_accelerator_does_not_keep_the_links_of_the_old_one() -> None:
     said = read_request("Llama-3.1-8B on 8 H100, NVLink 300 GB/s per GPU one way")
     before = [Spoken(said, complete(said))]
@@ -103,7 +128,9 @@ def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
         assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("word", ["drop the ", "double ", "no ", "back to ", "不要 ", "why not ", "what if ", "1"])
+@pytest.mark.parametrize(
+    "word", ["drop the ", "double ", "no ", "back to ", "不要 ", "why not ", "what if ", "1", "add 8 ", "8 more GPUs "]
+)
 def test_the_longest_text_is_answered_soon_and_a_longer_one_refused(word: str) -> None:
     with Chat() as chat:
         chat.say("Llama-3.1-8B on 1 H100")

@@ -32,6 +32,7 @@ def test_a_text_is_answered_as_what_it_is(chat: Chat, case: dict[str, Any]) -> N
     assert answer.kind == case["kind"]
     assert case["has"].lower() in answer.text.lower()
     assert bool(answer.error) == (case["kind"] == "refused")
+    assert len(answer.text.splitlines()) <= case.get("lines", 10_000)
     if case["kind"] != "plan":
         assert chat.plan == before
 
@@ -62,6 +63,19 @@ def test_what_if_leaves_the_plan_and_take_makes_it_the_current_one(chat: Chat) -
     assert taken.kind == "plan"
     assert chat.plan == answer.result.plan != before
     assert chat.say("take it").error is None  # nothing is aside any more: read as words
+
+
+def test_undo_and_redo_take_several_steps_and_no_more_than_there_are(chat: Chat) -> None:
+    plans = [chat.plan]
+    for text in ("1 GPU", "use fp8", "TTFT under 500 ms"):
+        chat.say(text)
+        plans.append(chat.plan)
+    for said, place in (("/undo 2", 1), ("/undo 1", 0), ("/redo 3", 3)):
+        assert chat.say(said).kind == "moved"
+        assert chat.plan == plans[place]
+    for said in ("/undo 4", "/redo 1", "/undo 0", "/undo -1", "/undo 2 3"):
+        assert chat.say(said).error is not None, said
+        assert chat.plan == plans[3]
 
 
 def test_undo_and_redo_go_through_the_history(chat: Chat) -> None:

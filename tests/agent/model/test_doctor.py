@@ -123,6 +123,12 @@ LESS: dict[str, tuple[Step, int, str, dict[str, str]]] = {
         "tools",
         {"streaming": "weak"},
     ),
+    "ignores that a stream was asked for": (
+        server_of(stream=lambda: text("one two three")),
+        0,
+        "tools",
+        {"streaming": "weak"},
+    ),
     "streams are cut": (
         server_of(stream=lambda: streams([delta({"content": "rea"})])),
         0,

@@ -1,0 +1,85 @@
+"""The figures of a request that a follow-up may change without naming their value: double, add, go back, a bare number.
+
+What each is now is read off the intent; it states nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ...tools.catalog.hardware import find_accelerator
+from ...tools.errors import InputError
+from ..intent.intent import HardwareChoice, Intent
+from .edits import Spoken
+
+# The first that fits is meant where a text names none.
+FIGURES: dict[str, Callable[[Intent], float | None]] = {
+    "gpus": lambda intent: None if intent.hardware is None else intent.hardware.gpus,
+    "nodes": lambda intent: None if intent.hardware is None else intent.hardware.nodes,
+    "concurrency": lambda intent: None if intent.concurrency_open else intent.workload.concurrency,
+    "input_tokens": lambda intent: intent.workload.input_tokens,
+    "output_tokens": lambda intent: intent.workload.output_tokens,
+    "ttft_ms_max": lambda intent: intent.workload.ttft_ms_max,
+    "tpot_ms_max": lambda intent: intent.workload.tpot_ms_max,
+    "request_rate": lambda intent: intent.workload.request_rate,
+    "min_tokens_per_second": lambda intent: intent.workload.min_tokens_per_second,
+    "usd_per_gpu_hour": lambda intent: intent.usd_per_gpu_hour,
+}
+WHOLE = frozenset({"gpus", "nodes", "concurrency", "input_tokens", "output_tokens"})
+TITLES = {
+    "gpus": "GPUs",
+    "nodes": "nodes",
+    "concurrency": "concurrency",
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "ttft_ms_max": "TTFT limit (ms)",
+    "tpot_ms_max": "TPOT limit (ms)",
+    "request_rate": "requests/s",
+    "min_tokens_per_second": "tokens/s",
+    "usd_per_gpu_hour": "USD per GPU hour",
+}
+
+
+def shown(value: float) -> str:
+    """A figure as a reading says it: whole where it is whole, thousands apart."""
+    return f"{int(value):,}" if value == int(value) else f"{value:,g}"
+
+
+def sum_text(value: float, sign: str, by: float, result: float) -> str:
+    """How a figure came about, as a reading says it: "16 + 8 = 24"."""
+    return f"{shown(value)} {sign} {shown(by)} = {shown(result)}"
+
+
+def last_changed(spoken: Sequence[Spoken]) -> str | None:
+    """The one figure by which the last two different requests differ; `None` where that is not one."""
+    for before, after in zip(reversed(spoken[:-1]), reversed(spoken), strict=False):
+        names = [name for name, get in FIGURES.items() if get(before.intent) != get(after.intent)]
+        if "gpus" in names and "nodes" in names:  # the number of nodes follows from that of the GPUs
+            names.remove("nodes" if after.said.gpus is not None else "gpus")
+        if names:
+            return names[0] if len(names) == 1 else None
+    return None
+
+
+def unlike(hardware: HardwareChoice | None, card: str | None, each: int | None) -> str | None:
+    """Why GPUs called `card`, or nodes of `each` GPUs, are not like those of `hardware`; `None` where they are."""
+    if hardware is None:
+        return None
+    if each is not None and each != hardware.gpus_per_node:
+        return f"the nodes have {hardware.gpus_per_node} GPUs each, and a plan has nodes of one size; say all of them"
+    if card is None:
+        return None
+    try:
+        named = find_accelerator(card)
+    except InputError:
+        return f"{card} is no accelerator that is known; say the hardware as a whole"
+    present = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+    if named.id != present:
+        return f"the GPUs are {present}, and a plan has one kind; say all of them, such as '16 {card}'"
+    return None
+
+
+def example(intent: Intent, name: str) -> str:
+    """A field with a figure that might be said of it."""
+    value = FIGURES[name](intent) if name in FIGURES else None
+    return f"{TITLES.get(name, name.replace('_', ' '))} {2 * value if value else 16:g}"
