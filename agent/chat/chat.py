@@ -207,20 +207,39 @@ class Chat:
         before = self.record.turns[:-1]
         done = model_turn(purse, work, before, text, put=writer.put, say=writer.say)
         writer.flush()
-        if done.failure is None:
-            return Outcome("model", "" if writer.ends_line else "\n")
         start = "" if writer.ends_line else "\n"
+        if done.failure is None and done.is_checked:
+            return Outcome("model", start)
+        if done.failure is None:
+            writer.say(
+                f"{start}(No tool was asked for this: it is the model's own word, and nothing in it was checked.)\n"
+            )
+            return self._first_plan(text) or Outcome("model", "")
         if writer.has_put:
             return Outcome("model", f"{start}The model went no further: {one_line(done.failure)}\n")
         writer.say(f"{start}Answered without the model: {one_line(done.failure)}\n")
         if done.has_no_tools:
             self._model_talks = False
             return answer(work, text)
-        return answer(Work(self.state, _built_in, self._calibration, self._width), text)
+        return answer(self._unaided(), text)
+
+    def _first_plan(self, text: str) -> Outcome | None:
+        """The plan for a first request that the model only talked of; `None` where there is one, or `text` is none."""
+        if self.result is not None:
+            return None
+        try:
+            unaided = answer(self._unaided(), text)
+        except InputError:
+            return None
+        return unaided if unaided.planned is not None else None
+
+    def _unaided(self) -> Work:
+        """What a turn works on where no model is asked."""
+        return Work(self.state, _built_in, self._calibration, self._width)
 
     def _work(self, purse: Purse | None) -> Work:
         if purse is None:
-            return Work(self.state, _built_in, self._calibration, self._width)
+            return self._unaided()
 
         def proposed(intent: Intent, words: str) -> PlanResult:
             self._runs += 1

@@ -31,16 +31,22 @@ _WHY_STOPPED = {
 _MOST_CHARACTERS = 20_000
 
 
+# How the answer of a tool begins that came to nothing.
+_TROUBLE = '{"error":'
+
+
 @dataclass(frozen=True, slots=True)
 class ModelTurn:
     """How it went: whether anything was shown, and why it failed or stopped, if it did.
 
-    `has_no_tools`: the server refuses tools, so that no further turn need be tried.
+    `is_checked`: a tool of ours answered something in it. `has_no_tools`: the server refuses tools, so that no further
+    turn need be tried.
     """
 
     has_answered: bool
     failure: str | None = None
     has_no_tools: bool = False
+    is_checked: bool = False
 
 
 class _Talk:
@@ -50,6 +56,7 @@ class _Talk:
         self.purse = purse
         self.progress = Progress()
         self.has_answered = False
+        self.is_checked = False
         self._put, self._say, self._said = put, say, 0
         self.toolset = chat_toolset(work, self._show)
 
@@ -94,6 +101,7 @@ class _Talk:
         if reply.text and not reply.text.endswith("\n"):
             self.text("\n")
         answered = self.toolset.answer_all(reply.tool_calls, lambda done: self.why_stop()).messages
+        self.is_checked = self.is_checked or any(not one.content.startswith(_TROUBLE) for one in answered)
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered
 
@@ -120,7 +128,7 @@ def model_turn(
         if not reply.tool_calls:
             cut = "its answer was cut off at the limit of tokens" if reply.finish == "length" else None
             silent = None if talk.has_answered else "the model said nothing"
-            return ModelTurn(talk.has_answered, cut or silent)
+            return ModelTurn(talk.has_answered, cut or silent, is_checked=talk.is_checked)
         messages.append(Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls))
         taken = talk.take(reply)
         if isinstance(taken, str):

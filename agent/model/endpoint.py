@@ -35,6 +35,22 @@ T = TypeVar("T")
 MOST_CONCESSIONS = 8
 
 
+class _Telling:
+    """Hands text on as it comes; where a try begins after another one had shown some, it says so between them."""
+
+    def __init__(self, on_text: Callable[[str], None]) -> None:
+        self._on_text, self._has_shown = on_text, False
+
+    def begin(self) -> None:
+        """Another try begins."""
+        if self._has_shown:
+            self._on_text("\n(the answer broke off; asked again)\n")
+
+    def __call__(self, piece: str) -> None:
+        self._has_shown = self._has_shown or bool(piece)
+        self._on_text(piece)
+
+
 class EndpointClient:
     """A model at an endpoint. It remembers what the server refused; requests are made one after another."""
 
@@ -92,8 +108,12 @@ class EndpointClient:
         stream = self.settings.stream or on_text is not None
         before = self.requests_made
 
+        telling = None if on_text is None else _Telling(on_text)
+
         def ask(within: Deadline) -> Reply:
-            return self._ask(request, within, on_text, stream=stream)
+            if telling is not None:
+                telling.begin()
+            return self._ask(request, within, telling, stream=stream)
 
         reply = self._retried(ask, deadline)
         usage = sum(self._lost, reply.usage)

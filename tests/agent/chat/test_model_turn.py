@@ -42,13 +42,19 @@ def test_free_text_goes_to_the_model_and_the_plan_comes_from_the_tools() -> None
     assert chat.result.report.proposer == "llm"
 
 
-def test_a_plan_that_a_model_only_claims_is_no_plan() -> None:
-    claim = "Valid plan: TP2, TTFT 1 ms. It is done."
-    chat, _ = chat_with(says(claim), says("Again: it is done."))
-    chat.say(REQUEST)
-    assert chat.plan is None
-    assert chat.say("show it").kind == "model"
-    assert chat.plan is None
+def test_a_plan_that_a_model_only_claims_is_marked_and_the_tools_own_stands() -> None:
+    claim = "Valid plan: TP64, TTFT 1 ms. It is done."
+    chat, _ = chat_with(says(claim), says("Again: TP64 it is."))
+    answer = chat.say(REQUEST)
+    assert "the model's own word" in answer.text
+    assert chat.result is not None
+    assert chat.result.report is not None
+    assert chat.result.report.proposer == "builtin"
+    before = chat.plan
+    later = chat.say("show it")
+    assert later.kind == "model"
+    assert "the model's own word" in later.text
+    assert chat.plan == before
 
 
 def test_commands_never_ask_the_model() -> None:

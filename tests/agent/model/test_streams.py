@@ -63,6 +63,12 @@ def test_a_stream_that_was_cut_off_is_asked_for_again(cut: Step) -> None:
     assert stays.failed.attempts == 2
 
 
+def test_text_of_a_try_that_broke_off_is_told_apart_from_that_of_the_next() -> None:
+    asked = ask(streams(HELLO, done=False), streams([*HELLO, delta({}, "stop")]), stream=True)
+    assert "".join(asked.shown).split("\n") == ["hello", "(the answer broke off; asked again)", "hello"]
+    assert asked.answered.text == "hello"
+
+
 def test_a_server_that_goes_on_after_the_end_is_not_listened_to() -> None:
     endless = streams([*HELLO, delta({}, "stop"), b"data: [DONE]\n\n", *[b": still here\n\n"] * 200], every_s=0.05)
     asked = ask(endless, stream=True, seconds=5)
