@@ -34,7 +34,7 @@ def test_words_that_are_no_strategy_are_refused(case: dict[str, Any]) -> None:
     assert "\n" not in str(refusal.value)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.text(max_size=600))
 def test_any_text_is_a_strategy_or_one_line(text: str) -> None:
     try:

@@ -134,7 +134,7 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(FRAGMENTS, max_size=40).map(" ".join))
 def test_any_mix_of_known_words_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)

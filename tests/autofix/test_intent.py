@@ -127,7 +127,7 @@ def test_style_and_names_say_nothing_of_the_strategy(document: dict[str, Any]) -
     assert strategy.model_dump(mode="json") == document["strategy"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(damaged_plans())
 def test_no_damage_raises_and_a_reference_is_a_plan_or_nothing(document: dict[str, Any]) -> None:
     intent = intent_of(document)

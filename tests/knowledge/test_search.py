@@ -146,7 +146,7 @@ def test_spelling_makes_no_difference(row: dict[str, Any], change: str) -> None:
     assert first(changed) == first(row["question"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.text(max_size=300))
 def test_any_text_is_answered_or_refused_within_bounds_and_always_alike(text: str) -> None:
     found = search_sections(text, 3)

@@ -64,7 +64,7 @@ def on_path(found: Overlapped, kinds: list[HalvedLayer]) -> float:
     return sum(kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in found.on_path.items())
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=80)
 @given(data=st.data(), kinds=st.lists(programs(), min_size=1, max_size=3), repeats=st.integers(1, 30))
 def test_folding_changes_nothing_and_no_schedule_beats_its_busiest_resource(
     data: st.DataObject, kinds: list[tuple[list[Operation], list[Operation]]], repeats: int, layout_of: Any

@@ -174,7 +174,7 @@ def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_li
 factors = st.floats(0.6, 1.4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
+@settings(derandomize=True, deadline=None, max_examples=100)
 @given(
     shape=st.tuples(st.integers(1, 8192), st.integers(64, 32_768), st.integers(64, 32_768)),
     scales=st.tuples(factors, factors, factors, factors),

@@ -15,7 +15,7 @@ def test_a_valid_plan_in_any_style_has_no_finding(plan: dict[str, Any]) -> None:
     assert [message for message in fired(plan, "") if not message.startswith("GP005")] == []
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(plan=damaged_plans())
 def test_a_damaged_document_never_breaks_a_rule(plan: dict[str, Any]) -> None:
     fired(plan, "")

@@ -261,7 +261,7 @@ def damaged_claims(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(damaged_claims())
 def test_a_damaged_claim_breaks_no_rule(document: dict[str, Any]) -> None:
     report = validate(document)

@@ -46,7 +46,7 @@ POLICIES = st.builds(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.sampled_from([ENGINE, WINDOWED, MEETING]), POLICIES, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths
