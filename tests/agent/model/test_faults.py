@@ -168,7 +168,7 @@ def test_a_wait_that_is_none_is_a_pause_of_our_own(after: str) -> None:
     assert 0 <= pause_s <= 0.5
 
 
-@pytest.mark.parametrize("after", ["60", email.utils.formatdate(time.time() + 3600, usegmt=True)])
+@pytest.mark.parametrize("after", ["60", email.utils.formatdate(time.time() + 3600, usegmt=True)], ids=["s", "date"])
 def test_a_wait_beyond_the_deadline_is_not_begun(after: str) -> None:
     asked = ask(refuses(429, Retry_After=after), seconds=5)
     assert asked.failed.kind == "rate_limited"
