@@ -77,7 +77,7 @@ def work_until(
     threading.Thread(target=body, name=THREAD_NAME, daemon=True).start()
     try:
         result = _listen(inbox, deadline, on_piece)
-    except BaseException:
+    except BaseException:  # an interrupt, too, must leave no request open
         line.drop()
         on_drop()
         raise

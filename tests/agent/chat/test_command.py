@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
@@ -9,7 +10,9 @@ import select
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from ..model.fault_server import FaultServer, refuses
 from .processes import COMMAND, chat, environment
@@ -63,23 +66,34 @@ def test_a_chat_in_which_nothing_was_said_leaves_no_file(tmp_path: Path) -> None
     assert not [*(tmp_path / "chats").iterdir()]
 
 
-def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
-    """On a terminal: the first Ctrl-C at the prompt warns, the second one quits with 130."""
+@contextlib.contextmanager
+def on_a_terminal(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, _Screen, IO[bytes]]]:
+    """A chat on a terminal: its process, the terminal to type on, what it shows there, and what it says beside."""
     terminal, screen = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "--session", "mine"],
         stdin=screen,
         stdout=screen,
         stderr=subprocess.PIPE,
-        env={**environment(tmp_path), "TERM": "dumb"},
+        env={**environment(tmp_path), "TERM": "dumb", "LANG": "C.UTF-8"},
         start_new_session=True,
         # A suite that runs in the background may have been told to ignore interrupts, and hands that on.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(screen)
-    shown = _Screen(terminal)
     assert process.stderr is not None
     try:
+        yield process, terminal, _Screen(terminal), process.stderr
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
+        os.close(terminal)
+
+
+def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
+    """On a terminal: the first Ctrl-C at the prompt warns, the second one quits with 130."""
+    with on_a_terminal(tmp_path) as (process, terminal, shown, beside):
         shown.until(b"> ")
         os.write(terminal, b"hello\n")
         shown.until(b"no model")
@@ -89,30 +103,13 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
             time.sleep(1)
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 130
-        told = process.stderr.read().decode()
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
-        os.close(terminal)
+        told = beside.read().decode()
     assert "Ctrl-C again quits" in told
     assert "Traceback" not in told
 
 
 def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Path) -> None:
-    terminal, screen = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "--session", "mine"],
-        stdin=screen,
-        stdout=screen,
-        stderr=subprocess.PIPE,
-        env={**environment(tmp_path), "TERM": "dumb", "LANG": "C.UTF-8"},
-        start_new_session=True,
-    )
-    os.close(screen)
-    shown = _Screen(terminal)
-    assert process.stderr is not None
-    try:
+    with on_a_terminal(tmp_path) as (process, terminal, shown, beside):
         shown.until(b"> ")
         os.write(terminal, b"a \xff\xfe b\n")
         shown.until(b"> ")
@@ -120,12 +117,7 @@ def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Pa
         shown.until(b"no model")
         os.write(terminal, b"/quit\n")
         assert process.wait(timeout=60) == 0
-        told = process.stderr.read().decode()
-    finally:
-        process.kill()
-        process.wait()
-        process.stderr.close()
-        os.close(terminal)
+        told = beside.read().decode()
     assert "that was not UTF-8 text; say it again" in told
     assert "Traceback" not in told
 
