@@ -55,6 +55,14 @@ class AgentOptions:
     transcript: Path | None = None
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over: its result, and how it came to it."""
+
+    result: PlanResult
+    ending: Ending
+
+
 class Agent:
     """A planner that asks a language model and returns only what the tools call valid.
 
@@ -95,7 +103,15 @@ class Agent:
         question = ask(redacted(intent, redact))
         if isinstance(question, PlanResult):
             return self._infeasible(question)
-        ending, recorder = self._run(question, redact(request), deadline)
+        return self.run_question(question, redact(request), deadline).result
+
+    def run_question(self, question: Question, request: str, deadline: Deadline | None = None) -> Finished:
+        """Plan for a question that was made concrete before; the time runs to `deadline`, else from now.
+
+        Raises:
+            InputError: the transcript cannot be written.
+        """
+        ending, recorder = self._run(question, request, deadline or Deadline.after(self.options.limits.seconds))
         path = self.options.transcript
         result = result_of(question, ending, self.client.name, None if path is None else str(path))
         recorder.finish(
@@ -106,7 +122,7 @@ class Agent:
                 spent=ending.spent,
             )
         )
-        return result if recorder.failure is None else _without_transcript(result, recorder.failure)
+        return Finished(result if recorder.failure is None else _without_transcript(result, recorder.failure), ending)
 
     def chat(self, session: str | Path | None = None) -> Chat:
         """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.

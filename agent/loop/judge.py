@@ -151,12 +151,12 @@ def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
     workload = raw.get("workload")
     own = workload.get("concurrency") if isinstance(workload, Mapping) else None
     try:
-        return strategy_document(desk, _strategy(desk, raw.get("strategy")), own if type(own) is int else None)
+        return strategy_document(desk, strategy_of(desk, raw.get("strategy")), own if type(own) is int else None)
     except ValidationError:
         return None
 
 
-def _strategy(desk: Desk, block: Any) -> Strategy:
+def strategy_of(desk: Desk, block: Any) -> Strategy:
     """A strategy block, whole, or in part and then filled in as an engineer would.
 
     Raises:

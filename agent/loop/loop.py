@@ -9,7 +9,7 @@ proposer's. No step begins after the time allowed; one that began before it, suc
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,13 +63,17 @@ class Options:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended. `judgements` are all proposals in order; `standing` is the model's best valid plan, if any."""
+    """How a run ended. `judgements` are all proposals in order; `standing` is the model's best valid plan, if any.
+
+    `documents` are those that lay on its desk, by handle.
+    """
 
     status: Status
     spent: Spent
     judgements: tuple[Judgement, ...]
     standing: Standing | None
     fault: EndpointError | None = None
+    documents: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     @property
     def origin(self) -> Origin:
@@ -276,4 +280,5 @@ class _Run:
     def ended(self, status: Status, fault: EndpointError | None = None) -> Ending:
         """The end of the run."""
         accepted = self.judgements[-1].standing if status in ("accepted", "accepted_after_repair") else None
-        return Ending(status, self.budget.spent, tuple(self.judgements), accepted or self.desk.best, fault)
+        judged, documents = tuple(self.judgements), self.desk.documents
+        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents)

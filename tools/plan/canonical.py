@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from .compact import expand
@@ -83,18 +84,40 @@ def _own_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
     return _text(_plain_number(own))
 
 
-def _graph(view: PlanView) -> list[str]:
-    """The refined colours of nodes and of edges, sorted: equal for equal graphs."""
+@dataclass(frozen=True, slots=True)
+class ColouredGraph:
+    """The graph of a plan: the refined colour of each node, and links between nodes by place, each with its label.
+
+    Links are the edges, and `parent` from a node to what it hangs below. `dangling` are edges without both ends.
+    """
+
+    colours: tuple[str, ...]
+    links: tuple[tuple[int, int, str], ...]
+    dangling: tuple[str, ...]
+
+    @property
+    def signature(self) -> tuple[str, ...]:
+        """What equal graphs have in common: the colours of nodes, then of edges."""
+        edges = (f"{self.colours[s]} {label} {self.colours[t]}" for s, t, label in self.links if label != "parent")
+        return (*sorted(self.colours), *sorted(edges), *sorted(self.dangling))
+
+
+def coloured_graph(raw: Mapping[str, Any]) -> ColouredGraph:
+    """The graph of an expanded document, coloured."""
+    return _coloured(PlanView(raw))
+
+
+def _coloured(view: PlanView) -> ColouredGraph:
+    """The refined colours of nodes and the labels of edges."""
     count = len(view.nodes)
     place = {id(node): index for index, node in enumerate(view.nodes)}
     colours = [_digest(_own_text(node.raw, node.experts if "experts" in node.raw else None)) for node in view.nodes]
     for index, node in enumerate(view.nodes):
         if node.parent is None and node.parent_id is not None:
             colours[index] = _digest(f"orphan {colours[index].hex()}")
-    parents = [place[id(node.parent)] if node.parent is not None else -1 for node in view.nodes]
-    links: list[list[tuple[bytes, int]]] = [[] for _ in range(count)]
+    around: list[list[tuple[bytes, int]]] = [[] for _ in range(count)]
     dangling: list[str] = []
-    edge_labels: list[tuple[int, int, bytes]] = []
+    links: list[tuple[int, int, str]] = []
     for edge in view.edges:
         own = {key: value for key, value in edge.raw.items() if key not in ("source", "target") and value is not None}
         label = _digest(_text(_plain_number(own)))
@@ -102,16 +125,17 @@ def _graph(view: PlanView) -> list[str]:
             dangling.append(f"dangling {label.hex()}")
             continue
         source, target = place[id(edge.source)], place[id(edge.target)]
-        edge_labels.append((source, target, label))
-        links[source].append((b">" + label, target))
-        links[target].append((b"<" + label, source))
-    for index, parent in enumerate(parents):
-        if parent >= 0:
-            links[parent].append((b"child", index))
-            links[index].append((b"parent", parent))
-    colours = _refine(colours, links)
-    edges = [f"{colours[s].hex()} {label.hex()} {colours[t].hex()}" for s, t, label in edge_labels]
-    return sorted(colour.hex() for colour in colours) + sorted(edges) + sorted(dangling)
+        links.append((source, target, label.hex()))
+        around[source].append((b">" + label, target))
+        around[target].append((b"<" + label, source))
+    for index, node in enumerate(view.nodes):
+        if node.parent is not None:
+            parent = place[id(node.parent)]
+            links.append((index, parent, "parent"))
+            around[parent].append((b"child", index))
+            around[index].append((b"parent", parent))
+    refined = _refine(colours, around)
+    return ColouredGraph(tuple(colour.hex() for colour in refined), tuple(links), tuple(dangling))
 
 
 def _refine(colours: list[bytes], links: list[list[tuple[bytes, int]]]) -> list[bytes]:
@@ -136,7 +160,7 @@ def canonical_text(document: Mapping[str, Any]) -> str:
     raw, _ = expand(document)
     view = PlanView(raw)
     unread = [_text(_plain_number(item)) for item in _unread(view)]
-    return _text([_header(view.raw), _graph(view), sorted(unread)])
+    return _text([_header(view.raw), list(_coloured(view).signature), sorted(unread)])
 
 
 def _unread(view: PlanView) -> Iterable[Any]:

@@ -1,0 +1,193 @@
+"""A case made concrete: its question, and the plans that count as right. Nothing is proposed here.
+
+The question is decided by the request in words, as for any user; a case about a base plan asks what that plan answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ...tools.autofix.reading import read_anything
+from ...tools.calibration.custom import CustomCalibration
+from ...tools.errors import InputError
+from ...tools.plan.document import Plan, Strategy
+from ...tools.plan.placement import is_disaggregated
+from ...tools.rules.examples import base_plan, edited
+from ...tools.validate import validate
+from ..intent.intent import HardwareChoice, Intent, ModelChoice
+from ..intent.request import read_words
+from ..loop.desk import Desk
+from ..loop.judge import strategy_document, strategy_of
+from ..loop.question import Question, ask
+from ..pipeline import intent_of
+from ..results import PlanResult
+from ..stated import read_strategy
+from .case import Case, Golden
+
+
+@dataclass(frozen=True, slots=True)
+class RightAnswer:
+    """A golden with its plan; `fault` says why there is none, or why it is no valid plan."""
+
+    golden: Golden
+    strategy: Strategy | None = None
+    document: Mapping[str, Any] | None = None
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A case with its question. Exactly one of `refusal`, `infeasible` and `question` is there.
+
+    `refusal` is the one line that a request which cannot be read is answered with; `infeasible` the built-in proposer's
+    answer where there is no plan; `proposal` what is proposed first, as a text, and `broken` its document where it is
+    an edited plan.
+    """
+
+    case: Case
+    intent: Intent | None = None
+    refusal: str | None = None
+    infeasible: PlanResult | None = None
+    question: Question | None = None
+    right: tuple[RightAnswer, ...] = ()
+    proposal: str | None = None
+    broken: Mapping[str, Any] | None = None
+
+
+def asked(case: Case) -> Asked:
+    """`case` with its question and its right answers.
+
+    Raises:
+        InputError: the case names a base plan or a node that there is not.
+    """
+    try:
+        intent = intent_of(case.request) if case.request is not None else _intent_of_base(case.base or "")
+        found = _asked(intent.model_dump_json(), _Key(intent))
+    except InputError as error:
+        if case.request is None:
+            raise
+        return Asked(case, refusal=str(error))
+    if isinstance(found, PlanResult):
+        return Asked(case, intent, infeasible=found)
+    right = tuple(_right_answer(golden, found) for golden in case.goldens)
+    broken = _broken(case, right)
+    text = case.proposal.text if case.proposal is not None else None
+    return Asked(case, intent, question=found, right=right, proposal=text, broken=broken)
+
+
+def with_calibration(found: Asked, calibration: CustomCalibration) -> Question:
+    """The question of `found` with the built-in proposer's answer by other constants than those that judge it.
+
+    Raises:
+        InputError: there is no plan by them.
+    """
+    assert found.intent is not None
+    own = ask(found.intent.model_copy(update={"calibration": calibration}))
+    if isinstance(own, PlanResult):
+        raise InputError("there is no plan by the proposer's own calibration")
+    return own
+
+
+class _Key:
+    """An intent as an argument that a cache does not look at: its text beside it is the key."""
+
+    def __init__(self, intent: Intent) -> None:
+        self.intent = intent
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _asked(text: str, key: _Key) -> Question | PlanResult:
+    """The question of an intent; cases of one family ask the same, and a search is what takes the time."""
+    del text
+    return ask(key.intent)
+
+
+def _intent_of_base(name: str) -> Intent:
+    """What a base plan answers, as an intent."""
+    plan = Plan.model_validate(base_plan(name))
+    hardware = plan.hardware
+    return Intent(
+        model=ModelChoice(name=plan.model.name, config=plan.model.config, source="base plan"),
+        hardware=HardwareChoice(
+            accelerator=hardware.accelerator,
+            nodes=hardware.nodes,
+            gpus_per_node=hardware.gpus_per_node,
+            intra_node_bw_gb_s=hardware.intra_node_bw_gb_s,
+            inter_node_bw_gb_s=hardware.inter_node_bw_gb_s,
+        ),
+        workload=plan.workload,
+        concurrency_open=False,
+        precision=plan.precision,
+        relaxations=plan.policy.relaxations,
+        memory_utilization=plan.policy.memory_utilization,
+        disaggregated=is_disaggregated(plan.strategy),
+        serving=plan.serving,
+    )
+
+
+def _right_answer(golden: Golden, question: Question) -> RightAnswer:
+    """The plan of `golden` for `question`."""
+    try:
+        if golden.base is not None:
+            plan = Plan.model_validate(base_plan(golden.base))
+            strategy, document = plan.strategy, plan.model_dump(mode="json")
+        else:
+            strategy = _golden_strategy(golden.strategy, question)
+            document = strategy_document(Desk(question), strategy)
+    except (InputError, ValueError) as error:
+        return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
+    errors = [one for one in validate(document).violations if one.severity == "error"]
+    fault = f"it breaks {errors[0].rule}: {errors[0].message}" if errors else None
+    return RightAnswer(golden, strategy, document, fault)
+
+
+def _golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> Strategy:
+    """A strategy as people write it, what it leaves out filled in.
+
+    Raises:
+        InputError: no strategy can be read in it.
+    """
+    if isinstance(stated, str):
+        words = read_words(stated).strategy
+        if words is None:
+            raise InputError(f"no strategy was found in {stated[:100]!r}")
+        return read_strategy(words, question.request.architecture, question.request.hardware)
+    raw = read_anything(stated or {}).read.raw
+    if raw is None or not raw.get("strategy"):
+        raise InputError("no strategy was found in it")
+    return strategy_of(Desk(question), raw["strategy"])
+
+
+def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | None:
+    """The document of a proposal that is an edited plan."""
+    proposal = case.proposal
+    if proposal is None or not proposal.edits:
+        return None
+    if proposal.base is not None:
+        return edited(base_plan(proposal.base), proposal.edits)
+    sound = right[0].document
+    if sound is None:
+        raise InputError(f"case {case.id}: its golden has no plan to edit: {right[0].fault}")
+    return edited(_copy(sound), proposal.edits)
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copy(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_copy(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def right_documents(found: Asked) -> Iterator[RightAnswer]:
+    """The right answers that are plans."""
+    return (one for one in found.right if one.document is not None and one.fault is None)

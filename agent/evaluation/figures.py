@@ -1,0 +1,72 @@
+"""What a strategy gives for a question at its best load, and how much worse one is than another."""
+
+from __future__ import annotations
+
+from ...tools.errors import InputError
+from ...tools.plan.document import Strategy
+from ...tools.search.candidate import Candidate
+from ...tools.search.search import base_setting
+from ...tools.search.single import candidate_at, refined
+from ..loop.question import MOST_CONCURRENT, Question
+
+
+def best_figures(question: Question, strategy: Strategy) -> Candidate:
+    """`strategy` under the load of the question; where that was left open, at the load that serves the objective best.
+
+    An open load doubles from one request a replica until memory or a limit ends it, and is then brought nearer.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the hardware is too small.
+    """
+    request, setting = question.request, base_setting(question.request)
+    if not question.intent.concurrency_open:
+        return candidate_at(request, setting, strategy, question.reference_plan.workload.concurrency)
+    load = 1 if strategy.prefill.replicas is not None else strategy.dp
+    best = tried = candidate_at(request, setting, strategy, load)
+    while tried.shortfall_bytes is None and load < MOST_CONCURRENT:
+        load *= 2
+        tried = candidate_at(request, setting, strategy, load)
+        if badness(tried, request.workload.objective) < badness(best, request.workload.objective):
+            best = tried
+        elif best.feasible and not tried.feasible:
+            break
+    return refined(_open(question), setting, best) if best.feasible else best
+
+
+def _open(question: Question):
+    from dataclasses import replace
+
+    return replace(question.request, concurrency_open=True)
+
+
+def badness(candidate: Candidate, objective: str) -> float:
+    """What is to be small for `objective`: end-to-end time, or GPU time per token; infinite where it is no plan."""
+    if not candidate.feasible:
+        return float("inf")
+    if objective == "latency":
+        return candidate.end_to_end_ms or float("inf")
+    rate = candidate.output_tokens_per_s_per_gpu if objective == "cost" else candidate.output_tokens_per_s
+    return 1.0 / rate if rate else float("inf")
+
+
+def regret_pct(question: Question, own: Strategy, golden: Strategy) -> float | None:
+    """By how many percent `own` is worse than `golden` for the objective of `question`; negative where it is better.
+
+    `None` where the golden is no plan by the model, so that there is nothing to lose against.
+
+    Raises:
+        InputError: as `best_figures`.
+    """
+    objective = question.request.workload.objective
+    least = badness(best_figures(question, golden), objective)
+    if least == float("inf"):
+        return None
+    return (badness(best_figures(question, own), objective) / least - 1.0) * 100.0
+
+
+def regret_or_why(question: Question, own: Strategy, golden: Strategy) -> float | str | None:
+    """As `regret_pct`; a text says what fact is missing."""
+    try:
+        return regret_pct(question, own, golden)
+    except InputError as error:
+        return str(error)

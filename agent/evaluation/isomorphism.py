@@ -1,0 +1,40 @@
+"""Whether two plans have the same DAG: isomorphic, with every node's type and labels; ids and order do not count.
+
+Colour refinement comes first: graphs of different colours are different. Graphs of the same colours are given to
+networkx (VF2++), each node labelled by its colour, up to a size at which that is quick; beyond it the colours decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import networkx as nx
+
+from ...tools.plan.canonical import ColouredGraph, coloured_graph
+from ...tools.plan.compact import expand
+
+# Nodes and edges of a graph that networkx is asked about: some tenths of a second.
+MOST_ELEMENTS = 1500
+
+
+def same_dag(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether the graphs of two documents are the same but for ids and order. Headers are not compared."""
+    first, second = coloured_graph(expand(a)[0]), coloured_graph(expand(b)[0])
+    if first.signature != second.signature:
+        return False
+    if len(first.colours) + len(first.links) > MOST_ELEMENTS:
+        return True
+    return nx.vf2pp_is_isomorphic(_graph(first), _graph(second), node_label="colour")
+
+
+def _graph(coloured: ColouredGraph) -> nx.DiGraph[int]:
+    """The graph for networkx; an edge is a node between its ends, so that edges have labels and may be parallel."""
+    graph: nx.DiGraph[int] = nx.DiGraph()
+    for index, colour in enumerate(coloured.colours):
+        graph.add_node(index, colour=colour)
+    for place, (source, target, label) in enumerate(coloured.links, start=len(coloured.colours)):
+        graph.add_node(place, colour=label)
+        graph.add_edge(source, place)
+        graph.add_edge(place, target)
+    return graph

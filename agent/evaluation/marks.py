@@ -1,0 +1,84 @@
+"""What a rung says of an answer, and the forms in which answers come: plain data that is kept and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from ...tools.plan.document import Strategy
+from ..loop.budget import Spent
+from ..results import PlanResult
+
+Kind = Literal["plan", "infeasible", "refused", "failed"]
+
+
+class Mark(BaseModel):
+    """What one rung says: passed or not, a figure where the rung has one, and why, in one line."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    passed: bool
+    value: float | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A proposal at one moment. `document` is absent where none could be read or built; `rules` are its errors."""
+
+    is_read: bool
+    document: Mapping[str, Any] | None = None
+    rules: tuple[str, ...] = ()
+    refusal: str | None = None
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it is a document that breaks no hard rule."""
+        return self.document is not None and not self.rules and self.refusal is None
+
+    @cached_property
+    def strategy(self) -> Strategy | None:
+        """Its strategy, where it states a whole one."""
+        try:
+            return None if self.document is None else Strategy.model_validate(self.document.get("strategy"))
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One proposal: as it was proposed, and as auto-fix left it."""
+
+    proposed: Subject
+    repaired: Subject
+
+
+@dataclass(frozen=True)
+class Solution:
+    """All that a solver did for a case. `final` is what a user would get; `attempts` are the proposals in order.
+
+    `refusal` is the line that a user would read where there is no result.
+    """
+
+    kind: Kind
+    final: Subject
+    attempts: tuple[Attempt, ...] = ()
+    result: PlanResult | None = None
+    refusal: str | None = None
+    status: str = ""
+    plan_from: str = ""
+    spent: Spent = field(default_factory=Spent)
+
+    @property
+    def stages(self) -> dict[str, Subject]:
+        """The subject at each stage that was reached: at once, after auto-fix, after each correction, at the end."""
+        if not self.attempts:
+            return {"at_once": self.final, "after_fix": self.final, "final": self.final}
+        found = {"at_once": self.attempts[0].proposed}
+        for place, attempt in enumerate(self.attempts):
+            found["after_fix" if place == 0 else f"after_{place}"] = attempt.repaired
+        return {**found, "final": self.final}

@@ -1,0 +1,118 @@
+"""The results of an evaluation as data: what the JSON report holds, what a journal keeps, what two runs differ in.
+
+Nothing in a `CaseResult` depends on the clock: two runs of a deterministic solver give the same, byte for byte. Seconds
+stand apart, in `Timing`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..loop.budget import Spent
+from .marks import Mark
+
+# Stages of an answer, in order; `after_1` and on are those after corrections.
+FIRST_STAGES = ("at_once", "after_fix")
+FINAL = "final"
+
+
+class ResultModel(BaseModel):
+    """Base of the results: immutable, no unknown field."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Proposed(ResultModel):
+    """A proposal for people: what it was, what was found of it, what was repaired."""
+
+    verdict: str
+    strategy: str | None = None
+    text: str = ""
+    findings: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
+    patch: tuple[dict[str, Any], ...] = ()
+
+
+class Detail(ResultModel):
+    """What a page shows of a case beside its marks. `picture` is an SVG of the final DAG."""
+
+    request: str = ""
+    why: str = ""
+    golden: str = ""
+    proposals: tuple[Proposed, ...] = ()
+    explanation: str = ""
+    picture: str = ""
+
+
+class CaseResult(ResultModel):
+    """What one solver did in one case, one time.
+
+    `stages` are the marks of each plan rung at each stage, `marks` those of the rungs about the whole answer. `answer`
+    is the kind of answer, `strategy` what was answered, in the field's shorthand. `fault` says what broke in the
+    harness itself: such a case counts as lost on every rung.
+    """
+
+    id: str
+    family: str
+    epoch: int = 1
+    by_builder: bool = False
+    answer: str
+    strategy: str = ""
+    stages: dict[str, dict[str, Mark]] = Field(default_factory=dict[str, dict[str, Mark]])
+    marks: dict[str, Mark] = Field(default_factory=dict[str, Mark])
+    status: str = ""
+    plan_from: str = ""
+    proposals: int = 0
+    spent: Spent = Spent()
+    rules_broken: tuple[str, ...] = ()
+    fault: str | None = None
+
+    def passed(self, rung: str, stage: str = FINAL) -> bool | None:
+        """Whether a rung was passed at a stage; `None` where it does not apply. A stage not reached is the last one."""
+        if rung in self.marks:
+            return self.marks[rung].passed
+        marks = self.stages.get(stage) or self.stages.get(FINAL, {})
+        return marks[rung].passed if rung in marks else None
+
+
+class Kept(ResultModel):
+    """One finished case as a journal keeps it."""
+
+    key: str
+    result: CaseResult
+    detail: Detail | None = None
+    seconds: float = 0.0
+
+
+class Rate(ResultModel):
+    """A share of cases with its confidence interval (95%), clustered by family. `n` counts cases, not epochs."""
+
+    rate: float
+    low: float
+    high: float
+    n: int
+    families: int
+
+
+class Header(ResultModel):
+    """What was run: enough to say whether two runs can be compared."""
+
+    format: Literal["shardwright/eval"] = "shardwright/eval"
+    version: Literal["1"] = "1"
+    shardwright: str
+    dataset: str
+    dataset_hash: str
+    solver: str
+    is_deterministic: bool
+    options: dict[str, Any] = Field(default_factory=dict[str, Any])
+    epochs: int = 1
+
+
+def digest_of(results: tuple[CaseResult, ...]) -> str:
+    """SHA-256 (hex) of results: equal for runs that came to the same, mark for mark."""
+    text = json.dumps([one.model_dump(mode="json") for one in results], sort_keys=True, ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,34 @@
+"""Rung: of a broken proposal exactly the rules are found that it breaks."""
+
+from __future__ import annotations
+
+from ....tools.validate import validate
+from ..asked import Asked
+from ..marks import Mark, Solution
+from .rung import AnswerRung
+
+
+def _mark(asked: Asked, solution: Solution) -> Mark | None:
+    case = asked.case
+    if case.proposal is None or not case.rules:
+        return None
+    found = set(found_rules(asked, solution))
+    missing, further = sorted(set(case.rules) - found), sorted(found - set(case.rules))
+    why = [f"not found: {', '.join(missing)}"] if missing else []
+    why += [f"found as well: {', '.join(further)}"] if further else []
+    return Mark(passed=not why, why="; ".join(why))
+
+
+def found_rules(asked: Asked, solution: Solution) -> tuple[str, ...]:
+    """The rules that the proposal of a case breaks: of an edited plan as it stands, of a text as it was read.
+
+    Errors; warnings too where the case is about one.
+    """
+    if asked.broken is None:
+        return solution.attempts[0].proposed.rules if solution.attempts else ()
+    with_warnings = "warning" in asked.case.tags
+    found = validate(asked.broken).violations
+    return tuple(dict.fromkeys(one.rule for one in found if with_warnings or one.severity == "error"))
+
+
+RUNG = AnswerRung("diagnosis", "are exactly the broken rules found?", _mark)

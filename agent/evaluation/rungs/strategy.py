@@ -1,0 +1,36 @@
+"""Rung: the strategy is that of a golden: the same replicas and the same degrees in each phase."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....tools.plan.document import Strategy
+from ....tools.search.describe import describe
+from ..asked import Asked
+from ..marks import Mark, Subject
+from .rung import PlanRung
+
+
+def _mark(asked: Asked, subject: Subject) -> Mark | None:
+    golden = [one.strategy for one in asked.right if one.strategy is not None]
+    if asked.case.expect != "plan" or not golden:
+        return None
+    if subject.strategy is None:
+        return Mark(passed=False, why="it states no whole strategy")
+    own = degrees(subject.strategy)
+    if any(own == degrees(one) for one in golden):
+        return Mark(passed=True)
+    return Mark(passed=False, why=f"{describe(subject.strategy)}, the golden is {describe(golden[0])}")
+
+
+def degrees(strategy: Strategy) -> dict[str, Any]:
+    """Every degree of `strategy` that is more than one; a cut of the layers counts where it is stated."""
+    phases = {"prefill": strategy.prefill, "decode": strategy.decode}
+    found: dict[str, Any] = {
+        name: {key: value for key, value in phase.model_dump(exclude_none=True).items() if value != 1}
+        for name, phase in phases.items()
+    }
+    return {**found, "dp": strategy.dp, "gpus": strategy.gpu_count}
+
+
+RUNG = PlanRung("strategy", "has it the strategy of a golden?", _mark)

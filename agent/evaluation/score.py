@@ -1,0 +1,72 @@
+"""A case asked, solved and marked on every rung: the unit of work of an evaluation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from ...tools.errors import ShardwrightError
+from ...tools.search.describe import describe
+from .asked import Asked, asked
+from .case import Case
+from .marks import Mark, Solution
+from .results import CaseResult
+from .rungs.diagnosis import found_rules
+from .rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
+from .solve import solve
+from .solver import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A result with what it was marked on, for a page about it, and the seconds that it took."""
+
+    result: CaseResult
+    asked: Asked | None = None
+    solution: Solution | None = None
+    seconds: float = 0.0
+
+
+def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
+    """`case` answered by `solver` and marked. A fault of the harness or of the dataset is a result that says so."""
+    started = time.monotonic()
+    try:
+        found = asked(case)
+        solution = solve(found, solver, epoch)
+        result = marked(found, solution, epoch)
+    except ShardwrightError as error:
+        result = CaseResult(
+            id=case.id, family=case.family, epoch=epoch, by_builder=case.by_builder, answer="failed", fault=str(error)
+        )
+        return Scored(result, seconds=time.monotonic() - started)
+    return Scored(result, found, solution, time.monotonic() - started)
+
+
+def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
+    """The marks of `solution` on every rung that applies to its case."""
+    case = found.case
+    stages: dict[str, dict[str, Mark]] = {}
+    known: dict[int, dict[str, Mark]] = {}
+    for stage, subject in solution.stages.items():
+        if id(subject) not in known:
+            marks = {rung.name: rung.mark(found, subject) for rung in PLAN_RUNGS}
+            known[id(subject)] = {name: mark for name, mark in marks.items() if mark is not None}
+        if known[id(subject)]:
+            stages[stage] = known[id(subject)]
+    answer = {rung.name: rung.mark(found, solution) for rung in ANSWER_RUNGS}
+    strategy = solution.final.strategy
+    return CaseResult(
+        id=case.id,
+        family=case.family,
+        epoch=epoch,
+        by_builder=case.by_builder,
+        answer=solution.kind,
+        strategy="" if strategy is None else describe(strategy),
+        stages=stages,
+        marks={name: mark for name, mark in answer.items() if mark is not None},
+        status=solution.status,
+        plan_from=solution.plan_from,
+        proposals=len(solution.attempts),
+        spent=solution.spent,
+        rules_broken=found_rules(found, solution) if case.proposal is not None else (),
+    )

@@ -1,0 +1,159 @@
+"""One case through the agent, whoever proposes: the built-in proposer, a script, a recording, an endpoint.
+
+What a user would get is what is judged: the same question, the same loop, the same judge.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...tools.errors import InputError
+from ...tools.plan.document import Plan
+from ...tools.validate import validate
+from ..loop.agent import Agent, AgentOptions
+from ..loop.desk import Desk
+from ..loop.judge import Judgement, judge_document
+from ..loop.loop import Ending
+from ..loop.question import Question
+from ..model.client import ModelClient
+from ..model.deadline import Deadline
+from ..model.messages import ModelRequest, Reply, Usage
+from ..model.scripted import calls
+from ..results import PlanResult
+from .asked import Asked, with_calibration
+from .marks import Attempt, Solution, Subject
+from .solver import Solver
+
+
+def solve(found: Asked, solver: Solver, epoch: int) -> Solution:
+    """What `solver` answers to a case, the `epoch`-th time."""
+    if found.refusal is not None:
+        return Solution("refused", Subject(False, refusal=found.refusal), refusal=found.refusal)
+    if found.infeasible is not None:
+        return Solution("infeasible", Subject(False), result=found.infeasible)
+    assert found.question is not None
+    question = found.question
+    if solver.calibration is not None:
+        try:
+            question = with_calibration(found, solver.calibration)
+        except InputError as error:
+            return Solution("failed", Subject(False, refusal=str(error)), refusal=str(error))
+    client = solver.client(found, epoch)
+    first = _first(found)
+    if client is None and first is None:
+        return _own(question)
+    then = client or _BuiltIn(question)
+    return _run(question, found, _Opened(first, then) if first is not None else then, solver.options)
+
+
+def _first(found: Asked) -> str | None:
+    """What a case says is proposed first."""
+    return found.proposal if found.broken is None else json.dumps(found.broken, ensure_ascii=False)
+
+
+def _own(question: Question) -> Solution:
+    """The built-in proposer's answer: its one proposal, judged as any other."""
+    document = question.reference_plan.model_dump(mode="json")
+    attempt = _attempt(judge_document(Desk(question), document), {}, document)
+    return Solution("plan", attempt.repaired, (attempt,), question.reference, plan_from="builtin")
+
+
+def _run(question: Question, found: Asked, client: ModelClient, options: AgentOptions) -> Solution:
+    """A run of the agent."""
+    finished = Agent(client, options=options).run_question(question, found.case.request or "")
+    ending, result = finished.ending, finished.result
+    attempts = _attempts(ending, found)
+    return Solution(
+        kind="plan" if result.plan is not None else "failed",
+        final=_of_result(result),
+        attempts=attempts,
+        result=result,
+        status=ending.status,
+        plan_from=ending.origin,
+        spent=ending.spent,
+    )
+
+
+def _attempts(ending: Ending, found: Asked) -> tuple[Attempt, ...]:
+    attempts = [_attempt(one, ending.documents) for one in ending.judgements]
+    if found.broken is not None and attempts:
+        # Under the question its header is put right before it is judged; as it was proposed it is as it was written.
+        attempts[0] = replace(attempts[0], proposed=_as_written(found.broken))
+    return tuple(attempts)
+
+
+def _as_written(document: Mapping[str, Any]) -> Subject:
+    errors = [one.rule for one in validate(document).violations if one.severity == "error"]
+    return Subject(True, document, tuple(dict.fromkeys(errors)))
+
+
+def _attempt(
+    judgement: Judgement, documents: Mapping[str, dict[str, Any]], own: Mapping[str, Any] | None = None
+) -> Attempt:
+    document = own if own is not None else documents.get(judgement.handle or "")
+    proposed = Subject(judgement.verdict != "unread", document, judgement.rules, judgement.refusal)
+    standing = judgement.standing
+    if standing is None:
+        return Attempt(proposed, proposed)
+    if judgement.verdict == "valid":
+        return Attempt(replace(proposed, refusal=None), replace(proposed, refusal=None))
+    return Attempt(replace(proposed, refusal=None), _of_plan(standing.plan))
+
+
+def _of_plan(plan: Plan) -> Subject:
+    return Subject(True, plan.model_dump(mode="json"))
+
+
+def _of_result(result: PlanResult) -> Subject:
+    """What a user would get, judged anew: what was said of it on the way does not count."""
+    if result.plan is None:
+        return Subject(False, refusal="no plan came of it")
+    document = result.plan.model_dump(mode="json")
+    return _as_written(document)
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A client before which something was proposed already."""
+
+    first: str
+    then: ModelClient
+
+    @property
+    def name(self) -> str:
+        return self.then.name
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        if any(one.role == "assistant" for one in request.messages):
+            return self.then.complete(request, deadline, on_text)
+        return Reply(text=self.first, finish="stop", usage=_NOTHING)
+
+
+_NOTHING = Usage(input_tokens=0, output_tokens=0)
+
+
+# How feedback names the valid document that a repair led to.
+_REPAIRED = re.compile(r'"repaired_as": "(\w+)"')
+
+
+@dataclass(frozen=True)
+class _BuiltIn:
+    """The built-in proposer as a client: it takes the repair of what was proposed, else proposes its own plan."""
+
+    question: Question
+    name: str = "builtin"
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        repaired = _REPAIRED.search(request.messages[-1].content)
+        if repaired is not None:
+            return calls(("submit_dag", {"handle": repaired[1]}))
+        text = json.dumps(self.question.reference_plan.model_dump(mode="json"), ensure_ascii=False)
+        return Reply(text=text, finish="stop", usage=_NOTHING)
