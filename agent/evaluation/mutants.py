@@ -179,7 +179,7 @@ def _under_other_names(document: Document, rng: random.Random) -> Document | Non
 
 
 def _with_reasons(document: Document, rng: random.Random) -> Document | None:
-    document["reasoning"] = ["TP inside the node reads the weights fastest."]
+    document["reasoning"] = [{"step": "tp", "decision": "TP inside the node"}]
     return document
 
 
