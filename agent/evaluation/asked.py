@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...tools.autofix.reading import read_anything
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan, Strategy
@@ -18,14 +17,13 @@ from ...tools.plan.placement import is_disaggregated
 from ...tools.rules.examples import base_plan, edited
 from ...tools.validate import validate
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
-from ..intent.request import read_words
 from ..loop.desk import Desk
-from ..loop.judge import strategy_document, strategy_of
+from ..loop.judge import strategy_document
 from ..loop.question import Question, ask
 from ..pipeline import intent_of
 from ..results import PlanResult
-from ..stated import read_strategy
 from .case import Case, Golden
+from .golden import golden_strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,36 +139,13 @@ def _right_answer(golden: Golden, question: Question) -> RightAnswer:
             plan = Plan.model_validate(base_plan(golden.base))
             strategy, document = plan.strategy, plan.model_dump(mode="json")
         else:
-            strategy = _golden_strategy(golden.strategy, question)
+            strategy = golden_strategy(golden.strategy, question)
             document = strategy_document(Desk(question), strategy)
     except (InputError, ValueError) as error:
         return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
     errors = [one for one in validate(document).violations if one.severity == "error"]
     fault = f"it breaks {errors[0].rule}: {errors[0].message}" if errors else None
     return RightAnswer(golden, strategy, document, fault)
-
-
-def _golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> Strategy:
-    """A strategy as people write it, what it leaves out filled in.
-
-    Raises:
-        InputError: no strategy can be read in it.
-    """
-    if isinstance(stated, str):
-        words = read_words(stated).strategy
-        if words is None:
-            raise InputError(f"no strategy was found in {stated[:100]!r}")
-        return read_strategy(words, question.request.architecture, question.request.hardware)
-    raw = read_anything(stated or {}).read.raw
-    if raw is None or not raw.get("strategy"):
-        raise InputError("no strategy was found in it")
-    block = dict(raw["strategy"])
-    if not question.request.architecture.has_split_ffn:
-        # Readers take TP that names no operator for that of the FFN too; a model whose every FFN is experts has none.
-        for phase in ("prefill", "decode"):
-            if isinstance(block.get(phase), Mapping):
-                block[phase] = {name: value for name, value in block[phase].items() if name != "tp_ffn"}
-    return strategy_of(Desk(question), block)
 
 
 def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | None:
