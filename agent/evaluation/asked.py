@@ -75,9 +75,9 @@ def asked(case: Case) -> Asked:
         intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
         found = _asked(intent.model_dump_json(), _Key(intent))
     except InputError as error:
-        if case.request is None:
+        if case.request is None and case.asks == "base":
             raise
-        return Asked(case, refusal=str(error))
+        return Asked(case, refusal=str(error), broken=_broken(case, ()) if case.request is None else None)
     if isinstance(found, PlanResult):
         return Asked(case, intent, infeasible=found, broken=_broken(case, ()))
     right = tuple(_right_answer(golden, found) for golden in case.goldens)
