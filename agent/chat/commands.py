@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...tools.errors import InputError
 from ...tools.files import file_place, write_file
-from ..loop.budget import Spent
+from ..spent import Spent
 from .outcome import Outcome
 from .reading import answer
 from .turns import show

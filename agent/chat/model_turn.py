@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..loop.budget import Spent
 from ..loop.context import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
+from ..spent import Spent
 from .memory import messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome

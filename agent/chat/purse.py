@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from ...tools.files import is_special
 from ..intent.intent import Intent
-from ..loop.budget import Budget, Limits, Spent
+from ..loop.budget import Budget, Limits
 from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
 from ..results import PlanResult
+from ..spent import Spent
 from .record import summed
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from ...prompts.render import render
 from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
+from ..spent import Spent
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
-from .budget import Budget, Limits, Prices, Spent
+from .budget import Budget, Limits, Prices
 from .clock import Clock, Log, Stop
 from .context import Passages, opening, random_fence
 from .desk import Desk, Standing
