@@ -73,7 +73,7 @@ class _Talk:
             self._say(piece)
 
     def ask(self, messages: Sequence[Message]) -> Reply:
-        """The model's next answer.
+        """The model's next answer; its words are shown, also where the client does not stream them.
 
         Raises:
             EndpointError: no usable answer came.
@@ -83,7 +83,11 @@ class _Talk:
             tools=self.toolset.specs,
             max_output_tokens=self.purse.options.max_output_tokens,
         )
-        return self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+        said = self._said
+        reply = self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+        if self._said == said:
+            self.text(reply.text)
+        return reply
 
     def why_stop(self) -> str | None:
         """Which limit of the turn was reached, in words."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ...tools.files import is_special
 from ..intent.intent import Intent
 from ..loop.budget import Budget, Limits
-from ..model.client import EndpointError, ModelClient
+from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
@@ -99,7 +99,7 @@ class _Metered:
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
         try:
-            reply = self._client.complete(request, deadline, on_text)
+            reply = asked(self._client, request, deadline, on_text)
         except EndpointError as fault:
             self._purse.charge_fault(fault)
             raise

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...prompts.render import render
-from ..model.client import EndpointError, ModelClient
+from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..spent import Spent
@@ -161,6 +161,7 @@ class _Run:
 
         Raises:
             EndpointError: no usable answer came.
+            InputError: what came is no answer at all.
         """
         request = ModelRequest(
             messages=tuple(self.messages),
@@ -171,7 +172,7 @@ class _Run:
         self.asked += 1
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
-            reply = self.client.complete(request, self.budget.deadline)
+            reply = asked(self.client, request, self.budget.deadline)
         except EndpointError as fault:
             self.budget.charge_requests(fault.attempts, fault.usage)
             took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
