@@ -20,7 +20,10 @@ _ENGINE = (
     r"(?:vllm|sglang|trt-?llm|tensorrt-?llm|trtllm-\w{1,20}|lmdeploy|dynamo|nim|tgi|kubernetes|k8s|docker|engine|server)"
     r"(?![a-z])"
 )
-_COMMAND = r"(?:commands?|command\s?lines?|cli|flags?|arg(?:ument)?s|yaml|(?:launch|start-?up|engine|server)\s(?:script|options))"
+_COMMAND = (
+    r"(?:commands?|command\s?lines?|cli|flags?|arg(?:ument)?s|yaml|"
+    r"(?:launch|start-?up|engine|server)\s(?:script|options))"
+)
 _ASKED = r"(?:what|which|how|give|show|print|write|generate|make|create|export|produce|tell|need|want|get|can|could)"
 _IT = r"(?:(?:it|this|that|(?:the|my|this|that)\s(?:plan|layout|model|strategy|deployment|one))\s)?"
 _LAUNCH = re.compile(
