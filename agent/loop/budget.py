@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..model.deadline import Deadline
 from ..model.messages import Usage
+from ..spent import Spent
 from .outcome import Status
 
 
@@ -42,22 +43,6 @@ class Limits(BaseModel):
     tokens: int = Field(default=400_000, ge=1)
     usd: float | None = Field(default=None, gt=0)
     seconds: float = Field(default=300.0, gt=0, le=86_400)
-
-
-class Spent(BaseModel):
-    """What was spent. `usd` is `None` where no prices are known; `tokens_estimated` where a server counts none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    turns: int = 0
-    corrections: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    tokens_estimated: bool = False
-    requests: int = 0
-    usd: float | None = None
 
 
 _NO_USAGE = Usage(input_tokens=0, output_tokens=0)
