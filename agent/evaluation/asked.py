@@ -16,7 +16,6 @@ from ...tools.errors import InputError
 from ...tools.plan.document import Plan, Strategy
 from ...tools.plan.placement import is_disaggregated
 from ...tools.rules.examples import base_plan, edited
-from ...tools.validate import validate
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
 from ..intent.request import read_words
 from ..loop.desk import Desk
@@ -26,6 +25,7 @@ from ..pipeline import intent_of
 from ..results import PlanResult
 from ..stated import read_strategy
 from .case import Case, Golden
+from .judged import errors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _right_answer(golden: Golden, question: Question) -> RightAnswer:
             document = strategy_document(Desk(question), strategy)
     except (InputError, ValueError) as error:
         return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
-    errors = [one for one in validate(document).violations if one.severity == "error"]
+    errors = errors_of(document)
     fault = f"it breaks {errors[0].rule}: {errors[0].message}" if errors else None
     return RightAnswer(golden, strategy, document, fault)
 

@@ -75,6 +75,8 @@ def run_dataset(
             if one is not None and on_done is not None:
                 on_done(one)
         tasks = [Task(place, turn, group_of(turn.case)) for place, turn in enumerate(turns) if found[place] is None]
+        # Those of base plans, which are small, last: no worker is left with a large one while the others are done.
+        tasks.sort(key=lambda task: task.given.case.request is None)
         with closing(_finished(tasks, solver, options)) as finished:
             for task, kept in finished:
                 found[task.place] = kept
