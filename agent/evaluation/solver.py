@@ -45,6 +45,16 @@ class OwnWay(Protocol):
 
 
 @runtime_checkable
+class Fixed(Protocol):
+    """A solver that can only be asked in the one way that it was made for."""
+
+    @property
+    def why_fixed(self) -> str:
+        """Why, and what to take instead, in one line."""
+        ...
+
+
+@runtime_checkable
 class Finishing(Protocol):
     """A solver that has something to put away, or to make sure of, when a run is over."""
 

@@ -12,9 +12,14 @@ from functools import lru_cache
 from typing import Any
 
 from ....knowledge.tokens import estimate_tokens
+from ...loop.context import FENCE
 from ...model.deadline import Deadline
 from ...model.messages import ModelRequest, Reply, Usage
 from ...model.scripted import calls, says
+
+
+# Fences are drawn anew for each run; a count is not to depend on them.
+_ANY_FENCE = "data-0123456789abcdef"
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ def counted(request: ModelRequest, reply: Reply) -> Reply:
 def _asked_tokens(request: ModelRequest) -> int:
     offered = json.dumps([tool.model_dump(mode="json") for tool in request.tools])
     written = (text for one in request.messages for text in (one.content, *(call.arguments for call in one.tool_calls)))
-    return _tokens(offered) + sum(_tokens(text) for text in written)
+    return _tokens(offered) + sum(_tokens(FENCE.sub(_ANY_FENCE, text)) for text in written)
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ with nothing it only draws again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -95,7 +95,9 @@ class _Pupil:
     def _by_codes(self, heard: Told) -> Degrees:
         """Other values of the degrees that the rules are about."""
         last = self._last
-        named = [name for family in heard.families for name in _OF_FAMILY.get(family, ())] or list(DEGREES)
+        about = [_OF_FAMILY.get(family, ()) for family in heard.families]
+        self._laws += [_is_not(names[0], last[names[0]]) for names in about if len(names) == 1]
+        named = [name for names in about for name in names] or list(DEGREES)
         return self._draw(named, lambda drawn: drawn not in self._tried and any(drawn[n] != last[n] for n in named))
 
     def _by_findings(self, heard: Told) -> Degrees:
@@ -116,9 +118,7 @@ class _Pupil:
             named += ["dp", "pp", "tp", "ep", "sp"]
         return self._draw(named or DEGREES, lambda drawn: drawn not in self._tried)
 
-    def _draw(
-        self, names: tuple[str, ...] | list[str], is_wanted: Callable[[Degrees], bool] = lambda drawn: True
-    ) -> Degrees:
+    def _draw(self, names: Sequence[str], is_wanted: Callable[[Degrees], bool] = lambda drawn: True) -> Degrees:
         """Random values for `names`, the others as they were; where nothing keeps all laws, for all degrees."""
         for attempt in range(_MOST_DRAWS):
             open_names = names if attempt < _MOST_DRAWS // 2 else DEGREES
@@ -150,6 +150,10 @@ def _named(finding: Mapping[str, Any]) -> Iterator[str]:
 
 def _divides(name: str, size: int) -> Callable[[Degrees], bool]:
     return lambda drawn: size % drawn[name] == 0
+
+
+def _is_not(name: str, value: int) -> Callable[[Degrees], bool]:
+    return lambda drawn: drawn[name] != value
 
 
 def _fits(gpus: int) -> Callable[[Degrees], bool]:
