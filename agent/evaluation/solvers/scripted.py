@@ -7,12 +7,11 @@ for is a fault, not a silence; a script that is asked for more than it holds end
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
@@ -53,11 +52,24 @@ class ScriptedCalls(_Scripted):
 ScriptedReply = str | ScriptedCall | ScriptedCalls
 
 
+def _form_of(reply: Any) -> str:
+    """Which of the three forms of a reply is meant."""
+    if isinstance(reply, dict | BaseModel):
+        return "calls" if "tools" in (reply if isinstance(reply, dict) else type(reply).model_fields) else "call"
+    return "text"
+
+
+_Reply = Annotated[
+    Annotated[str, Tag("text")] | Annotated[ScriptedCall, Tag("call")] | Annotated[ScriptedCalls, Tag("calls")],
+    Discriminator(_form_of),
+]
+
+
 class Script(_Scripted):
     """A file of replies."""
 
     about: str = Field(default="", max_length=10_000)
-    replies: dict[str, Annotated[tuple[ScriptedReply, ...], Field(min_length=1, max_length=MOST_REPLIES)]] = Field(
+    replies: dict[str, Annotated[tuple[_Reply, ...], Field(min_length=1, max_length=MOST_REPLIES)]] = Field(
         min_length=1, max_length=MOST_CASES
     )
 
@@ -74,14 +86,11 @@ def read_script(path: Path) -> Script:
         return Script.model_validate(parse(text))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise InputError(f"{name}: {'/'.join(_place(first['loc'])) or 'the script'}: {first['msg']}") from None
+        # After the place of a reply comes the name of its form, which the file does not have.
+        place = "/".join(str(part)[:100] for part in (*first["loc"][:3], *first["loc"][4:]))
+        raise InputError(f"{name}: {place or 'the script'}: {first['msg']}") from None
     except ValueError as error:
         raise InputError(f"{name}: not JSON: {error}; a script is an object with `replies`") from None
-
-
-def _place(loc: tuple[int | str, ...]) -> Iterator[str]:
-    """Where a fault is, without the names that pydantic gives to the forms of a reply."""
-    return (str(part)[:100] for part in loc if part not in ("str", "ScriptedCall", "ScriptedCalls"))
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,9 @@ def right_answer(question: Question) -> Answer:
 
 
 def uneven_degrees(question: Question, chance: Random) -> Answer:
-    """A TP that no power of two of heads can be divided by."""
-    tp = chance.choice((3, 5, 7))
+    """A TP that divides no number of heads that the model states."""
+    heads = question.model.config.get("num_attention_heads")
+    tp = chance.choice([one for one in (3, 5, 7) if not (isinstance(heads, int) and heads % one == 0)] or [11])
     return {"strategy": {"dp": 1, "prefill": {"pp": 1, "tp": tp}, "decode": {"pp": 1, "tp": tp}}}
 
 

@@ -17,7 +17,6 @@ from ...model.deadline import Deadline
 from ...model.messages import ModelRequest, Reply, Usage
 from ...model.scripted import calls, says
 
-
 # Fences are drawn anew for each run; a count is not to depend on them.
 _ANY_FENCE = "data-0123456789abcdef"
 

@@ -43,12 +43,17 @@ def told(request: ModelRequest) -> Told | None:
             found = {**said, **found}
     return Told(
         is_rejected=found.get("accepted") is False,
-        rules=tuple(found.get("rules", ())),
-        findings=tuple(found.get("findings", ())),
-        patch=tuple(found.get("patch", ())),
-        repaired_as=found.get("repaired_as"),
+        rules=tuple(one for one in _list(found, "rules") if isinstance(one, str)),
+        findings=tuple(one for one in _list(found, "findings") if isinstance(one, dict)),
+        patch=tuple(one for one in _list(found, "patch") if isinstance(one, dict)),
+        repaired_as=repaired if isinstance(repaired := found.get("repaired_as"), str) else None,
         message=str(found.get("message", "")),
     )
+
+
+def _list(found: dict[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return value if isinstance(value, list) else []
 
 
 def _objects(content: str) -> Iterator[dict[str, Any]]:
@@ -57,7 +62,7 @@ def _objects(content: str) -> Iterator[dict[str, Any]]:
         if line.startswith("{"):
             try:
                 value = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(value, dict):
                 yield value
