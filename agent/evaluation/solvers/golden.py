@@ -29,6 +29,7 @@ class Golden:
     calibration: CustomCalibration | None = None
     name: str = "golden"
     is_deterministic: bool = True
+    why_fixed: str = "it is right whatever it is told; take a persona, a script or a live model"
 
     def client(self, found: Asked, epoch: int) -> ModelClient | None:
         """Someone who says the golden and why it is right."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,7 +14,6 @@ from shardwright.agent.evaluation.solver import UNHURRIED, Solver
 from shardwright.agent.evaluation.solvers.careless import Careless, Stubborn
 from shardwright.agent.evaluation.solvers.student import DEGREES, Student
 from shardwright.agent.evaluation.solvers.told import told
-from shardwright.agent.loop.feedback import Level
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
 
@@ -127,19 +127,16 @@ def test_no_feedback_breaks_a_persona(feedback: list[str]) -> None:
         assert len(proposals(solver, feedback)) == len(feedback) + 1
 
 
+@pytest.mark.parametrize("solver", [Careless(), Student()], ids=lambda one: one.name)
+@pytest.mark.parametrize("mode", ["text", "schema"])
+def test_without_tools_a_persona_answers_in_text_and_reads_what_it_is_told(solver: Any, mode: str) -> None:
+    result = scored(replace(solver, options=replace(UNHURRIED, mode=mode)))
+    assert (result.status, result.spent.tool_calls) == ("accepted", 0)
+    assert result.proposals == 2
+
+
 def test_before_the_first_answer_nothing_was_told() -> None:
     assert told(ModelRequest(messages=OPENING)) is None
-
-
-def rejected(level: Level) -> int:
-    """Proposals of the student that were not accepted, over some epochs of a case."""
-    solver = replace(Student(), options=replace(UNHURRIED, feedback=level))
-    results = [scored(solver, "words", epoch) for epoch in range(1, 5)]
-    return sum(one.proposals - (one.status in ("accepted", "accepted_after_repair")) for one in results)
-
-
-def test_who_is_told_more_needs_fewer_proposals() -> None:
-    assert rejected("patch") < rejected("bit")
 
 
 def test_a_student_draws_every_degree() -> None:
