@@ -10,8 +10,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ...tools.plan.document import Strategy
-from ..loop.budget import Spent
 from ..results import PlanResult
+from ..spent import Spent
 
 Kind = Literal["plan", "infeasible", "refused", "failed"]
 

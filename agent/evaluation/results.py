@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..loop.budget import Spent
+from ..spent import Spent
 from .marks import Mark
 
 # Stages of an answer, in order; `after_1` and on are those after corrections.

@@ -15,7 +15,7 @@ from ...tools.errors import InputError
 from ...tools.plan.document import Plan
 from ..loop.agent import Agent, AgentOptions
 from ..loop.desk import Desk
-from ..loop.judge import Judgement, judge_document
+from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending
 from ..loop.question import Question
 from ..model.client import ModelClient
@@ -26,28 +26,66 @@ from ..results import PlanResult
 from .asked import Asked, with_calibration
 from .judged import errors_of
 from .marks import Attempt, Solution, Subject
-from .solver import Solver
+from .solver import Finishing, OwnWay, Solver
 
 
 def solve(found: Asked, solver: Solver, epoch: int) -> Solution:
-    """What `solver` answers to a case, the `epoch`-th time."""
+    """What `solver` answers to a case, the `epoch`-th time.
+
+    Raises:
+        ShardwrightError: the solver cannot be asked, or is not content with how it was.
+    """
+    if found.question is not None:
+        return solver.solve(found, epoch) if isinstance(solver, OwnWay) else solve_question(found, solver, epoch)
     if found.refusal is not None:
-        return Solution("refused", Subject(False, refusal=found.refusal), refusal=found.refusal)
-    if found.infeasible is not None:
-        return Solution("infeasible", Subject(False), result=found.infeasible)
-    assert found.question is not None
+        solution = Solution("refused", Subject(False, refusal=found.refusal), refusal=found.refusal)
+    else:
+        solution = Solution("infeasible", Subject(False), result=found.infeasible)
+    return _finished(found, solver, epoch, None, solution)
+
+
+def solve_question(
+    found: Asked, solver: Solver, epoch: int, options: AgentOptions | None = None, *, takes_up: bool = True
+) -> Solution:
+    """One run of the agent for a case that has a question, by the `options` of `solver` where none are given.
+
+    What the case says is proposed first opens the run and is corrected there; without `takes_up` it is only judged, and
+    the solver answers the question as if nothing had been proposed.
+
+    Raises:
+        ShardwrightError: as `solve`.
+    """
     question = found.question
+    assert question is not None
     if solver.calibration is not None:
         try:
             question = with_calibration(found, solver.calibration)
         except InputError as error:
             return Solution("failed", Subject(False, refusal=str(error)), refusal=str(error))
-    client = solver.client(found, epoch)
-    first = _first(found)
-    if client is None and first is None:
-        return _own(question)
-    then = client or _BuiltIn(question)
-    return _run(question, found, _Opened(first, then) if first is not None else then, solver.options)
+    client, first = solver.client(found, epoch), _first(found)
+    chosen = options or solver.options
+    if first is None or not takes_up:
+        solution = _own(question) if client is None else _run(question, found, client, chosen)
+        if first is not None:
+            solution = replace(solution, attempts=(_judged_alone(question, found, first), *solution.attempts))
+    else:
+        solution = _run(question, found, _Opened(first, client or _BuiltIn(question)), chosen)
+    return _finished(found, solver, epoch, client, solution)
+
+
+def _finished(found: Asked, solver: Solver, epoch: int, client: ModelClient | None, solution: Solution) -> Solution:
+    if isinstance(solver, Finishing):
+        solver.finish(found, epoch, client, solution)
+    return solution
+
+
+def _judged_alone(question: Question, found: Asked, first: str) -> Attempt:
+    """What a case says is proposed first, as it was written, not repaired."""
+    if found.broken is not None:
+        subject = _as_written(found.broken)
+        return Attempt(subject, subject)
+    desk = Desk(question)
+    return _attempt(judge_text(desk, first, repairs=False), desk.documents)
 
 
 def _first(found: Asked) -> str | None:

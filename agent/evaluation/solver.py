@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
 from ..loop.agent import AgentOptions
 from ..loop.budget import Limits
 from ..model.client import ModelClient
 from .asked import Asked
+from .marks import Solution
 
 # A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine.
 UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0)
@@ -35,19 +35,33 @@ class Solver(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class BuiltIn:
-    """The built-in proposer; with a `calibration` it searches by those constants, and is judged by what ships."""
+@runtime_checkable
+class OwnWay(Protocol):
+    """A solver that goes a way of its own about a case that has a question."""
 
-    calibration: CustomCalibration | None = None
-    options: AgentOptions = field(default=UNHURRIED)
-    is_deterministic: bool = True
+    def solve(self, found: Asked, epoch: int) -> Solution:
+        """What it answers."""
+        ...
+
+
+@runtime_checkable
+class Fixed(Protocol):
+    """A solver that can only be asked in the one way that it was made for."""
 
     @property
-    def name(self) -> str:
-        """`builtin`, and by which constants."""
-        return "builtin" if self.calibration is None else f"builtin by {self.calibration.name}"
+    def why_fixed(self) -> str:
+        """Why, and what to take instead, in one line."""
+        ...
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
-        """Nobody else proposes."""
-        return None
+
+@runtime_checkable
+class Finishing(Protocol):
+    """A solver that has something to put away, or to make sure of, when a run is over."""
+
+    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+        """The case is answered; `client` is the one that was asked, if any was.
+
+        Raises:
+            ShardwrightError: what the solver needs to be true of a run is not.
+        """
+        ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ class Opening:
     messages: tuple[Message, ...]
     prompts: dict[str, str]
     sections: tuple[str, ...]
+
+
+# What a boundary looks like: two runs of the same differ in these letters alone.
+FENCE = re.compile(r"\bdata-[0-9a-f]{16}\b")
 
 
 def random_fence() -> str:

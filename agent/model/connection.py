@@ -32,7 +32,7 @@ _NO_KEY = "no key is configured"
 _PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
 
 
-class _BoundedHttp(DefaultHttpxClient):
+class BoundedHttp(DefaultHttpxClient):
     """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
 
     `authorization` is the header of that name, in place of the SDK's, which cannot do without a key; empty is none.
@@ -62,8 +62,8 @@ class _BoundedHttp(DefaultHttpxClient):
         return type(response)(response.status_code, headers=kept, content=data[:MAX_ERROR_BYTES], request=request)
 
 
-def own_client(settings: EndpointSettings) -> openai.OpenAI:
-    """A client of the SDK for `settings`."""
+def own_client(settings: EndpointSettings, http: Callable[[str], BoundedHttp] = BoundedHttp) -> openai.OpenAI:
+    """A client of the SDK for `settings`; `http` makes what it speaks HTTP with, for an `Authorization` header."""
     headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
     named = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
     if settings.basic_auth is not None:
@@ -76,7 +76,7 @@ def own_client(settings: EndpointSettings) -> openai.OpenAI:
         default_headers=headers,
         default_query={name: value.get_secret_value() for name, value in settings.query.items()},
         max_retries=0,
-        http_client=_BoundedHttp(named),
+        http_client=http(named),
     )
 
 
@@ -141,7 +141,7 @@ class Connection:
         given = self._given
         if given is None:
             return own_client(self._settings)
-        return given.with_options(http_client=_BoundedHttp(None)) if _has_default_http(given) else given
+        return given.with_options(http_client=BoundedHttp(None)) if _has_default_http(given) else given
 
     def drop(self) -> None:
         """End what is under way. A client that was given to us is not closed: others may use it."""

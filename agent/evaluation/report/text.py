@@ -55,7 +55,7 @@ def _head(found: Summary, kept: Sequence[Kept]) -> Iterator[str]:
 
 def _table(found: Summary) -> Table:
     stages = list(dict.fromkeys(stage for by_stage in found.rungs.values() for stage in by_stage))
-    stages.sort(key=lambda stage: (stage == FINAL, stage not in _STAGE_TITLES, stage))
+    stages.sort(key=_place)
     columns = [
         Column("rung"),
         *(Column(_STAGE_TITLES.get(stage, stage.replace("_", " ")), figures=True) for stage in stages),
@@ -77,6 +77,12 @@ def _table(found: Summary) -> Table:
         if name in found.rungs
     ]
     return Table(tuple(columns), tuple(rows))
+
+
+def _place(stage: str) -> int:
+    """Where a stage stands: those of the beginning, corrections by their number, the end."""
+    known = {"at_once": -2, "after_fix": -1, FINAL: 1 << 30}
+    return known[stage] if stage in known else int(stage.rpartition("_")[2])
 
 
 def _rate(rate: Rate | None) -> str:

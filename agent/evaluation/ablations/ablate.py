@@ -1,0 +1,117 @@
+"""Runs an ablation and sets its variants side by side, each against the first, case by case.
+
+Where no proposal of a model stands, a user gets the built-in proposer's plan, which is a good one: by the rungs alone a
+variant can look better that failed more often. So the share of plans that are the model's own stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from ....tools.errors import InputError, UnknownNameError
+from ..comparison import RungChange, compare_runs
+from ..dataset import Dataset
+from ..report.summary import Rungs, rungs_of
+from ..results import CaseResult, ResultModel
+from ..solver import Fixed, Solver
+from . import feedback, fixers, knowledge, samples
+from .variant import Ablation
+
+ABLATIONS: dict[str, Ablation] = {
+    one.name: one for one in (feedback.ABLATION, knowledge.ABLATION, fixers.ABLATION, samples.ABLATION)
+}
+# Runs a solver over a dataset: in how many processes is the caller's affair.
+Run = Callable[[Dataset, Solver], tuple[CaseResult, ...]]
+
+
+class VariantReport(ResultModel):
+    """One variant. `asked` counts the runs in which someone was asked; what follows is of them alone.
+
+    `accepted` is the share whose proposal was accepted, `own` that whose plan is the proposer's, both of `asked`;
+    `corrections`, `proposals` and `tokens` are means of a run. `changes` are the rungs at each stage against the first
+    variant, with the cases that were lost and gained; empty for the first. `faults` counts runs without a result.
+    """
+
+    name: str
+    rungs: Rungs
+    asked: int
+    accepted: float
+    own: float
+    corrections: float
+    proposals: float
+    tokens: float
+    tokens_estimated: bool
+    faults: int = 0
+    changes: tuple[RungChange, ...] = ()
+
+
+class AblationReport(ResultModel):
+    """An ablation that was run."""
+
+    name: str
+    question: str
+    solver: str
+    dataset: str
+    dataset_hash: str
+    is_deterministic: bool
+    variants: tuple[VariantReport, ...]
+
+
+def ablation_named(name: str) -> Ablation:
+    """The ablation of that name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in ABLATIONS:
+        raise UnknownNameError("ablation", name[:100], tuple(ABLATIONS))
+    return ABLATIONS[name]
+
+
+def ablate(dataset: Dataset, solver: Solver, name: str, run: Run) -> AblationReport:
+    """Run every variant of the ablation `name` and report them side by side.
+
+    Raises:
+        UnknownNameError: there is no such ablation.
+        InputError: the solver cannot be varied.
+    """
+    ablation = ablation_named(name)
+    if isinstance(solver, Fixed):
+        raise InputError(f"{solver.name} cannot be varied: {solver.why_fixed}")
+    first: tuple[CaseResult, ...] = ()
+    reports: list[VariantReport] = []
+    for variant in ablation.variants:
+        results = run(dataset, variant.vary(solver, first))
+        changes = compare_runs(first, results, is_exact=solver.is_deterministic).changes if reports else ()
+        reports.append(_reported(variant.name, results, changes))
+        first = first or results
+    return AblationReport(
+        name=ablation.name,
+        question=ablation.question,
+        solver=solver.name,
+        dataset=dataset.name,
+        dataset_hash=dataset.digest,
+        is_deterministic=solver.is_deterministic,
+        variants=tuple(reports),
+    )
+
+
+def _reported(name: str, results: Sequence[CaseResult], changes: tuple[RungChange, ...]) -> VariantReport:
+    asked = [one for one in results if one.status]
+    accepted = sum(one.status in ("accepted", "accepted_after_repair") for one in asked)
+    own = sum(one.plan_from in ("model", "model_repaired") for one in asked)
+    tokens = [one.spent.input_tokens + one.spent.output_tokens for one in asked]
+    return VariantReport(
+        name=name,
+        rungs=rungs_of(results),
+        asked=len(asked),
+        accepted=accepted / len(asked) if asked else 0.0,
+        own=own / len(asked) if asked else 0.0,
+        corrections=fmean(one.spent.corrections for one in asked) if asked else 0.0,
+        proposals=fmean(one.proposals for one in asked) if asked else 0.0,
+        tokens=fmean(tokens) if asked else 0.0,
+        tokens_estimated=any(one.spent.tokens_estimated for one in asked),
+        faults=sum(one.fault is not None for one in results),
+        changes=changes,
+    )

@@ -1,0 +1,29 @@
+"""The built-in proposer as a solver: its one plan, or the repair of what a case says was proposed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ....tools.calibration.custom import CustomCalibration
+from ...loop.agent import AgentOptions
+from ...model.client import ModelClient
+from ..asked import Asked
+from ..solver import UNHURRIED
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """The built-in proposer; with a `calibration` it searches by those constants, and is judged by what ships."""
+
+    calibration: CustomCalibration | None = None
+    options: AgentOptions = field(default=UNHURRIED)
+    is_deterministic: bool = True
+
+    @property
+    def name(self) -> str:
+        """`builtin`, and by which constants."""
+        return "builtin" if self.calibration is None else f"builtin by {self.calibration.name}"
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Nobody else proposes."""
+        return None

@@ -1,0 +1,69 @@
+"""Two personas that know the right plan and slip: one that reads feedback, one that repeats itself whatever is said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from ....tools.calibration.custom import CustomCalibration
+from ...loop.agent import AgentOptions
+from ...loop.question import Question
+from ...model.client import ModelClient
+from ...model.messages import ModelRequest, Reply
+from ..asked import Asked
+from ..solver import UNHURRIED
+from .slips import SLIPS, right_answer
+from .speaker import Speaker, submits
+from .told import told
+
+
+def chance_of(name: str, found: Asked, epoch: int) -> Random:
+    """The chance of a persona in a case: the same each time that it is asked, another in each epoch."""
+    return Random(f"{name}:{found.case.id}:{epoch}")
+
+
+@dataclass(frozen=True)
+class Careless:
+    """Slips first, then corrects itself as far as feedback says where.
+
+    Told of a repair it takes that; told rules or findings it looks again and is right; told only that it was wrong it
+    tries something else, which may be another slip.
+    """
+
+    options: AgentOptions = field(default=UNHURRIED)
+    calibration: CustomCalibration | None = None
+    name: str = "careless"
+    is_deterministic: bool = True
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Someone who slips in this case."""
+        assert found.question is not None
+        question, chance = found.question, chance_of(self.name, found, epoch)
+        return Speaker(self.name, lambda request: _careless(request, question, chance))
+
+
+def _careless(request: ModelRequest, question: Question, chance: Random) -> Reply:
+    heard = told(request)
+    if heard is not None and heard.repaired_as is not None and request.tools:
+        return submits(request, handle=heard.repaired_as)
+    if heard is not None and (heard.families or heard.repaired_as is not None):
+        return submits(request, **right_answer(question))
+    drawn = chance.choice((*SLIPS, None) if heard is not None else SLIPS)
+    return submits(request, **(right_answer(question) if drawn is None else drawn(question, chance)))
+
+
+@dataclass(frozen=True)
+class Stubborn:
+    """Makes one slip, and makes it again."""
+
+    options: AgentOptions = field(default=UNHURRIED)
+    calibration: CustomCalibration | None = None
+    name: str = "stubborn"
+    is_deterministic: bool = True
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Someone who says one thing in this case."""
+        assert found.question is not None
+        chance = chance_of(self.name, found, epoch)
+        answer = chance.choice(SLIPS)(found.question, chance)
+        return Speaker(self.name, lambda request: submits(request, **answer))

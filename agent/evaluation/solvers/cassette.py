@@ -1,0 +1,224 @@
+"""A recorded run played again, without a network and without a key: the same agent, the same answers, the same scores.
+
+A run that asks what was not asked then, or does not ask all of it, is not the run that was recorded: that is an error
+with the case and the place in its name, never a failed endpoint whose case the built-in proposer would save.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import openai
+from openai import DefaultHttpxClient
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.errors import InputError
+from ....tools.files import shown_path
+from ...loop.agent import AgentOptions
+from ...model.client import EndpointError, ModelClient
+from ...model.deadline import Deadline
+from ...model.endpoint import EndpointClient
+from ...model.messages import ModelRequest, Reply
+from ...model.settings import EndpointSettings
+from ..asked import Asked
+from ..marks import Solution
+from .recorder import HTTP
+from .tape import (
+    HEADER_NAME,
+    Cassette,
+    CassetteError,
+    RecordedExchange,
+    RecordingHeader,
+    cassette_path,
+    first_difference,
+    normalised,
+    place_of,
+    read_kept,
+)
+
+# No name of a host: whoever asks for it finds nobody.
+_NOWHERE = "http://recording.invalid/v1"
+# An answer after which no other try was made says so by a pause that nobody waits for.
+_NEVER_S = "1000000000"
+_UNPLAYED = {"error": {"message": "unplayed"}}
+
+
+class _Tape:
+    """The exchanges of a cassette, each played once; `fault` says what was asked that is not on it."""
+
+    def __init__(self, exchanges: tuple[RecordedExchange, ...]) -> None:
+        self._left = [(normalised(one.request), one) for one in exchanges]
+        self.played = 0
+        self.fault: str | None = None
+
+    @property
+    def left(self) -> int:
+        """Exchanges that were not asked for."""
+        return len(self._left)
+
+    def take(self, body: Any) -> RecordedExchange | None:
+        """The first exchange of that request which is left."""
+        asked = normalised(body)
+        differences = [first_difference(request, asked) for request, _ in self._left]
+        at = next((at for at, difference in enumerate(differences) if difference is None), None)
+        if at is None:
+            why = f"the next of {self.left} differs at {differences[0]}" if differences else "no more was recorded"
+            self.fault = self.fault or f"request {self.played + 1} is not in the recording: {why}"
+            return None
+        self.played += 1
+        return self._left.pop(at)[1]
+
+
+class _Said(HTTP.SyncByteStream):
+    """The recorded body of an answer, and how it broke off, if it did."""
+
+    def __init__(self, exchange: RecordedExchange, request: Any) -> None:
+        self._exchange, self._request = exchange, request
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._exchange.body.encode(self._exchange.encoding)
+        if self._exchange.failure is not None:
+            raise _failure(self._exchange, self._request)
+
+
+def _failure(exchange: RecordedExchange, request: Any) -> Exception:
+    kind = HTTP.ReadTimeout if exchange.failure == "timeout" else HTTP.ReadError
+    return kind("as it was recorded", request=request)
+
+
+class _Transport(HTTP.BaseTransport):
+    """Answers out of a tape in place of a network."""
+
+    def __init__(self, tape: _Tape) -> None:
+        self._tape = tape
+
+    def handle_request(self, request: Any) -> Any:
+        """The recorded answer."""
+        exchange = self._tape.take(json.loads(request.read() or b"null"))
+        if exchange is None:
+            return HTTP.Response(400, json=_UNPLAYED)
+        if exchange.status is None:
+            raise _failure(exchange, request)
+        headers = {**exchange.headers, **({"retry-after": _NEVER_S} if exchange.gave_up else {})}
+        return HTTP.Response(exchange.status, headers=headers, stream=_Said(exchange, request))
+
+
+class PlayedClient:
+    """The recorded model."""
+
+    def __init__(self, header: RecordingHeader, cassette: Cassette, place: str) -> None:
+        self._tape, self._place = _Tape(cassette.exchanges), place
+        http = DefaultHttpxClient(transport=_Transport(self._tape), follow_redirects=False, trust_env=False)
+        settings = EndpointSettings(
+            base_url=_NOWHERE,
+            model=header.model,
+            stream=header.stream,
+            transport_attempts=header.transport_attempts,
+            max_answer_bytes=max(10_000, header.max_answer_bytes),
+        )
+        sdk = openai.OpenAI(base_url=_NOWHERE, api_key="not-needed", max_retries=0, http_client=http)
+        self._client = EndpointClient(settings, sdk, sleep=lambda seconds: None, seed=0)
+
+    @property
+    def name(self) -> str:
+        """The name of the model that was recorded."""
+        return self._client.name
+
+    def complete(
+        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+    ) -> Reply:
+        """The recorded answer.
+
+        Raises:
+            EndpointError: the recorded one was none.
+            CassetteError: the request was not recorded.
+        """
+        try:
+            return self._client.complete(request, deadline, on_text)
+        except EndpointError:
+            if self._tape.fault is None:
+                raise
+        raise CassetteError(f"{self._place}: {self._tape.fault}")
+
+    def finish(self) -> None:
+        """The run is over.
+
+        Raises:
+            CassetteError: not all of the recording was played.
+        """
+        if self._tape.left:
+            raise CassetteError(
+                f"{self._place}: {self._tape.left} of {self._tape.left + self._tape.played} recorded requests "
+                "were not made; record the run again"
+            )
+
+
+@dataclass(frozen=True)
+class Played:
+    """The recording in `folder`; make it with `of`, which reads its header."""
+
+    folder: Path
+    header: RecordingHeader
+    calibration: CustomCalibration | None = None
+    is_deterministic: bool = True
+    why_fixed: str = "a recording answers one way of asking; take a live model, a script or a persona"
+
+    @classmethod
+    def of(cls, folder: Path) -> Played:
+        """The solver that plays `folder`.
+
+        Raises:
+            InputError: it holds no recording.
+        """
+        path = folder / HEADER_NAME
+        if not path.is_file():
+            raise InputError(f"{shown_path(folder)}: no recording: there is no {HEADER_NAME} in it")
+        return cls(folder, read_kept(RecordingHeader, path))
+
+    @property
+    def name(self) -> str:
+        """`cassette`, and of which model."""
+        return f"cassette:{self.header.model}"
+
+    @property
+    def options(self) -> AgentOptions:
+        """Those of the recorded run."""
+        return self.header.options.agent_options()
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """The recorded model in this case.
+
+        Raises:
+            CassetteError: the case was not recorded, was another one then, or was cut off by the clock.
+            InputError: its cassette cannot be read.
+        """
+        place, path = place_of(found, epoch), cassette_path(self.folder, found.case.id, epoch)
+        if not path.is_file():
+            raise CassetteError(f"{place}: not recorded: there is no {shown_path(path)}")
+        cassette = read_kept(Cassette, path)
+        if (cassette.case, cassette.epoch) != (found.case.id, epoch):
+            raise CassetteError(f"{place}: {shown_path(path)} is of case {cassette.case!r}, epoch {cassette.epoch}")
+        if cassette.case_digest != found.case.digest:
+            raise CassetteError(f"{place}: the case was changed since it was recorded; record it again")
+        if cassette.is_cut_off:
+            raise CassetteError(f"{place}: the recorded run was cut off by the clock; record it again with more time")
+        return PlayedClient(self.header, cassette, place)
+
+    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+        """Make sure that all of the recording was played.
+
+        Raises:
+            CassetteError: it was not.
+        """
+        if isinstance(client, PlayedClient):
+            client.finish()
+            return
+        path = cassette_path(self.folder, found.case.id, epoch)
+        if path.is_file() and read_kept(Cassette, path).exchanges:
+            raise CassetteError(
+                f"{place_of(found, epoch)}: no model is asked any more, but one was when it was recorded"
+            )

@@ -1,0 +1,49 @@
+"""The right answer as a solver: what the harness gives it less than full marks for is a fault of harness or dataset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from ....tools.calibration.custom import CustomCalibration
+from ...loop.agent import AgentOptions
+from ...model.client import ModelClient
+from ...model.messages import ModelRequest, Reply
+from ..asked import Asked, right_documents
+from ..marks import Solution
+from ..solve import solve_question
+from ..solver import UNHURRIED
+from .speaker import Speaker, submits
+
+# As a tool takes it.
+_LONGEST_RATIONALE = 4000
+
+
+@dataclass(frozen=True)
+class Golden:
+    """Submits the case's own golden; where it has none that is a plan, the built-in proposer answers.
+
+    What a case says is proposed first is judged, and not mended: the golden stands in its place.
+    """
+
+    options: AgentOptions = field(default=replace(UNHURRIED, repairs=False))
+    calibration: CustomCalibration | None = None
+    name: str = "golden"
+    is_deterministic: bool = True
+    why_fixed: str = "it is right whatever it is told; take a persona, a script or a live model"
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Someone who says the golden and why it is right."""
+        right = next(right_documents(found), None)
+        if right is None:
+            return None
+        decided = ", ".join(found.case.decided_by)
+        why = f"Decided by {decided}. {right.golden.source}" if decided else right.golden.source
+
+        def answer(request: ModelRequest) -> Reply:
+            return submits(request, why[:_LONGEST_RATIONALE], document=right.document)
+
+        return Speaker(self.name, answer)
+
+    def solve(self, found: Asked, epoch: int) -> Solution:
+        """The golden, whatever was proposed before."""
+        return solve_question(found, self, epoch, takes_up=False)

@@ -1,0 +1,77 @@
+"""A language model at an endpoint as a solver: the endpoint of the settings, asked as any user's agent asks it.
+
+The solver goes to other processes as it is: it holds no client and no secret. Each case is asked through a client of
+its own, so that what one case taught of the server changes nothing in another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from urllib.parse import urlsplit
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.errors import InputError
+from ...loop.agent import AgentOptions
+from ...model.client import ModelClient
+from ...model.endpoint import EndpointClient
+from ...model.redaction import Redactor
+from ...model.settings import EndpointFlags, EndpointSettings, read_settings
+from ..asked import Asked
+
+
+@dataclass(frozen=True)
+class Live:
+    """The model that flags, environment and settings file name; make it with `of`, which reads them once."""
+
+    model: str
+    flags: EndpointFlags = field(default_factory=EndpointFlags, repr=False)
+    options: AgentOptions = field(default_factory=AgentOptions)
+    calibration: CustomCalibration | None = None
+    is_deterministic: bool = False
+
+    @classmethod
+    def of(cls, flags: EndpointFlags | None = None, options: AgentOptions | None = None) -> Live:
+        """The solver of the endpoint that is configured; `options` without a mode or prices take the settings'.
+
+        Raises:
+            InputError: no endpoint or no model is named, a setting cannot be, or a flag holds what is secret.
+        """
+        said, chosen = flags or EndpointFlags(), options or AgentOptions()
+        _check_public(said.base_url)
+        settings = read_settings(said)
+        mode = settings.mode if chosen.mode == "auto" else chosen.mode
+        chosen = replace(chosen, mode=mode, prices=chosen.prices or settings.prices)
+        return cls(Redactor(settings.secrets()).text(settings.model), said, chosen)
+
+    @property
+    def name(self) -> str:
+        """`live`, and which model."""
+        return f"live:{self.model}"
+
+    def settings(self) -> EndpointSettings:
+        """The endpoint, read anew in each process: keys stay in the environment.
+
+        Raises:
+            InputError: as `of`.
+        """
+        return read_settings(self.flags)
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """The model."""
+        return EndpointClient(self.settings())
+
+
+def _check_public(url: str | None) -> None:
+    """Refuse a URL with a secret in it: flags are handed to other processes.
+
+    Raises:
+        InputError: it holds a user or a query.
+    """
+    try:
+        parts = urlsplit(url or "")
+    except ValueError:
+        return  # the settings say what is wrong with it
+    if parts.query or "@" in parts.netloc:
+        raise InputError(
+            "the URL of the endpoint holds a user or a query: set it as $OPENAI_BASE_URL, not as an option"
+        )

@@ -1,0 +1,146 @@
+"""Answers out of a file: what someone would say, case by case, without a model.
+
+The file is `{"about": …, "replies": {case id or "*": [reply, …]}}`; a reply is a text, `{"tool": name, "arguments":
+{…}}`, or `{"tools": [such calls]}`. It is a stranger's: bounded, and refused in one line. A case that it says nothing
+for is a fault, not a silence; a script that is asked for more than it holds ends its run as a failed endpoint would.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.errors import InputError
+from ....tools.files import read_bounded, shown_path, utf8_text
+from ...loop.agent import AgentOptions
+from ...model.client import EndpointError, ModelClient
+from ...model.messages import ModelRequest, Reply
+from ...model.scripted import calls, says
+from ...model.strict_json import parse
+from ..asked import Asked
+from ..solver import UNHURRIED
+from .speaker import Speaker
+
+MAX_FILE_BYTES = 16 << 20
+MOST_REPLIES, MOST_CASES, MOST_CALLS = 500, 10_000, 100
+# Replies for every case that has none of its own.
+ANY_CASE = "*"
+_ToolName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class _Scripted(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ScriptedCall(_Scripted):
+    """One call of a tool."""
+
+    tool: _ToolName
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class ScriptedCalls(_Scripted):
+    """Several calls in one answer."""
+
+    tools: tuple[ScriptedCall, ...] = Field(min_length=1, max_length=MOST_CALLS)
+
+
+ScriptedReply = str | ScriptedCall | ScriptedCalls
+
+
+def _form_of(reply: Any) -> str:
+    """Which of the three forms of a reply is meant."""
+    if isinstance(reply, dict | BaseModel):
+        return "calls" if "tools" in (reply if isinstance(reply, dict) else type(reply).model_fields) else "call"
+    return "text"
+
+
+_Reply = Annotated[
+    Annotated[str, Tag("text")] | Annotated[ScriptedCall, Tag("call")] | Annotated[ScriptedCalls, Tag("calls")],
+    Discriminator(_form_of),
+]
+
+
+class Script(_Scripted):
+    """A file of replies."""
+
+    about: str = Field(default="", max_length=10_000)
+    replies: dict[str, Annotated[tuple[_Reply, ...], Field(min_length=1, max_length=MOST_REPLIES)]] = Field(
+        min_length=1, max_length=MOST_CASES
+    )
+
+
+def read_script(path: Path) -> Script:
+    """The script at `path`.
+
+    Raises:
+        InputError: it cannot be read, or is none; the message says where.
+    """
+    name = shown_path(path)
+    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
+    try:
+        return Script.model_validate(parse(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        # After the place of a reply comes the name of its form, which the file does not have.
+        place = "/".join(str(part)[:100] for part in (*first["loc"][:3], *first["loc"][4:]))
+        raise InputError(f"{name}: {place or 'the script'}: {first['msg']}") from None
+    except ValueError as error:
+        raise InputError(f"{name}: not JSON: {error}; a script is an object with `replies`") from None
+
+
+@dataclass(frozen=True)
+class Scripted:
+    """Says for each case what the script holds for it, from the beginning in each epoch."""
+
+    script: Script
+    source: str = "script"
+    options: AgentOptions = field(default=UNHURRIED)
+    calibration: CustomCalibration | None = None
+    is_deterministic: bool = True
+
+    @property
+    def name(self) -> str:
+        """`scripted`, and by which file."""
+        return f"scripted:{self.source}"
+
+    @classmethod
+    def of_file(cls, path: Path, options: AgentOptions = UNHURRIED) -> Scripted:
+        """The solver of the script at `path`.
+
+        Raises:
+            InputError: as `read_script`.
+        """
+        return cls(read_script(path), path.name, options)
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Someone who says the replies of this case.
+
+        Raises:
+            InputError: there are none.
+        """
+        replies = self.script.replies.get(found.case.id) or self.script.replies.get(ANY_CASE)
+        if replies is None:
+            raise InputError(
+                f"{self.source}: no replies for case {found.case.id!r}: add them, or some for {ANY_CASE!r}"
+            )
+        left = iter(replies)
+
+        def answer(request: ModelRequest) -> Reply:
+            reply = next(left, None)
+            if reply is None:
+                raise EndpointError("unplayed", f"{self.source} has {len(replies)} replies, not more", 0)
+            return _reply(reply)
+
+        return Speaker(self.name, answer)
+
+
+def _reply(reply: ScriptedReply) -> Reply:
+    if isinstance(reply, str):
+        return says(reply)
+    every = (reply,) if isinstance(reply, ScriptedCall) else reply.tools
+    return calls(*((one.tool, one.arguments) for one in every))

@@ -1,0 +1,67 @@
+"""Mistakes that proposals of models have, made on purpose in a plan that is right: the material of two personas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ...loop.question import Question
+
+# A proposal: the argument of `submit_dag` that says it.
+Answer = dict[str, Any]
+
+_COLLECTIVES = ("AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode")
+
+
+def right_answer(question: Question) -> Answer:
+    """The built-in proposer's strategy."""
+    strategy = question.reference_plan.strategy.model_dump(mode="json", exclude_none=True)
+    degrees = ("pp", "tp", "tp_ffn", "ep", "sp", "attention_dp", "replicas")
+    phases = {
+        phase: {name: strategy[phase][name] for name in degrees if name in strategy[phase]}
+        for phase in ("prefill", "decode")
+    }
+    return {"strategy": {"dp": strategy["dp"], **phases}}
+
+
+def uneven_degrees(question: Question, chance: Random) -> Answer:
+    """A TP that divides no number of heads that the model states."""
+    heads = question.model.config.get("num_attention_heads")
+    tp = chance.choice([one for one in (3, 5, 7) if not (isinstance(heads, int) and heads % one == 0)] or [11])
+    return {"strategy": {"dp": 1, "prefill": {"pp": 1, "tp": tp}, "decode": {"pp": 1, "tp": tp}}}
+
+
+def too_many_gpus(question: Question, chance: Random) -> Answer:
+    """Twice the replicas that the hardware holds of the plan that is right."""
+    answer = right_answer(question)["strategy"]
+    plan = question.reference_plan
+    times = -(-2 * question.request.facts.gpus // plan.strategy.gpu_count)
+    phases = {
+        phase: {
+            **answer[phase],
+            **({"replicas": answer[phase]["replicas"] * times} if "replicas" in answer[phase] else {}),
+        }
+        for phase in ("prefill", "decode")
+    }
+    return {"strategy": {"dp": answer["dp"] * times, **phases}}
+
+
+def lost_collective(question: Question, chance: Random) -> Answer:
+    """The plan that is right without one of its collectives; another slip where it has none."""
+    document = json.loads(question.reference_plan.model_dump_json(exclude_none=True))
+    every = [node["id"] for node in document["nodes"] if node["type"] in _COLLECTIVES]
+    if not every:
+        return uneven_degrees(question, chance)
+    lost = chance.choice(every)
+    document["nodes"] = [node for node in document["nodes"] if node["id"] != lost]
+    document["edges"] = [edge for edge in document["edges"] if lost not in _ends(edge)]
+    return {"document": document}
+
+
+def _ends(edge: Any) -> tuple[Any, ...]:
+    return (edge.get("source"), edge.get("target")) if isinstance(edge, dict) else tuple(edge)
+
+
+SLIPS: tuple[Callable[[Question, Random], Answer], ...] = (uneven_degrees, too_many_gpus, lost_collective)

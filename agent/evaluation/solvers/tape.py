@@ -1,0 +1,208 @@
+"""Recorded HTTP exchanges as files: a cassette for each case and epoch, and a header for the folder of them.
+
+A request is found again by its whole body: every field has to be the same, but for the order of keys, the random
+letters of fences, and what was a secret and is not recorded. Nothing of a URL and of a request's headers is kept.
+Files are a stranger's: bounded, and refused in one line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ....tools.errors import InputError, ShardwrightError
+from ....tools.files import read_bounded, shown_path, utf8_text, write_file
+from ...loop.agent import AgentOptions
+from ...loop.budget import Limits, Prices
+from ...loop.context import FENCE
+from ...loop.feedback import Level
+from ...model.redaction import REDACTED
+from ...model.settings import Mode
+from ...model.strict_json import parse
+from ..asked import Asked
+
+MAX_FILE_BYTES = 256 << 20
+HEADER_NAME = "recording.json"
+# Headers of an answer that change how it is read.
+KEPT_HEADERS = ("content-type", "retry-after")
+# Characters of a text that are shown about the place where it differs.
+_SHOWN = 40
+_LONGEST_NAME_BYTES = 150
+
+
+class CassetteError(ShardwrightError):
+    """A recording does not fit the run that plays it. The run has no result."""
+
+    exit_status = 1
+
+
+class _Kept(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class RecordedExchange(_Kept):
+    """One request and what came of it: an answer, whole or as far as it came, or a failure.
+
+    `body` is the text of the answer's bytes in `encoding`. `gave_up`: no further try was made though it had failed.
+    """
+
+    request: Any = None
+    status: int | None = Field(default=None, ge=100, le=999)
+    headers: dict[str, str] = Field(default_factory=dict[str, str])
+    encoding: Literal["utf-8", "latin-1"] = "utf-8"
+    body: str = ""
+    failure: Literal["timeout", "broken"] | None = None
+    gave_up: bool = False
+
+
+class Cassette(_Kept):
+    """All exchanges of one case in one epoch. `is_cut_off`: the time ended the run, which nobody can repeat."""
+
+    format: Literal["shardwright/cassette"] = "shardwright/cassette"
+    version: Literal["1"] = "1"
+    dataset_hash: str = ""
+    case: str
+    case_digest: str
+    epoch: int = Field(ge=1)
+    is_cut_off: bool = False
+    exchanges: tuple[RecordedExchange, ...] = ()
+
+
+class RecordedOptions(_Kept):
+    """How the agent worked."""
+
+    limits: Limits
+    prices: Prices | None = None
+    feedback: Level
+    repairs: bool
+    mode: Mode
+    knowledge_tokens: int = Field(ge=0)
+    max_output_tokens: int = Field(ge=1)
+
+    @classmethod
+    def of(cls, options: AgentOptions) -> RecordedOptions:
+        """What of `options` a repetition needs."""
+        return cls.model_validate({name: getattr(options, name) for name in cls.model_fields})
+
+    def agent_options(self) -> AgentOptions:
+        """The same for a repetition, which no clock cuts off."""
+        limits = self.limits.model_copy(update={"seconds": 86_400.0})
+        return AgentOptions(
+            **{**{name: getattr(self, name) for name in RecordedOptions.model_fields}, "limits": limits}
+        )
+
+
+class RecordingHeader(_Kept):
+    """What all cassettes of a folder have in common."""
+
+    format: Literal["shardwright/recording"] = "shardwright/recording"
+    version: Literal["1"] = "1"
+    dataset_hash: str = ""
+    model: str = Field(min_length=1, max_length=300)
+    stream: bool = False
+    transport_attempts: int = Field(ge=1, le=20)
+    max_answer_bytes: int = Field(ge=1)
+    options: RecordedOptions
+
+
+def cassette_path(folder: Path, case_id: str, epoch: int) -> Path:
+    """The file of a case in an epoch; a long name is shortened to its hash."""
+    data = case_id.encode()
+    name = case_id if len(data) <= _LONGEST_NAME_BYTES else hashlib.sha256(data).hexdigest()
+    return folder / f"{name}.{epoch}.json"
+
+
+_K = TypeVar("_K", bound=_Kept)
+
+
+def read_kept(kind: type[_K], path: Path) -> _K:
+    """The file at `path`.
+
+    Raises:
+        InputError: it cannot be read, or is none of its kind.
+    """
+    name = shown_path(path)
+    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
+    try:
+        return kind.model_validate(parse(text))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        raise InputError(f"{name}: {'/'.join(map(str, first['loc']))[:200]}: {first['msg']}; record it again") from None
+    except ValueError as error:
+        raise InputError(f"{name}: not JSON: {error}; record it again") from None
+
+
+def write_kept(path: Path, kept: BaseModel) -> None:
+    """Write a file of a recording, whole or not at all.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    write_file(path, (kept.model_dump_json(indent=1, exclude_defaults=False) + "\n").encode())
+
+
+def place_of(found: Asked, epoch: int) -> str:
+    """A case and an epoch, as messages name them."""
+    return f"case {found.case.id} (epoch {epoch})"
+
+
+def normalised(value: Any) -> Any:
+    """A request's body with the random letters of its fences taken out."""
+    if isinstance(value, str):
+        return FENCE.sub("data-fence", value)
+    if isinstance(value, list):
+        return [normalised(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): normalised(one) for name, one in value.items()}
+    return value
+
+
+def first_difference(recorded: Any, own: Any, pointer: str = "") -> str | None:
+    """Where two normalised bodies differ first, as a JSON pointer with both values; `None` where they do not."""
+    if isinstance(recorded, dict) and isinstance(own, dict):
+        for name in sorted({*recorded, *own}):
+            here = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in own or name not in recorded:
+                return f"{here}: {'recorded, not asked now' if name in recorded else 'asked now, not recorded'}"
+            if (found := first_difference(recorded[name], own[name], here)) is not None:
+                return found
+        return None
+    if isinstance(recorded, list) and isinstance(own, list):
+        for at, (one, other) in enumerate(zip(recorded, own, strict=False)):
+            if (found := first_difference(one, other, f"{pointer}/{at}")) is not None:
+                return found
+        same_length = len(recorded) == len(own)
+        return None if same_length else f"{pointer}: recorded {len(recorded)} items, now {len(own)}"
+    if isinstance(recorded, str) and isinstance(own, str):
+        return None if _same_text(recorded, own) else f"{pointer or '/'}: {_apart(recorded, own)}"
+    if type(recorded) is type(own) and recorded == own:
+        return None
+    return f"{pointer or '/'}: recorded {str(recorded)[:_SHOWN]!r}, now {str(own)[:_SHOWN]!r}"
+
+
+def _same_text(recorded: str, own: str) -> bool:
+    """Whether `own` is the recorded text; where a secret stood in that, anything may stand."""
+    if REDACTED not in recorded:
+        return recorded == own
+    first, *middle, last = recorded.split(REDACTED)
+    if len(own) < len(first) + len(last) or not (own.startswith(first) and own.endswith(last)):
+        return False
+    at, end = len(first), len(own) - len(last)
+    for part in middle:
+        found = own.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
+
+
+def _apart(recorded: str, own: str) -> str:
+    """Both texts about the place where they part."""
+    at = next((at for at, (one, other) in enumerate(zip(recorded, own, strict=False)) if one != other), None)
+    at = min(len(recorded), len(own)) if at is None else at
+    start = max(0, at - _SHOWN // 2)
+    shown = (text[start : start + _SHOWN] for text in (recorded, own))
+    return "recorded {!r}, now {!r} (from character {})".format(*shown, start)

@@ -1,0 +1,68 @@
+"""What feedback told, as its reader sees it: nothing is known here but the words of the last messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...model.messages import ModelRequest
+
+_RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
+
+
+@dataclass(frozen=True)
+class Told:
+    """Feedback on the last proposal. Each field is empty where the level of feedback says nothing of it."""
+
+    is_rejected: bool = False
+    rules: tuple[str, ...] = ()
+    findings: tuple[Mapping[str, Any], ...] = ()
+    patch: tuple[Mapping[str, Any], ...] = ()
+    repaired_as: str | None = None
+    message: str = ""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The families of the rules that were named: `TP`, `PP`, `GP`."""
+        named = (*self.rules, *_RULE.findall(self.message))
+        return tuple(dict.fromkeys(rule[:2] for rule in named))
+
+
+def told(request: ModelRequest) -> Told | None:
+    """What was told since the last answer; `None` before the first one."""
+    messages = request.messages
+    last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
+    if last is None:
+        return None
+    found: dict[str, Any] = {}
+    for message in messages[last + 1 :]:
+        for said in _objects(message.content):
+            found = {**said, **found}
+    return Told(
+        is_rejected=found.get("accepted") is False,
+        rules=tuple(one for one in _list(found, "rules") if isinstance(one, str)),
+        findings=tuple(one for one in _list(found, "findings") if isinstance(one, dict)),
+        patch=tuple(one for one in _list(found, "patch") if isinstance(one, dict)),
+        repaired_as=repaired if isinstance(repaired := found.get("repaired_as"), str) else None,
+        message=str(found.get("message", "")),
+    )
+
+
+def _list(found: dict[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    return value if isinstance(value, list) else []
+
+
+def _objects(content: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects that stand in a message, each on a line of its own."""
+    for line in content.splitlines():
+        if line.startswith("{"):
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value

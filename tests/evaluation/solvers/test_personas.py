@@ -1,0 +1,143 @@
+"""Personas: the same each time, another in each epoch, and as good as what they are told lets them be."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shardwright.agent.evaluation.solver import UNHURRIED, Solver
+from shardwright.agent.evaluation.solvers.careless import Careless, Stubborn
+from shardwright.agent.evaluation.solvers.student import DEGREES, Student
+from shardwright.agent.evaluation.solvers.told import told
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
+
+from .worlds import found, scored
+
+PERSONAS = (Careless(), Stubborn(), Student())
+SUBMIT = ToolSpec(name="submit_dag", description="", parameters={})
+OPENING = (Message(role="system", content="plan"), Message(role="user", content="a request"))
+
+
+def proposals(solver: Solver, feedback: list[str], epoch: int = 1) -> list[str]:
+    """What a persona proposes, one proposal after each text of feedback and one before."""
+    client = solver.client(found(), epoch)
+    assert client is not None
+    messages, said = list(OPENING), list[str]()
+    for text in [*feedback, ""]:
+        reply = client.complete(ModelRequest(messages=tuple(messages), tools=(SUBMIT,)), Deadline.after(60))
+        said.append(reply.tool_calls[0].arguments)
+        messages += [Message(role="assistant", content=""), Message(role="tool", content=text)]
+    return said
+
+
+def degrees(proposal: str) -> dict[str, int]:
+    """The degrees of a student's proposal."""
+    strategy = json.loads(proposal)["strategy"]
+    return {"dp": strategy["dp"], **strategy["prefill"]}
+
+
+def told_of(**fields: object) -> str:
+    """A tool's rejection."""
+    return json.dumps({"accepted": False, **fields})
+
+
+@pytest.mark.parametrize("solver", PERSONAS, ids=lambda one: one.name)
+def test_a_persona_is_the_same_each_time_down_to_the_tokens(solver: Solver) -> None:
+    assert scored(solver) == scored(solver)
+
+
+@pytest.mark.parametrize("solver", PERSONAS, ids=lambda one: one.name)
+def test_a_persona_is_not_the_same_in_each_epoch(solver: Solver) -> None:
+    assert len({tuple(proposals(solver, [], epoch)) for epoch in range(1, 9)}) > 1
+
+
+@pytest.mark.parametrize("epoch", range(1, 4))
+def test_the_careless_one_slips_and_then_reads_what_it_is_told(epoch: int) -> None:
+    result = scored(Careless(), epoch=epoch)
+    assert result.passed("rules", "at_once") is False
+    assert result.status in ("accepted", "accepted_after_repair")
+    assert result.passed("rules") is True
+
+
+def test_the_careless_one_takes_the_repair_that_it_is_offered() -> None:
+    assert json.loads(proposals(Careless(), [told_of(rules=["TP005"], repaired_as="d7")])[1]) == {"handle": "d7"}
+
+
+def test_the_stubborn_one_says_the_same_whatever_it_is_told() -> None:
+    assert len(set(proposals(Stubborn(), [told_of(rules=["TP005"]), told_of(repaired_as="d2"), "x"]))) == 1
+
+
+def test_stubbornness_ends_a_run_without_progress() -> None:
+    result = scored(Stubborn())
+    assert (result.status, result.proposals) == ("no_progress", 3)
+
+
+@pytest.mark.parametrize("epoch", range(1, 6))
+def test_the_student_takes_over_what_a_patch_sets(epoch: int) -> None:
+    patch = [{"rule": "TP005", "op": "replace", "path": "/strategy/prefill/tp", "value": 16}]
+    first, second = map(degrees, proposals(Student(), [told_of(rules=["TP005"], patch=patch)], epoch))
+    assert second == {**first, "tp": 16}
+
+
+@pytest.mark.parametrize("epoch", range(1, 6))
+def test_the_student_keeps_to_the_values_that_a_finding_calls_legal(epoch: int) -> None:
+    finding = {"rule": "TP005", "value": {"tp": 3}, "expected": "a divisor of 32"}
+    heard = [told_of(rules=["TP005"], findings=[finding])] * 4
+    assert all(32 % degrees(one)["tp"] == 0 for one in proposals(Student(), heard, epoch)[1:])
+
+
+@pytest.mark.parametrize("epoch", range(1, 6))
+def test_the_student_keeps_within_the_hardware_once_it_was_told(epoch: int) -> None:
+    heard = [told_of(message="GP004: the strategy needs 30 GPUs, the hardware has 2")] * 3
+    drawn = [degrees(one) for one in proposals(Student(), heard, epoch)[1:]]
+    assert all(one["dp"] * one["pp"] * max(one["tp"] * one["sp"], one["ep"]) <= 2 for one in drawn)
+
+
+@pytest.mark.parametrize("epoch", range(1, 6))
+def test_the_student_changes_the_degree_that_a_code_is_about_and_no_other(epoch: int) -> None:
+    first, second = map(degrees, proposals(Student(), [told_of(rules=["PP003"])], epoch))
+    assert first["pp"] != second["pp"]
+    assert {**first, "pp": 0} == {**second, "pp": 0}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(
+        st.one_of(
+            st.text(max_size=60),
+            st.builds(
+                lambda fields: told_of(**fields),
+                st.dictionaries(
+                    st.sampled_from(["rules", "findings", "patch", "repaired_as", "message", "accepted"]),
+                    st.recursive(st.none() | st.integers() | st.text(max_size=8), st.lists, max_leaves=4),
+                ),
+            ),
+        ),
+        max_size=3,
+    )
+)
+def test_no_feedback_breaks_a_persona(feedback: list[str]) -> None:
+    for solver in PERSONAS:
+        assert len(proposals(solver, feedback)) == len(feedback) + 1
+
+
+@pytest.mark.parametrize("solver", [Careless(), Student()], ids=lambda one: one.name)
+@pytest.mark.parametrize("mode", ["text", "schema"])
+def test_without_tools_a_persona_answers_in_text_and_reads_what_it_is_told(solver: Any, mode: str) -> None:
+    result = scored(replace(solver, options=replace(UNHURRIED, mode=mode)))
+    assert (result.status, result.spent.tool_calls) == ("accepted", 0)
+    assert result.proposals == 2
+
+
+def test_before_the_first_answer_nothing_was_told() -> None:
+    assert told(ModelRequest(messages=OPENING)) is None
+
+
+def test_a_student_draws_every_degree() -> None:
+    assert set(degrees(proposals(Student(), [])[0])) == set(DEGREES)

@@ -1,0 +1,65 @@
+"""Answers out of a file: whose they are, what ends them, and which files are refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.evaluation.solvers.scripted import Script, Scripted, read_script
+from shardwright.tools.errors import InputError
+
+from .worlds import CASES, scored
+
+REFUSED = json.loads((CASES / "scripts_refused.json").read_text())
+TP2 = {"tool": "submit_dag", "arguments": {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}}
+TP3 = {"tool": "submit_dag", "arguments": {"strategy": {"dp": 1, "prefill": {"tp": 3}, "decode": {"tp": 3}}}}
+
+
+def solver(**replies: list[Any]) -> Scripted:
+    """The solver of these replies; `any_case` is of every case."""
+    named = {"*" if name == "any_case" else name: said for name, said in replies.items()}
+    return Scripted(Script.model_validate({"replies": named}))
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
+def test_a_file_that_is_no_script_is_refused_in_one_line(row: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(row["text"] if "text" in row else "[" * row["nest"] + "]" * row["nest"])
+    with pytest.raises(InputError) as refused:
+        read_script(path)
+    message = str(refused.value)
+    assert message.startswith(str(path))
+    assert row["says"] in message
+    assert "\n" not in message
+
+
+def test_a_script_is_read_and_played_by_case(tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"about": "x", "replies": {"words": [TP3, {"tools": [TP3, TP2]}], "*": ["TP1"]}}))
+    own, other = (scored(Scripted.of_file(path), name) for name in ("words", "base"))
+    assert (own.status, own.strategy, own.spent.corrections) == ("accepted", "TP2", 2)
+    assert own.spent.tokens_estimated
+    assert own.spent.input_tokens > 0
+    assert other.strategy == "DP8 of one device"
+
+
+def test_it_begins_anew_in_each_epoch() -> None:
+    script = solver(any_case=[TP3, TP2])
+    first, second = scored(script, epoch=1), scored(script, epoch=2)
+    assert first.model_copy(update={"epoch": 2}) == second
+
+
+def test_a_script_at_its_end_ends_the_run_and_says_so() -> None:
+    result = scored(solver(any_case=[TP3]))
+    assert result.status == "endpoint_failed"
+    assert result.fault is None
+
+
+def test_a_case_without_replies_is_a_fault_that_names_it() -> None:
+    result = scored(solver(other=["TP2"]))
+    assert result.answer == "failed"
+    assert result.fault is not None
+    assert "'words'" in result.fault

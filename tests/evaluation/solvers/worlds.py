@@ -1,0 +1,89 @@
+"""Cases that the tests of the solvers share, and an endpoint of a script for solvers that ask one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.evaluation.asked import Asked, asked
+from shardwright.agent.evaluation.case import Case
+from shardwright.agent.evaluation.dataset import Dataset, read_dataset
+from shardwright.agent.evaluation.results import CaseResult
+from shardwright.agent.evaluation.score import score_case
+from shardwright.agent.evaluation.solver import Solver
+from shardwright.agent.evaluation.solvers.live import Live
+from shardwright.agent.loop.agent import AgentOptions
+from shardwright.agent.model.settings import EndpointFlags
+
+from ...agent.model.fault_server import FaultServer, Step, answer, call, sends
+
+CASES = Path(__file__).parents[2] / "cases"
+# No knowledge: what is sent is small.
+BARE = AgentOptions(knowledge_tokens=0)
+
+
+@cache
+def dataset() -> Dataset:
+    """All cases."""
+    return read_dataset(CASES / "evaluation_solvers.json")
+
+
+def case(name: str = "words") -> Case:
+    """The case of that name."""
+    return next(one for one in dataset().cases if one.id == name)
+
+
+@cache
+def found(name: str = "words") -> Asked:
+    """The same with its question."""
+    return asked(case(name))
+
+
+def scored(solver: Solver, name: str = "words", epoch: int = 1) -> CaseResult:
+    """What `solver` comes to in a case."""
+    return score_case(case(name), solver, epoch).result
+
+
+def strategy(tp: int, own_id: str = "c1", **more: Any) -> dict[str, Any]:
+    """A call that submits a strategy of one replica."""
+    block = {"tp": tp, **more}
+    return call("submit_dag", json.dumps({"strategy": {"dp": 1, "prefill": block, "decode": block}}), own_id)
+
+
+def calls(*made: dict[str, Any]) -> Step:
+    """An answer that makes calls."""
+    return sends(answer({"content": None, "tool_calls": list(made)}, "tool_calls"))
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No endpoint of this machine."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SHARDWRIGHT_LLM_MODEL", "SHARDWRIGHT_LLM_HEADERS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@contextmanager
+def endpoint(*steps: Step, options: AgentOptions = BARE, **flags: Any) -> Iterator[tuple[Live, FaultServer]]:
+    """A live solver of a server that answers by `steps`."""
+    with FaultServer(*steps) as server:
+        yield Live.of(EndpointFlags(base_url=server.url, model="m", **flags), options), server
+
+
+def texts_below(folder: Path) -> Iterable[str]:
+    """The text of every file in `folder`."""
+    return (path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """The JSON file at `path` with a change."""
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
