@@ -51,13 +51,14 @@ class Detail(ResultModel):
 class CaseResult(ResultModel):
     """What one solver did in one case, one time.
 
-    `stages` are the marks of each plan rung at each stage, `marks` those of the rungs about the whole answer. `answer`
-    is the kind of answer, `strategy` what was answered, in the field's shorthand. `fault` says what broke in the
-    harness itself: such a case counts as lost on every rung.
+    `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
+    rungs about the whole answer. `answer` is the kind of answer, `strategy` what was answered, in the field's
+    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost.
     """
 
     id: str
     family: str
+    case: str = ""
     epoch: int = 1
     by_builder: bool = False
     answer: str
@@ -77,6 +78,15 @@ class CaseResult(ResultModel):
             return self.marks[rung].passed
         marks = self.stages.get(stage) or self.stages.get(FINAL, {})
         return marks[rung].passed if rung in marks else None
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether the answer is right: of the right kind, read as meant, valid, diagnosed, no worse than the golden.
+
+        Another plan than the golden that is as good is right; what is equal to a golden is reported apart.
+        """
+        decisive = ("outcome", "intent", "diagnosis", "rules", "regret")
+        return self.fault is None and all(self.passed(rung) is not False for rung in decisive)
 
 
 class Kept(ResultModel):

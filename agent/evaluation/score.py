@@ -36,7 +36,14 @@ def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
         result = marked(found, solution, epoch)
     except ShardwrightError as error:
         result = CaseResult(
-            id=case.id, family=case.family, epoch=epoch, by_builder=case.by_builder, answer="failed", fault=str(error)
+            id=case.id,
+            family=case.family,
+            case=case.digest,
+            epoch=epoch,
+            by_builder=case.by_builder,
+            answer="failed",
+            marks={"outcome": Mark(passed=False, why=str(error))},
+            fault=str(error),
         )
         return Scored(result, seconds=time.monotonic() - started)
     return Scored(result, found, solution, time.monotonic() - started)
@@ -58,6 +65,7 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
     return CaseResult(
         id=case.id,
         family=case.family,
+        case=case.digest,
         epoch=epoch,
         by_builder=case.by_builder,
         answer=solution.kind,

@@ -1,0 +1,35 @@
+"""Which rules a dataset exercises: those that some broken case breaks, and that were found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...tools.rules.registry import all_rules
+from .case import Case
+from .results import CaseResult, ResultModel
+
+
+class Coverage(ResultModel):
+    """Rules by whether a case exercises them. `not_found` are expected of a case and were not reported there."""
+
+    rules: int
+    exercised: tuple[str, ...]
+    missing: tuple[str, ...]
+    not_found: tuple[str, ...] = ()
+
+
+def coverage_of(cases: Sequence[Case], results: Iterable[CaseResult]) -> Coverage | None:
+    """The coverage of `cases` by what was found in them; `None` where no case has a broken proposal."""
+    broken = [case for case in cases if case.proposal is not None or case.expect == "infeasible"]
+    if not any(case.proposal is not None for case in broken):
+        return None
+    found = {one.id: set(one.rules_broken) for one in results}
+    expected = {rule for case in broken for rule in case.rules}
+    exercised = {rule for case in broken for rule in case.rules if rule in found.get(case.id, set())}
+    known = [rule.id for rule in all_rules()]
+    return Coverage(
+        rules=len(known),
+        exercised=tuple(rule for rule in known if rule in exercised),
+        missing=tuple(rule for rule in known if rule not in exercised),
+        not_found=tuple(sorted(expected - exercised)),
+    )

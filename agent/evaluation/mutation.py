@@ -1,0 +1,125 @@
+"""The harness tested on damaged goldens: is every mutant caught, and by exactly the rungs that should catch it?"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ...tools.plan.canonical import content_hash
+from ...tools.validate import validate
+from .asked import Asked, asked, right_documents
+from .case import Case
+from .marks import Subject
+from .mutants import MUTATORS, Mutator
+from .results import ResultModel
+from .rungs.ladder import PLAN_RUNGS
+
+# Nodes and edges of a golden that is damaged: every mutant is validated and compared.
+MOST_ELEMENTS = 1200
+# Goldens that are damaged; of each family the first.
+MOST_GOLDENS = 24
+
+
+class Mutant(ResultModel):
+    """A damaged golden: the case that it is of, how it was damaged, and the rungs that it lost and should have lost."""
+
+    case: str
+    mutator: str
+    lost: tuple[str, ...]
+    expected: tuple[str, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it lost the rungs that it should, and no other."""
+        return self.lost == self.expected
+
+
+class MutationScore(ResultModel):
+    """How many harmful mutants the rules caught, and of how many all mutants exactly the right rungs were lost.
+
+    `survivors` are harmful mutants that broke no rule, `inexact` those that lost other rungs than they should.
+    """
+
+    goldens: int
+    harmful: int
+    killed: int
+    mutants: int
+    exact: int
+    survivors: tuple[Mutant, ...] = ()
+    inexact: tuple[Mutant, ...] = ()
+
+
+def goldens_to_damage(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """Cases with a golden that is small enough, one of each family at most."""
+    chosen: dict[str, Case] = {}
+    for case in cases:
+        if case.expect == "plan" and case.goldens and case.proposal is None:
+            chosen.setdefault(case.family, case)
+    bases = {case.base: case for case in reversed(cases) if case.request is None and case.proposal is not None}
+    found = [*chosen.values(), *(case for base, case in sorted(bases.items(), key=str) if base is not None)]
+    return tuple(found)
+
+
+def mutation_score(cases: Sequence[Case]) -> MutationScore | None:
+    """Damage goldens of `cases` in every way; `None` where none is small enough."""
+    found: list[Mutant] = []
+    goldens = 0
+    for case in goldens_to_damage(cases):
+        if goldens == MOST_GOLDENS:
+            break
+        mutants = mutants_of(case)
+        goldens += bool(mutants)
+        found += mutants
+    if not found:
+        return None
+    harmful = [one for one in found if one.expected]
+    survivors = tuple(one for one in harmful if "rules" not in one.lost)
+    return MutationScore(
+        goldens=goldens,
+        harmful=len(harmful),
+        killed=len(harmful) - len(survivors),
+        mutants=len(found),
+        exact=sum(one.is_exact for one in found),
+        survivors=survivors,
+        inexact=tuple(one for one in found if not one.is_exact),
+    )
+
+
+def mutants_of(case: Case) -> list[Mutant]:
+    """Every mutant of the first golden of `case`; none where that is large, or no valid plan."""
+    found = asked(case)
+    golden = next(iter(right_documents(found)), None)
+    if golden is None or golden.document is None:
+        return []
+    if len(golden.document["nodes"]) + len(golden.document["edges"]) > MOST_ELEMENTS:
+        return []
+    return list(_mutants(found, golden.document))
+
+
+def _mutants(found: Asked, golden: Any) -> Iterator[Mutant]:
+    meant = content_hash(golden)
+    for mutator in MUTATORS:
+        rng = random.Random(f"{found.case.digest} {mutator.name}")
+        changed = mutator.make(copy.deepcopy(golden), rng)
+        if changed is None or (mutator.loses and content_hash(changed) == meant):
+            # Nothing to change, or another writing of the same plan: that is no damage.
+            continue
+        yield Mutant(
+            case=found.case.id,
+            mutator=mutator.name,
+            lost=_lost(found, changed),
+            expected=_expected(mutator, found),
+        )
+
+
+def _lost(found: Asked, document: Any) -> tuple[str, ...]:
+    errors = tuple(one.rule for one in validate(document).violations if one.severity == "error")
+    subject = Subject(True, document, tuple(dict.fromkeys(errors)))
+    marks = {rung.name: rung.mark(found, subject) for rung in PLAN_RUNGS}
+    return tuple(name for name, mark in marks.items() if mark is not None and not mark.passed)
+
+
+def _expected(mutator: Mutator, found: Asked) -> tuple[str, ...]:
+    return tuple(rung.name for rung in PLAN_RUNGS if rung.name in mutator.loses)

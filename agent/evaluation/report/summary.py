@@ -1,0 +1,136 @@
+"""A run summed up: the score of every rung at every stage, who wrote what counts as right, what was spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any
+
+from ...loop.budget import Spent
+from ..comparison import Comparison
+from ..coverage import Coverage
+from ..mutation import MutationScore
+from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of
+from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
+from ..statistics import over_epochs, rate
+
+Rungs = dict[str, dict[str, Rate]]
+
+
+class Regret(ResultModel):
+    """How much worse than the goldens the final plans are, in percent: below zero is better."""
+
+    mean_pct: float
+    median_pct: float
+    worst_pct: float
+    n: int
+
+
+class Repeats(ResultModel):
+    """The share of cases solved in at least one, and in all, of `k` epochs."""
+
+    k: int
+    at_least_one: float
+    all_of_them: float
+
+
+class Summary(ResultModel):
+    """Everything that a report says of a run. `without_builder` are the rungs without the cases whose golden the
+    built-in proposer wrote.
+    """
+
+    header: Header
+    cases: int
+    solved: int
+    rungs: Rungs
+    without_builder: Rungs
+    regret: Regret | None = None
+    repeats: tuple[Repeats, ...] = ()
+    spent: Spent
+    proposals: float
+    coverage: Coverage | None = None
+    mutation: MutationScore | None = None
+    faults: dict[str, str]
+    digest: str
+    comparison: Comparison | None = None
+
+    def document(self, kept: Sequence[Kept]) -> dict[str, Any]:
+        """The JSON report: everything but the seconds is the same whenever a deterministic solver is run again."""
+        whole = self.model_dump(mode="json")
+        header = whole.pop("header")
+        return {
+            **header,
+            **whole,
+            "results": [one.result.model_dump(mode="json", exclude_defaults=True) for one in kept],
+            "timing": {"seconds": {f"{one.result.id}#{one.result.epoch}": round(one.seconds, 3) for one in kept}},
+        }
+
+
+def summed_up(
+    header: Header,
+    kept: Sequence[Kept],
+    coverage: Coverage | None = None,
+    mutation: MutationScore | None = None,
+    comparison: Comparison | None = None,
+) -> Summary:
+    """The summary of finished cases."""
+    results = tuple(one.result for one in kept)
+    own = [one for one in results if not one.by_builder]
+    cases = {one.id for one in results}
+    return Summary(
+        header=header,
+        cases=len(cases),
+        solved=len(cases - {one.id for one in results if not one.is_solved}),
+        rungs=rungs_of(results),
+        without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),
+        regret=_regret(results),
+        repeats=tuple(_repeats(results, header.epochs)),
+        spent=_spent(results),
+        proposals=fmean(one.proposals for one in results) if results else 0.0,
+        coverage=coverage,
+        mutation=mutation,
+        faults={one.id: one.fault for one in results if one.fault is not None},
+        digest=digest_of(results),
+        comparison=comparison,
+    )
+
+
+def rungs_of(results: Sequence[CaseResult]) -> Rungs:
+    """The rate of every rung at every stage that some case reached."""
+    reached = {stage for one in results for stage in one.stages} - {*FIRST_STAGES, FINAL}
+    corrections = sorted(reached, key=lambda name: int(name.rpartition("_")[2]))
+    stages = (*FIRST_STAGES, *corrections, FINAL)
+    found = {rung.name: {stage: rate(results, rung.name, stage) for stage in stages} for rung in PLAN_RUNGS}
+    found |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS}
+    rates = {
+        name: {stage: one for stage, one in by_stage.items() if one is not None} for name, by_stage in found.items()
+    }
+    return {name: by_stage for name, by_stage in rates.items() if by_stage}
+
+
+def _regret(results: Sequence[CaseResult]) -> Regret | None:
+    marks = [one.stages[FINAL]["regret"].value for one in results if "regret" in one.stages.get(FINAL, {})]
+    values = [value for value in marks if value is not None]
+    if not values:
+        return None
+    return Regret(mean_pct=fmean(values), median_pct=median(values), worst_pct=max(values), n=len(values))
+
+
+def _repeats(results: Sequence[CaseResult], epochs: int):
+    for k in (k for k in (1, 2, 4, 8, 16, 32, 64) if epochs > 1 and k <= epochs):
+        found = over_epochs(results, lambda one: one.is_solved, k)
+        if found is not None:
+            yield Repeats(k=k, at_least_one=found[0], all_of_them=found[1])
+
+
+def _spent(results: Sequence[CaseResult]) -> Spent:
+    """What all runs took together; money only where every run that took tokens has a price."""
+    every = [one.spent for one in results]
+    sums = {name: sum(getattr(one, name) for one in every) for name in _COUNTED}
+    prices = [one.usd for one in every if one.turns]
+    known = bool(prices) and all(price is not None for price in prices)
+    usd = sum(price or 0.0 for price in prices) if known else None
+    return Spent(**sums, tokens_estimated=any(one.tokens_estimated for one in every), usd=usd)
+
+
+_COUNTED = ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens", "cached_input_tokens", "requests")
