@@ -93,7 +93,7 @@ class Builder:
             self.left -= len(item.inner)
             inner = tuple([self._box(one, parent, level + 1, item.times) for one in item.inner])
             is_stack = parent is not None and parent.type in _STACKS
-            return Box("block", "Pattern", (), item.times, inner, item.inner_links, is_stack)
+            return Box("block", "Pattern", _among(item), item.times, inner, item.inner_links, is_stack)
         node = item.members[0]
         below = self.tree.children.get(node.position, ())
         lines = lines_of(item.members, below, self._lane)
@@ -102,6 +102,7 @@ class Builder:
         if node.type == "PipelineStageNode":
             # Of stages that are alike the first is drawn.
             self._lane = frozenset(self._devices(item.members[:1]))
+        lines += _among(item)
         if item.is_chained and node.type == "PipelineStageNode":
             lines.append("send/recv from each to the next")
         box = Box(
@@ -132,6 +133,11 @@ class Builder:
             node = waiting.pop()
             yield from node.devices
             waiting += self.tree.children.get(node.position, ())
+
+
+def _among(item: Item) -> tuple[str, ...]:
+    """The edges that the box of an item cannot show."""
+    return (f"{item.edges_among:,} edges among them",) if item.edges_among else ()
 
 
 def _contents(below: Sequence[NodeView]) -> str:

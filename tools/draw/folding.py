@@ -8,8 +8,8 @@ folds as far as its parts are alike.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from ..plan.blocks import fold_sequence
@@ -27,7 +27,8 @@ _MOST_RUNS = 128
 class Item:
     """Nodes that are alike. A pattern that repeats has its parts in `inner`, each with its nodes of all `times`.
 
-    `is_chained`: each is joined to the next, so that one stands for a chain of them.
+    `is_chained`: each is joined to the next, so that one stands for a chain of them. `edges_among` are all other edges
+    between its nodes, which a box cannot show.
     """
 
     members: tuple[NodeView, ...]
@@ -35,6 +36,7 @@ class Item:
     inner: tuple[Item, ...] = ()
     inner_links: tuple[Link, ...] = ()
     is_chained: bool = False
+    edges_among: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ class Folder:
 
     def _shape(self, item: Item) -> Hashable:
         if item.inner:
-            return item.times, tuple([self._shape(one) for one in item.inner]), item.inner_links
-        return item.times, self.likeness[item.members[0].position], item.is_chained
+            return item.times, tuple([self._shape(one) for one in item.inner]), item.inner_links, item.edges_among
+        return item.times, self.likeness[item.members[0].position], item.is_chained, item.edges_among
 
     def _family(self, place: int, is_sequence: bool) -> Family:
         nodes = in_reading_order(self.tree.children.get(place, ()))
@@ -76,7 +78,7 @@ class Folder:
         if not nodes:
             return Family((), ())
         items = self._sequence(nodes, joins) if is_sequence else self._groups(nodes, joins)
-        return _linked(items, joins)
+        return _linked(items, joins, {node.position: place for place, node in enumerate(nodes)} if is_sequence else {})
 
     def _groups(self, nodes: Sequence[NodeView], joins: Sequence[Join]) -> list[Item]:
         """One item for all nodes that are alike and are joined alike."""
@@ -156,36 +158,41 @@ def _steps(places: dict[int, int], joins: Sequence[Join]) -> list[frozenset[str]
     return [frozenset(step) for step in steps]
 
 
-def _linked(items: Sequence[Item], joins: Sequence[Join]) -> Family:
-    """The links between `items`; those inside of a pattern go to the pattern."""
-    place_of: dict[int, tuple[int, int, int]] = {}
-    for place, item in enumerate(items):
-        for part, inner in enumerate(item.inner or (item,)):
-            each = len(inner.members) // item.times if item.inner else len(inner.members)
-            for number, node in enumerate(inner.members):
-                place_of[node.position] = (place, number // each, part)
+def _linked(items: Sequence[Item], joins: Sequence[Join], sequence: Mapping[int, int]) -> Family:
+    """The links between `items`; those inside of a pattern go to the pattern. `sequence` has the place of each node."""
+    seats = _seats(items)
     outer: Counter[tuple[int, int, LinkKind]] = Counter()
     inside: Counter[tuple[int, int, int, LinkKind]] = Counter()
+    among: Counter[int] = Counter()
     for one in joins:
-        (start, turn, part), (end, other_turn, other_part) = (
-            place_of[one.source.position],
-            place_of[one.target.position],
-        )
+        start, turn, part = seats[one.source.position]
+        end, other_turn, other_part = seats[one.target.position]
         if start != end:
             outer[start, end, one.kind] += 1
         elif items[start].inner and turn == other_turn and part != other_part:
             inside[start, part, other_part, one.kind] += 1
-    links = [Link(a, b, kind, count) for (a, b, kind), count in outer.items()]
+        elif not sequence or sequence[one.target.position] - sequence[one.source.position] != 1:
+            among[start] += 1
     found = [
-        Item(
-            item.members,
-            item.times,
-            item.inner,
-            tuple([Link(a, b, kind, count) for (at, a, b, kind), count in sorted(inside.items()) if at == place]),
-            item.is_chained,
+        replace(
+            item,
+            inner_links=tuple(
+                [Link(start, end, kind, n) for (at, start, end, kind), n in sorted(inside.items()) if at == place]
+            ),
+            edges_among=among[place],
         )
-        if item.inner
-        else item
         for place, item in enumerate(items)
     ]
-    return Family(tuple(found), tuple(sorted(links, key=lambda link: (link.source, link.target, link.kind))))
+    links = [Link(start, end, kind, count) for (start, end, kind), count in sorted(outer.items())]
+    return Family(tuple(found), tuple(links))
+
+
+def _seats(items: Sequence[Item]) -> dict[int, tuple[int, int, int]]:
+    """Of each node the place of its item, its turn in the pattern, and its part of the turn."""
+    seats: dict[int, tuple[int, int, int]] = {}
+    for place, item in enumerate(items):
+        for part, inner in enumerate(item.inner or (item,)):
+            each = len(inner.members) // item.times if item.inner else len(inner.members)
+            for number, node in enumerate(inner.members):
+                seats[node.position] = (place, number // each, part)
+    return seats

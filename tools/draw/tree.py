@@ -1,6 +1,7 @@
 """A plan's nodes as one tree whatever the document is, with every edge brought to where its ends part.
 
-A node whose parent is absent, or that is on a circle of parents, is a root of its own. Nothing is judged.
+A node whose parent is absent, that is on a circle of parents, or deeper than any plan is, is a root of its own.
+Nothing is judged.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..plan.elements import EdgeView, NodeView, as_str
+from ..plan.elements import MAX_LEVELS, EdgeView, NodeView, as_str
 from ..plan.view import PlanView
 from .box import LinkKind
 
@@ -65,7 +66,8 @@ def _descend(tree: Tree, root: NodeView) -> None:
     found, waiting = [root], [root]
     while waiting:
         node = waiting.pop()
-        below = [child for child in node.children if child.position not in tree.levels]
+        is_deepest = tree.levels[node.position] >= MAX_LEVELS
+        below = [] if is_deepest else [child for child in node.children if child.position not in tree.levels]
         tree.children[node.position] = below
         for child in below:
             tree.levels[child.position] = tree.levels[node.position] + 1
