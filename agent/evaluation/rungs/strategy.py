@@ -32,7 +32,11 @@ def degrees(strategy: Strategy, *, with_cuts: bool) -> dict[str, Any]:
     """Every degree of `strategy` that is more than one, and its cut of the layers where that counts."""
     left_out = None if with_cuts else {"stage_layers"}
     found: dict[str, Any] = {
-        name: {key: value for key, value in phase.model_dump(exclude_none=True, exclude=left_out).items() if value != 1}
+        name: {
+            key: value
+            for key, value in phase.model_dump(exclude_none=True, exclude=left_out).items()
+            if value != 1 or key == "replicas"
+        }
         for name, phase in (("prefill", strategy.prefill), ("decode", strategy.decode))
     }
     return {**found, "dp": strategy.dp, "gpus": strategy.gpu_count}
