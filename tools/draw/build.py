@@ -10,7 +10,7 @@ from ..plan.device_names import devices_text
 from ..plan.elements import NodeView
 from .box import Box, Link
 from .folding import Family, Item
-from .tree import ROOT, Tree
+from .tree import ROOT, Tree, in_reading_order
 from .wording import kind_of, lines_of, repeats_of, title_of
 from .xml_text import clipped
 
@@ -142,5 +142,5 @@ def _among(item: Item) -> tuple[str, ...]:
 
 def _contents(below: Sequence[NodeView]) -> str:
     """What is inside of a box that is not opened."""
-    counted = Counter(_SHORT.get(node.type, clipped(node.type, 20) or "no type") for node in below)
+    counted = Counter(_SHORT.get(node.type, clipped(node.type, 20) or "no type") for node in in_reading_order(below))
     return clipped(", ".join(counted), 60)

@@ -14,7 +14,7 @@ from .routes import Route, Spot, beside, between_rows, downwards
 _PAD = 8
 _GAP_X, _GAP_Y, _GAP_LINKED = 26, 8, 38
 _HEAD, _TITLE, _LINE = 20, 16, 13
-_BOLD_PX, _PLAIN_PX = 7.0, 5.9
+_BOLD_PX, _PLAIN_PX = 7.3, 5.9
 _LEAST_WIDTH = 60
 # Room beside a stack for each link that goes past its boxes.
 _LANE = 12

@@ -147,12 +147,17 @@ _FLOW = {
 }  # fmt: skip
 
 
-def _reading_key(node: NodeView) -> tuple[int, int, int, int, int, int]:
+def _reading_key(node: NodeView) -> tuple[object, ...]:
+    """Where `node` stands among its siblings; of two that tie in all else, the first in the document is the first."""
     flow = _FLOW.get(node.type, len(_FLOW))
+    content = node.content
     is_operator = node.type in ("AttentionNode", "FFNNode", "MoENode")
-    first_layer = node.layers[0] if node.layers is not None else -1
-    index = node.index if node.index is not None else -1
-    is_decode = 1 if node.raw.get("phase") == "decode" else 0
-    if is_operator:
-        return (_FLOW["AttentionNode"], node.content.offset, flow, 0, 0, node.position)
-    return (flow, index, first_layer, is_decode, 0, node.position)
+    place = (_FLOW["AttentionNode"], content.offset) if is_operator else (flow, 0)
+    first_layer = content.layers[0] if content.layers is not None else -1
+    index = content.index if content.index is not None else -1
+    is_decode = node.raw.get("phase") == "decode"
+    ranks = tuple(sorted(node.rank.items()))
+    # The gather before the shards and that after them differ in their edges alone.
+    joined = (len(node.edges_in), len(node.edges_out))
+    said = (node.type, content.role or "", ranks, node.devices, joined)
+    return (*place, flow, index, first_layer, is_decode, *said, node.position)
