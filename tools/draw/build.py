@@ -99,6 +99,7 @@ class Builder:
         lines = lines_of(item.members, below, self._lane)
         if node.type in _NAME_DEVICES:
             lines.append(clipped(devices_text(self._devices(item.members)), 60))
+            lines += ["the first is drawn"] if len(item.members) > 1 and below else []
         if node.type == "PipelineStageNode":
             # Of stages that are alike the first is drawn.
             self._lane = frozenset(self._devices(item.members[:1]))
