@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ...tools.plan.document import Strategy
+from ..loop.judge import Judgement
 from ..results import PlanResult
 from ..spent import Spent
 
@@ -51,10 +52,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One proposal: as it was proposed, and as auto-fix left it."""
+    """One proposal: as it was proposed, and as auto-fix left it. `judgement` is what the tools said of it."""
 
     proposed: Subject
     repaired: Subject
+    judgement: Judgement | None = None
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from .marks import Mark
 # Stages of an answer, in order; `after_1` and on are those after corrections.
 FIRST_STAGES = ("at_once", "after_fix")
 FINAL = "final"
+# The rungs that a right answer passes at the end, as far as they apply.
+DECISIVE = ("outcome", "intent", "diagnosis", "rules", "regret")
 
 
 class ResultModel(BaseModel):
@@ -85,8 +87,7 @@ class CaseResult(ResultModel):
 
         Another plan than the golden that is as good is right; what is equal to a golden is reported apart.
         """
-        decisive = ("outcome", "intent", "diagnosis", "rules", "regret")
-        return self.fault is None and all(self.passed(rung) is not False for rung in decisive)
+        return self.fault is None and all(self.passed(rung) is not False for rung in DECISIVE)
 
 
 class Kept(ResultModel):

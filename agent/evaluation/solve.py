@@ -139,10 +139,10 @@ def _attempt(
     proposed = Subject(judgement.verdict != "unread", document, judgement.rules, judgement.refusal)
     standing = judgement.standing
     if standing is None:
-        return Attempt(proposed, proposed)
+        return Attempt(proposed, proposed, judgement)
     if judgement.verdict == "valid":
-        return Attempt(replace(proposed, refusal=None), replace(proposed, refusal=None))
-    return Attempt(replace(proposed, refusal=None), _of_plan(standing.plan))
+        return Attempt(replace(proposed, refusal=None), replace(proposed, refusal=None), judgement)
+    return Attempt(replace(proposed, refusal=None), _of_plan(standing.plan), judgement)
 
 
 def _of_plan(plan: Plan) -> Subject:

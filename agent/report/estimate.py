@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from .devices import devices_text
+from ...tools.plan.device_names import devices_text
 from .text import (
     NONE,
     Block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .devices import devices_text
+from ...tools.plan.device_names import devices_text
 from .safe import one_line
 from .text import NONE, Block, Column, Section, Table, bytes_text, count_text, figure, render, section
 

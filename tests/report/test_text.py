@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from shardwright.agent.report.devices import devices_text
 from shardwright.agent.report.text import (
     Bullets,
     Column,
@@ -20,6 +19,7 @@ from shardwright.agent.report.text import (
     section,
     value_text,
 )
+from shardwright.tools.plan.device_names import devices_text
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,171 @@
+"""What a page shows of a case: its request and golden, every proposal with what was found and mended, the final DAG.
+
+Text of proposals is a stranger's: it is kept as data, shortened. Nothing here is marked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ...tools.autofix.result import AppliedFix
+from ...tools.draw.svg import svg
+from ...tools.rules.base import Violation
+from ...tools.search.describe import describe
+from ...tools.validate import validate
+from ..loop.feedback import MOST_FINDINGS, repairs_told
+from ..loop.judge import Judgement
+from ..loop.shorten import short_text, short_value
+from .asked import Asked, RightAnswer
+from .marks import Attempt, Solution, Subject
+from .results import Detail, Proposed
+from .score import Scored
+
+_MOST_OPERATIONS = 40
+_MOST_PROPOSALS = 12
+_LONGEST_TEXT = 4000
+_LONGEST_LINE = 400
+_LONGEST_PATH = 120
+
+
+def detail_of(scored: Scored) -> Detail:
+    """The detail of a case that was marked; of one that broke in the harness it is empty."""
+    found, solution = scored.asked, scored.solution
+    if found is None or solution is None:
+        return Detail()
+    case = found.case
+    document = solution.final.document
+    return Detail(
+        request=_request(found),
+        why=short_text(" ".join(part for part in (case.why, case.source) if part), _LONGEST_TEXT),
+        golden=_golden(found),
+        proposals=tuple(_proposals(found, solution)),
+        explanation=_explanation(solution),
+        picture="" if document is None else svg(document),
+    )
+
+
+def _request(found: Asked) -> str:
+    if found.case.request is not None:
+        return short_text(found.case.request, _LONGEST_TEXT)
+    return f"What the base plan {found.case.base} answers."
+
+
+def _golden(found: Asked) -> str:
+    """What counts as right, in words."""
+    case = found.case
+    if case.expect == "refused":
+        return f"A refusal that says {' and '.join(map(repr, case.refusal))}." if case.refusal else "A refusal."
+    if case.expect == "infeasible":
+        rules = f": {', '.join(case.rules)}" if case.rules else ""
+        return f"No plan is possible{rules}."
+    return "\n".join(_right(one) for one in found.right) or "Any valid plan."
+
+
+def _right(one: RightAnswer) -> str:
+    golden = one.golden
+    name = describe(one.strategy) if one.strategy is not None else str(golden.strategy or golden.base)
+    fault = f" — not a valid plan: {one.fault}" if one.fault else ""
+    source = f" ({golden.by}: {golden.source})" if golden.source else f" ({golden.by})"
+    return short_text(f"{name}{source}{fault}", _LONGEST_TEXT)
+
+
+def _explanation(solution: Solution) -> str:
+    """What a user would read of the answer."""
+    result = solution.result
+    if solution.refusal is not None:
+        said = solution.refusal
+    elif result is None:
+        said = solution.final.refusal or ""
+    elif result.infeasible is not None:
+        said = f"{result.infeasible.rule}: {result.infeasible.reason}"
+    else:
+        said = result.report.explanation if result.report is not None else ""
+    return short_text(said, _LONGEST_TEXT)
+
+
+def _proposals(found: Asked, solution: Solution) -> Iterator[Proposed]:
+    attempts = solution.attempts[:_MOST_PROPOSALS]
+    for place, attempt in enumerate(attempts):
+        is_first = place == 0
+        broken = found.broken if is_first else None
+        violations = validate(broken).violations if broken is not None else _violations(attempt.judgement)
+        text = found.proposal if is_first and found.proposal is not None else _text(attempt)
+        yield _proposed(attempt, violations, text)
+    left = len(solution.attempts) - len(attempts)
+    if left:
+        yield Proposed(verdict=f"and {left} more proposals")
+
+
+def _violations(judgement: Judgement | None) -> Sequence[Violation]:
+    return () if judgement is None else judgement.violations
+
+
+def _proposed(attempt: Attempt, violations: Sequence[Violation], text: str) -> Proposed:
+    judgement, strategy = attempt.judgement, attempt.proposed.strategy
+    fixes = () if judgement is None else judgement.fixes
+    return Proposed(
+        verdict=judgement.verdict if judgement is not None else _verdict(attempt.proposed),
+        strategy=describe(strategy) if strategy is not None else None,
+        text=short_text(text, _LONGEST_TEXT),
+        findings=tuple(_findings(violations, judgement)),
+        fixes=(*repairs_told(fixes), *_left_open(judgement)),
+        patch=tuple(_patch(fixes)),
+    )
+
+
+def _verdict(subject: Subject) -> str:
+    return "valid" if subject.is_valid else "invalid" if subject.is_read else "unread"
+
+
+def _text(attempt: Attempt) -> str:
+    """A proposal that is a document, without its graph, and what was said for it."""
+    document = attempt.proposed.document
+    said = attempt.judgement.rationale if attempt.judgement is not None else None
+    return "\n".join(part for part in (said, None if document is None else _header(document)) if part)
+
+
+def _header(document: Mapping[str, Any]) -> str:
+    parts = {
+        name: f"{len(value):,} {name}" if name in ("nodes", "edges") and isinstance(value, list | tuple) else value
+        for name, value in document.items()
+        if name in ("strategy", "policy", "serving", "nodes", "edges") and value is not None
+    }
+    return json.dumps(parts, ensure_ascii=False, indent=1, default=str)
+
+
+def _findings(violations: Sequence[Violation], judgement: Judgement | None) -> Iterator[str]:
+    """Each finding in one line, capped with a count of the rest; then what could not be read or kept."""
+    lines = list(dict.fromkeys(f"{one.rule}: {short_text(one.message, _LONGEST_LINE)}" for one in violations))
+    yield from lines[:MOST_FINDINGS]
+    if len(lines) > MOST_FINDINGS:
+        yield f"and {len(lines) - MOST_FINDINGS} more"
+    if judgement is None:
+        return
+    for words, said in (("not read", judgement.refusal), ("asked for and not kept", judgement.unkept)):
+        if said is not None:
+            yield short_text(f"{words}: {said}", _LONGEST_LINE)
+    for one in judgement.contradictions[:MOST_FINDINGS]:
+        yield short_text(f"put right: {one}", _LONGEST_LINE)
+
+
+def _left_open(judgement: Judgement | None) -> Iterator[str]:
+    """What a repair changed of the decisions, and what it could not mend."""
+    if judgement is None:
+        return
+    moves = judgement.replanned.moves if judgement.replanned is not None else ()
+    for words, lines in (("changed", moves), ("not mended", judgement.unfixed)):
+        yield from (short_text(f"{words}: {line}", _LONGEST_LINE) for line in lines[:MOST_FINDINGS])
+
+
+def _patch(fixes: Sequence[AppliedFix]) -> Iterator[dict[str, Any]]:
+    """The operations of a repair, those on the header before those on the graph, capped with a count of the rest."""
+    every = [(fix.rule, operation) for fix in fixes for operation in fix.patch if operation.get("op") != "test"]
+    every.sort(key=lambda one: str(one[1].get("path", "")).startswith(("/nodes", "/edges")))
+    for rule, operation in every[:_MOST_OPERATIONS]:
+        value = {"value": short_value(operation["value"])} if "value" in operation else {}
+        path = short_text(str(operation.get("path", "")), _LONGEST_PATH)
+        yield {"rule": rule, "op": str(operation.get("op", "")), "path": path, **value}
+    if len(every) > _MOST_OPERATIONS:
+        yield {"further_operations": len(every) - _MOST_OPERATIONS}

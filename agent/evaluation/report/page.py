@@ -1,0 +1,70 @@
+"""The report of an evaluation as one HTML page that needs nothing else: no network, no other file, no script.
+
+Requests and proposals are a stranger's: every text is escaped, pictures are images that can run nothing, and the page's
+policy lets no script in but its own. What would make it too long is left out and named.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+
+from ..results import Kept
+from .markup import Html, element, joined, text
+from .page_cases import case_table
+from .page_scores import scores
+from .summary import Summary
+
+# Of pictures in all, before they are written as base64: a page for 250 cases stays under 10 MB.
+MOST_PICTURE_BYTES = 5_500_000
+
+
+def render_page(found: Summary, kept: Sequence[Kept]) -> str:
+    """The page of a run: its scores, a table of all cases, and what happened in each."""
+    title = f"{found.header.solver} on {found.header.dataset}"
+    flipped = _flipped(found)
+    pictured = _pictured(kept, flipped)
+    style, script = _part("page.css"), _part("page.js")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    body = joined(
+        element("header", element("h1", f"Evaluation: {title}")),
+        element("main", scores(found, kept), case_table(kept, flipped, pictured)),
+    )
+    return Template(_part("page.html")).substitute(
+        policy=policy, title=text(f"Evaluation: {title}"), style=style, script=script, body=body
+    )
+
+
+def _flipped(found: Summary) -> frozenset[str]:
+    changes = found.comparison.changes if found.comparison is not None else ()
+    return frozenset(case for one in changes for case in (*one.lost, *one.gained))
+
+
+def _pictured(kept: Sequence[Kept], flipped: frozenset[str]) -> frozenset[int]:
+    """The places of the cases whose picture is on the page: those with something to look at first."""
+    order = sorted(
+        range(len(kept)), key=lambda place: (kept[place].result.is_solved, kept[place].result.id not in flipped, place)
+    )
+    left, shown = MOST_PICTURE_BYTES, set[int]()
+    for place in order:
+        detail = kept[place].detail
+        size = len(detail.picture.encode()) if detail is not None else 0
+        if 0 < size <= left:
+            left -= size
+            shown.add(place)
+    return frozenset(shown)
+
+
+def _part(name: str) -> Html:
+    """A part of the page that ships with the package."""
+    return Html(files(__name__.rpartition(".")[0]).joinpath(name).read_text(encoding="utf-8").strip())
+
+
+def _hash(source: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

@@ -1,0 +1,174 @@
+"""The lower part of the page: a table of all cases with their marks, and below each what happened in it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from ..marks import Mark
+from ..results import FINAL, CaseResult, Detail, Kept, Proposed
+from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
+from .markup import Html, element, joined
+
+_QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
+# Of a mark: its class, its sign, what it means, and its place in an order.
+_PASS = ("pass", "✓", "passed", "2")
+_LATE = ("late", "↻", "passed at the end, not at once", "1")
+_FAIL = ("fail", "✗", "not passed", "0")
+_NONE = ("none", "·", "does not apply", "3")
+
+
+def case_table(kept: Sequence[Kept], flipped: Collection[str], pictured: Collection[int]) -> Html:
+    """All cases in order; `flipped` are ids, `pictured` the places of those whose picture is shown."""
+    heads = [element("th", name) for name in ("case", "family", "answer", "strategy")]
+    heads += [element("th", name, class_="mark", title=_QUESTIONS[name]) for name in RUNG_NAMES]
+    bodies = [_case(place, one, one.result.id in flipped, place in pictured) for place, one in enumerate(kept)]
+    table = element("table", element("thead", element("tr", *heads)), *bodies, id="cases", class_="cases")
+    legend = ", ".join(f"{sign} {meaning}" for _, sign, meaning, _ in (_PASS, _LATE, _FAIL, _NONE))
+    return element(
+        "section",
+        element("h2", "Cases"),
+        _tools(kept, flipped),
+        element("p", legend, class_="soft"),
+        element("div", table),
+    )
+
+
+def _tools(kept: Sequence[Kept], flipped: Collection[str]) -> Html:
+    """What searches and filters; a script shows it."""
+    states = ["", "unsolved", "solved", *(["flipped"] if flipped else []), "fault"]
+    families = sorted({one.result.family for one in kept})
+    return element(
+        "div",
+        element("input", type="search", id="search", placeholder="Search cases", aria_label="Search cases"),
+        element("select", *_options(states, "all"), id="which", aria_label="Which cases"),
+        element("select", *_options(["", *families], "every family"), id="family", aria_label="Family"),
+        element("span", "", id="count", class_="soft"),
+        id="tools",
+        class_="tools",
+        hidden=True,
+    )  # fmt: skip
+
+
+def _options(values: Sequence[str], every: str) -> Iterator[Html]:
+    return (element("option", one or every, value=one) for one in values)
+
+
+def _case(place: int, kept: Kept, is_flipped: bool, has_picture: bool) -> Html:
+    result = kept.result
+    state = ["solved" if result.is_solved else "unsolved"]
+    state += ["flipped"] if is_flipped else []
+    state += ["fault"] if result.fault is not None else []
+    name = result.id if result.epoch == 1 else f"{result.id} #{result.epoch}"
+    row = element(
+        "tr",
+        element("td", name, class_="id"),
+        element("td", result.family, class_="name"),
+        element("td", result.answer),
+        element("td", result.strategy, class_="name"),
+        *(_mark_cell(result, rung) for rung in RUNG_NAMES),
+    )
+    columns = str(4 + len(RUNG_NAMES))
+    inside = element("details", element("summary", _summary(result)), _inside(kept, has_picture))
+    more = element("tr", element("td", inside, colspan=columns), class_="more")
+    return element(
+        "tbody", row, more, id=f"case-{place}", data_state=" ".join(state), data_family=result.family
+    )  # fmt: skip
+
+
+def _summary(result: CaseResult) -> str:
+    if result.fault is not None:
+        return "the harness failed"
+    words = [word for word in (result.status, result.plan_from and f"plan from {result.plan_from}") if word]
+    words.append(f"{result.proposals} proposal{'s' if result.proposals != 1 else ''}")
+    return ", ".join(words)
+
+
+def _mark_cell(result: CaseResult, rung: str) -> Html:
+    passed, why = result.passed(rung), _why(result, rung)
+    if result.fault is not None:
+        kind = _FAIL
+    elif passed is None:
+        kind = _NONE
+    elif not passed:
+        kind = _FAIL
+    else:
+        kind = _LATE if rung not in result.marks and result.passed(rung, "at_once") is False else _PASS
+    name, sign, meaning, key = kind
+    said = f"{rung}: {meaning}{f': {why}' if why else ''}"
+    return element("td", sign, class_=f"mark {name}", title=said, aria_label=said, data_key=key)
+
+
+def _why(result: CaseResult, rung: str) -> str:
+    mark = result.marks.get(rung) or result.stages.get(FINAL, {}).get(rung)
+    return mark.why if mark is not None else ""
+
+
+def _inside(kept: Kept, has_picture: bool) -> Html:
+    detail, result = kept.detail, kept.result
+    parts: list[Html] = []
+    if result.fault is not None:
+        parts += [element("h3", "Fault"), element("p", result.fault)]
+    if detail is not None:
+        parts += _told(detail)
+    parts += [element("h3", "Marks"), element("ul", *_marks(result))]
+    for number, proposal in enumerate(detail.proposals if detail is not None else (), start=1):
+        parts.append(_proposal(number, proposal))
+    if detail is not None and detail.picture:
+        shown = _picture(detail.picture, result) if has_picture else element(
+            "p", "The picture is left out: the page would be too long. A run of this case alone has it.", class_="soft"
+        )  # fmt: skip
+        parts += [element("h3", "DAG of the answer"), shown]
+    return element("div", *parts, class_="inside")
+
+
+def _told(detail: Detail) -> Iterator[Html]:
+    if detail.request:
+        yield joined(element("h3", "Request"), element("div", detail.request, class_="request", dir="auto"))
+    for title, said in (("Golden", detail.golden), ("Why", detail.why), ("Answer", detail.explanation)):
+        if said:
+            yield joined(element("h3", title), *(element("p", line, dir="auto") for line in said.splitlines() if line))
+
+
+def _marks(result: CaseResult) -> Iterator[Html]:
+    """Every mark in words: those of the plan rungs at each stage, then those of the whole answer."""
+    for stage, marks in result.stages.items():
+        yield element("li", f"{stage.replace('_', ' ')}: {_all_said(marks)}")
+    if result.marks:
+        yield element("li", f"answer: {_all_said(result.marks)}")
+
+
+def _all_said(marks: Mapping[str, Mark]) -> str:
+    return "; ".join(_said(name, mark) for name, mark in marks.items())
+
+
+def _said(name: str, mark: Mark) -> str:
+    figure = f" ({mark.value:+.1f}%)" if name == "regret" and mark.value is not None else ""
+    return f"{name} {'✓' if mark.passed else '✗'}{figure}{f' {mark.why}' if mark.why else ''}"
+
+
+def _proposal(number: int, proposal: Proposed) -> Html:
+    tone = "good" if proposal.verdict in ("valid", "repaired") else "bad"
+    heading = element(
+        "h3", f"Proposal {number} ", element("span", proposal.verdict, class_=f"tag {tone}"), proposal.strategy or ""
+    )
+    parts = [heading]
+    if proposal.text:
+        parts.append(element("details", element("summary", "what was proposed"), element("pre", proposal.text)))
+    for title, lines in (("Findings", proposal.findings), ("Repairs", proposal.fixes)):
+        if lines:
+            parts += [element("p", title, class_="soft"), element("ul", *(element("li", one) for one in lines))]
+    if proposal.patch:
+        lines = "\n".join(json.dumps(one, ensure_ascii=False) for one in proposal.patch)
+        parts.append(element("details", element("summary", "JSON Patch of the repair"), element("pre", lines)))
+    return joined(*parts)
+
+
+def _picture(picture: str, result: CaseResult) -> Html:
+    """The picture as an image: whatever it holds, nothing in it runs, and its style stays its own."""
+    data = base64.b64encode(picture.encode("utf-8", errors="replace")).decode()
+    said = f"DAG of the answer to {result.id}: {result.strategy or result.answer}"
+    return element(
+        "div", element("img", src=Html(f"data:image/svg+xml;base64,{data}"), alt=said, loading="lazy"), class_="picture"
+    )  # fmt: skip

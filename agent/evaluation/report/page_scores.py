@@ -1,0 +1,212 @@
+"""The upper part of the page: what was run, the scores with their intervals, what was covered, what flipped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ..comparison import Comparison
+from ..results import FINAL, Kept, Rate
+from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
+from .markup import Html, element, joined
+from .summary import Rungs, Summary
+from .text import percent
+
+_QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
+_STAGES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
+_MOST_LISTED = 200
+
+
+def scores(found: Summary, kept: Sequence[Kept]) -> Html:
+    """Everything about the run as a whole."""
+    first = {one.result.id: place for place, one in reversed(list(enumerate(kept)))}
+    return joined(
+        _facts(found, kept),
+        element(
+            "section",
+            element("h2", "Rungs"),
+            element(
+                "div",
+                _rungs("All cases", found.rungs),
+                _rungs("Without cases whose golden the built-in proposer wrote", found.without_builder),
+                class_="pair",
+            ),
+            element("p", "Bars: the share with its 95% interval, clustered by family.", class_="soft"),
+        ),
+        _comparison(found.comparison, first),
+        _coverage(found),
+        _mutation(found),
+        _faults(found, first),
+    )
+
+
+def _facts(found: Summary, kept: Sequence[Kept]) -> Html:
+    header = found.header
+    families = len({one.result.family for one in kept})
+    rows = [
+        ("solved", f"{found.solved} of {found.cases} cases in {families} families ({_share(found)})"),
+        ("dataset", f"{header.dataset}, {header.dataset_hash}"),
+        ("solver", f"{header.solver}{'' if header.is_deterministic else ' (not deterministic)'}"),
+        ("shardwright", header.shardwright),
+        ("options", ", ".join(f"{name} {value}" for name, value in header.options.items())),
+        ("epochs", str(header.epochs) if header.epochs > 1 else ""),
+        ("results", found.digest),
+        ("proposals", f"{found.proposals:.2f} a case"),
+        ("spent", _spent(found)),
+        ("regret", _regret(found)),
+        *(
+            (f"pass@{one.k}, pass^{one.k}", f"{percent(one.at_least_one)}, {percent(one.all_of_them)}")
+            for one in found.repeats
+        ),
+    ]
+    pairs = [part for name, value in rows if value for part in (element("dt", name), element("dd", value))]
+    return element("section", element("dl", *pairs, class_="facts"))
+
+
+def _share(found: Summary) -> str:
+    return percent(found.solved / found.cases) if found.cases else "none was run"
+
+
+def _spent(found: Summary) -> str:
+    spent = found.spent
+    if not spent.turns and not spent.input_tokens:
+        return ""
+    money = f", {spent.usd:.2f} USD" if spent.usd is not None else ""
+    return (
+        f"{spent.turns:,} turns, {spent.corrections:,} corrections, {spent.tool_calls:,} tool calls, "
+        f"{spent.input_tokens:,} tokens in, {spent.output_tokens:,} out{money}"
+    )
+
+
+def _regret(found: Summary) -> str:
+    one = found.regret
+    if one is None:
+        return ""
+    return (
+        f"median {one.median_pct:+.1f}%, mean {one.mean_pct:+.1f}%, worst {one.worst_pct:+.1f}% over {one.n} plans "
+        "(below zero is better than the golden)"
+    )
+
+
+def _rungs(title: str, rungs: Rungs) -> Html:
+    stages = sorted({stage for by_stage in rungs.values() for stage in by_stage}, key=_stage_order)
+    head = [element("th", name) for name in ("rung", *(_stage_title(stage) for stage in stages), "cases")]
+    rows = [
+        element(
+            "tr",
+            element("td", name, title=_QUESTIONS[name]),
+            *(_rate(rungs[name].get(stage)) for stage in stages),
+            element("td", str(max(one.n for one in rungs[name].values())), class_="figure"),
+        )
+        for name in RUNG_NAMES
+        if name in rungs
+    ]
+    table = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
+    return element("div", element("h3", title), element("div", table, class_="wide"))
+
+
+def _stage_order(stage: str) -> int:
+    number = stage.rpartition("_")[2]
+    return {"at_once": -2, "after_fix": -1, FINAL: 1 << 30}.get(stage, int(number) if number.isdecimal() else 0)
+
+
+def _stage_title(stage: str) -> str:
+    number = stage.rpartition("_")[2]
+    return _STAGES.get(stage) or f"after {number} correction{'s' if number != '1' else ''}"
+
+
+def _rate(rate: Rate | None) -> Html:
+    if rate is None:
+        return element("td", "")
+    said = f"{percent(rate.low)} to {percent(rate.high)}, {rate.n} cases in {rate.families} families"
+    return element("td", percent(rate.rate), _bar(rate), class_="figure", title=said)
+
+
+def _bar(rate: Rate) -> Html:
+    """The share as a point on its interval, on a line from 0 to 100%."""
+    low, point = rate.low * 100, min(98.0, rate.rate * 98)
+    return element(
+        "svg",
+        element("rect", class_="track", x="0", y="3", width="100", height="2"),
+        element("rect", class_="span", x=f"{low:.1f}", y="1", width=f"{(rate.high - rate.low) * 100:.1f}", height="6"),
+        element("rect", class_="point", x=f"{point:.1f}", y="0", width="2", height="8"),
+        class_="bar",
+        viewBox="0 0 100 8",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _comparison(found: Comparison | None, first: dict[str, int]) -> Html:
+    if found is None:
+        return Html("")
+    verdict = (
+        element("span", "worse than the baseline", class_="tag bad")
+        if found.regressions
+        else element("span", "no worse than the baseline", class_="tag good")
+    )
+    changed = [one for one in found.changes if one.lost or one.gained]
+    head = element("tr", *(element("th", name) for name in ("rung", "stage", "before", "after", "lost", "gained")))
+    rows = [
+        element(
+            "tr",
+            element("td", one.rung, element("span", "worse", class_="tag bad") if one.is_regression else ""),
+            element("td", _stage_title(one.stage)),
+            element("td", percent(one.before), class_="figure"),
+            element("td", percent(one.after), class_="figure"),
+            element("td", *_links(one.lost, first)),
+            element("td", *_links(one.gained, first)),
+        )
+        for one in changed
+    ]
+    table = element("div", element("table", element("thead", head), element("tbody", *rows)), class_="wide")
+    left_out = f"Not compared, changed or only in one of the two: {', '.join(found.not_compared[:_MOST_LISTED])}"
+    return element(
+        "section",
+        element("h2", "Against the baseline"),
+        element("p", verdict),
+        table if changed else element("p", "No case flipped."),
+        element("p", left_out, class_="soft") if found.not_compared else "",
+    )
+
+
+def _links(cases: Sequence[str], first: dict[str, int]) -> Iterator[Html]:
+    """The cases, each as a link to what happened in it."""
+    for number, case in enumerate(cases[:_MOST_LISTED]):
+        named = element("a", case, href=f"#case-{first[case]}") if case in first else element("span", case)
+        yield joined(", " if number else "", named)
+    if len(cases) > _MOST_LISTED:
+        yield element("span", f" and {len(cases) - _MOST_LISTED} more")
+
+
+def _coverage(found: Summary) -> Html:
+    coverage = found.coverage
+    if coverage is None:
+        return Html("")
+    missing = f"Not exercised: {', '.join(coverage.missing)}." if coverage.missing else "Every rule is exercised."
+    not_found = f" Expected and not reported: {', '.join(coverage.not_found)}." if coverage.not_found else ""
+    said = f"{len(coverage.exercised)} of {coverage.rules} rules are exercised by a broken case. {missing}{not_found}"
+    return element("section", element("h2", "Rules exercised"), element("p", said))
+
+
+def _mutation(found: Summary) -> Html:
+    score = found.mutation
+    if score is None:
+        return Html("")
+    share = percent(score.killed / score.harmful) if score.harmful else "none was harmful"
+    odd = [
+        f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
+        for one in (*score.survivors, *score.inexact)
+    ]
+    said = (
+        f"Mutation score {share}: {score.killed} of {score.harmful} harmful mutants of {score.goldens} goldens broke a "
+        f"rule; {score.exact} of {score.mutants} mutants lost exactly the rungs that they should."
+    )
+    rows = [element("li", one) for one in dict.fromkeys(odd)]
+    return element("section", element("h2", "Damaged goldens"), element("p", said), element("ul", *rows))
+
+
+def _faults(found: Summary, first: dict[str, int]) -> Html:
+    if not found.faults:
+        return Html("")
+    rows = [element("li", *_links([case], first), f": {why}") for case, why in found.faults.items()]
+    return element("section", element("h2", "Faults of the run itself"), element("ul", *rows))

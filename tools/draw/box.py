@@ -1,0 +1,39 @@
+"""What a picture of a plan is made of: boxes inside boxes, and links between siblings. Data, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+# What a link stands for. `stray`: an edge that joins no siblings and hands over no cache, which no sound plan has.
+LinkKind = Literal["data", "pipeline", "synchronization", "kv_cache", "stray"]
+
+# The families of colours: containers, operators by what they compute, communication, the cache, what is not known.
+BoxKind = Literal[
+    "request", "replica", "phase", "stage", "block", "attention", "ffn", "moe", "end", "communication", "cache",
+    "unknown", "more",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """`count` edges of one kind from the child at `source` to the child at `target` of one box."""
+
+    source: int
+    target: int
+    kind: LinkKind
+    count: int = 1
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A node of the plan, or `times` of them that are alike. A stack shows its children one below another."""
+
+    kind: BoxKind
+    title: str
+    lines: tuple[str, ...] = ()
+    times: int = 1
+    children: tuple[Box, ...] = ()
+    links: tuple[Link, ...] = ()
+    is_stack: bool = False
