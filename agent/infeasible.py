@@ -15,6 +15,8 @@ from .results import Infeasible, Needs
 # What a relaxation would change is looked at up to this many accelerators, and said from this gain on.
 _HINT_GPUS = 16
 _HINT_GAIN = 0.05
+# A disaggregated deployment has replicas for prefill and replicas for decode.
+_KINDS_OF_REPLICA = 2
 # More hardware of the same kind is looked for up to this many times what there is, where a limit of time binds.
 _LIMIT_REACH = 8
 
@@ -54,6 +56,18 @@ class _Binding:
 def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
     missed = "; ".join(best.why_not).replace("PE010: ", "")
     return _Binding("PE010", f"no strategy on {_kind(request)} holds the limits; the best: {missed}", None, best)
+
+
+def _devices_bind(request: SearchRequest) -> _Binding:
+    """Prefill and decode apart are replicas of two kinds, and replicas share no device (rules.md R14, DP002)."""
+    return _Binding(
+        "DP002",
+        f"disaggregated prefill and decode are replicas of two kinds, and no two replicas share a GPU: "
+        f"{_kind(request)} was given, at least {_KINDS_OF_REPLICA} are needed; one GPU alone serves both phases "
+        "in turn, without disaggregation",
+        None,
+        None,
+    )
 
 
 def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
@@ -98,10 +112,13 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
     best = next(iter(result.candidates), None)
     timed = best is not None and best.ttft_ms is not None
-    binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
     have = request.facts.gpus
-    # Memory is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
-    at_most = MAX_GPUS if binding.rule == "ME001" else min(MAX_GPUS, _LIMIT_REACH * have)
+    if request.disaggregated and have < _KINDS_OF_REPLICA:
+        binding = _devices_bind(request)
+    else:
+        binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
+    # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
+    at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
     hint = relaxed_hint(request, None)
     return Infeasible(
@@ -116,7 +133,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
 def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -> Needs:
     """The least hardware that would do; that something fits into memory says nothing of a limit of time."""
     name = request.facts.accelerator.id
-    if sized is not None and sized.result is None and rule != "ME001":
+    if sized is not None and sized.result is None and rule == "PE010":
         return Needs(accelerator=name, note=f"how many {name} would do is not known: {sized.unknown}")
     if sized is None:
         return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")

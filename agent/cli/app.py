@@ -19,6 +19,7 @@ from .compare import compare_command
 from .completion import completion_command
 from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
+from .evaluating import eval_command
 from .explain import explain_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
@@ -73,6 +74,7 @@ for _command in (
     expand_command,
     compare_command,
     sweep_command,
+    eval_command,
     fidelity_command,
     measure_command,
     calibrate_command,

@@ -13,8 +13,11 @@ from .flags import COUNT, TEXT, calibration_option, output_format
 from .streams import check_place, may_style, text_width, write_file, write_stdout
 
 if TYPE_CHECKING:
+    from ..evaluation.dataset import Dataset
     from ..evaluation.evaluate import Evaluation
+    from ..evaluation.run import RunOptions
     from ..evaluation.solver import Solver
+    from ..loop.agent import AgentOptions
 
 _BAR = "RUNG=PERCENT"
 _OUTPUTS = ("output", "html", "junit")
@@ -29,7 +32,8 @@ PATH = click.Path(path_type=Path)
     type=TEXT,
     default="builtin",
     show_default=True,
-    help="Who proposes: builtin, live (an endpoint), cassette:FOLDER, scripted:FILE, golden, careless, stubborn, student.",
+    help="Who proposes: builtin, live (an endpoint), cassette:FOLDER, scripted:FILE, golden, careless, stubborn, "
+    "student.",
 )
 @click.option("--epochs", type=COUNT, default=1, show_default=True, help="How often each case is run.")
 @click.option("--only", type=TEXT, help="Only cases with this in their id, family or tags.")
@@ -74,10 +78,7 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
         cases = cases.only(options["only"])
     for note in cases.notes:
         click.echo(f"{cases.name}: {note}", err=True)
-    solver = _solver(options)
-    if options["ablate"]:
-        return _ablate(cases, solver, options, places["output"], output_format)
-    from ..evaluation.evaluate import evaluate
+    solver = _solver(options, cases.digest)
     from ..evaluation.run import RunOptions
     from .progress import progress
 
@@ -87,8 +88,12 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
         journal=options["journal"],
         with_detail=places["html"] is not None,
     )
-    with progress(len(cases.cases) * run.epochs) as advance:
-        found = evaluate(cases, solver, run, baseline=options["baseline"], on_done=lambda _: advance())
+    if options["ablate"] is not None:
+        return _ablate(cases, solver, options["ablate"], run, places["output"], output_format)
+    from ..evaluation.evaluate import evaluate
+
+    with progress(cases, run.epochs) as on_done:
+        found = evaluate(cases, solver, run, baseline=options["baseline"], on_done=on_done)
     missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
     _write(found, places, output_format)
     for line in missed:
@@ -132,21 +137,66 @@ def _missed(found: Evaluation, name: str, share: float) -> str | None:
     return None if reached >= share else f"{name}: {reached:.1%} is below {share:.1%}"
 
 
-def _solver(options: dict[str, Any]) -> Solver:
+def _solver(options: dict[str, Any], dataset_hash: str) -> Solver:
+    """Who proposes, as the call says.
+
+    Raises:
+        InputError: there is no such solver, or it takes no such option.
+    """
     from ..evaluation.solvers.named import SolverSpec, solver_named
 
+    calibration = options["calibration"]
+    if calibration is not None:
+        from ...tools.calibration.custom import read_calibration
+
+        calibration = read_calibration(calibration)
     return solver_named(
         SolverSpec(
-            name=options.pop("solver_name"),
-            endpoint=endpoint_flags(options),
-            record=options.pop("record"),
-            calibration=options.pop("calibration"),
-            feedback=options.pop("feedback"),
-            repairs=not options.pop("no_fixes"),
-            corrections=options.pop("corrections"),
-            knowledge_tokens=options.pop("knowledge_tokens"),
+            name=options["solver_name"],
+            options=_agent_options(options),
+            flags=endpoint_flags(options),
+            record=options["record"],
+            dataset_hash=dataset_hash,
+            calibration=calibration,
         )
     )
+
+
+def _agent_options(options: dict[str, Any]) -> AgentOptions | None:
+    """The options of the agent that the call states; `None` where it states none."""
+    from dataclasses import replace
+
+    stated = {name: options[name] for name in ("feedback", "knowledge_tokens") if options[name] is not None}
+    if options["no_fixes"]:
+        stated["repairs"] = False
+    if not stated and options["corrections"] is None:
+        return None
+    from ..loop.agent import AgentOptions
+
+    chosen = replace(AgentOptions(), **stated)
+    if options["corrections"] is None:
+        return chosen
+    return replace(chosen, limits=chosen.limits.model_copy(update={"corrections": options["corrections"]}))
+
+
+def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: Path | None, output_format: str) -> int:
+    """Run the variants of an ablation and report them side by side."""
+    from ..evaluation.ablations.ablate import ablate
+    from ..evaluation.report.ablation import render_ablation
+    from ..evaluation.results import CaseResult
+    from ..evaluation.run import run_dataset
+    from .progress import progress
+
+    def run_variant(dataset: Dataset, variant: Solver) -> tuple[CaseResult, ...]:
+        with progress(dataset, run.epochs) as on_done:
+            return tuple(one.result for one in run_dataset(dataset, variant, run, on_done))
+
+    found = ablate(cases, solver, name, run_variant)
+    report = found.model_dump_json(indent=1)
+    if output is not None:
+        write_file(output, report + "\n")
+    write_stdout(report if output_format == "json" else render_ablation(found, width=text_width(), bold=may_style()))
+    return 1 if any(one.faults for one in found.variants) else 0
 
 
 def _write(found: Evaluation, places: dict[str, Path | None], output_format: str) -> None:
@@ -156,13 +206,13 @@ def _write(found: Evaluation, places: dict[str, Path | None], output_format: str
     if places["output"] is not None:
         write_file(places["output"], report + "\n")
     if places["html"] is not None:
-        from ..evaluation.report.page import page
+        from ..evaluation.report.page import render_page
 
-        write_file(places["html"], page(found.summary, found.kept))
+        write_file(places["html"], render_page(found.summary, found.kept))
     if places["junit"] is not None:
-        from ..evaluation.report.junit import junit
+        from ..evaluation.report.junit import render_junit
 
-        write_file(places["junit"], junit(found.summary, found.kept))
+        write_file(places["junit"], render_junit(found.summary.header, found.kept))
     if output_format == "json":
         write_stdout(report)
     else:

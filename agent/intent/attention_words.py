@@ -39,10 +39,13 @@ def demanded_spans(page: Page) -> list[tuple[int, int]]:
     """Where the request demands attention DP, by a clause that neither permits, asks nor forbids."""
     found: list[tuple[int, int]] = []
     for match in _BARE.finditer(page.original):
-        is_foreign = any(start <= match.start() < end for start, end in page.foreign)
         left, right = page.clause(*match.span())
         clause = page.original[left : right + 1]
-        if not is_foreign and not page.is_negated(*match.span()) and not _NOT_DEMANDED.search(clause):
+        if (
+            not page.is_foreign(match.start())
+            and not page.is_negated(*match.span())
+            and not _NOT_DEMANDED.search(clause)
+        ):
             found.append(match.span())
     return found
 

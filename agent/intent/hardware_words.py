@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from .claims import Claims
+from .hardware_counts import Count, agreed, claim_counts, without_the_busy
 from .hardware_lexicon import (
     AVAILABLE,
     BOX_WORD,
@@ -32,10 +33,13 @@ from .hardware_lexicon import (
     SHARE_OF,
     SIZED,
     SOME_OF,
+    TIMES_NODES,
 )
 from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
+
+_SEVERAL = re.compile(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +48,6 @@ class _Token:
     words: str
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Count:
-    """A count of GPUs or nodes, with the phases that its clause names."""
-
-    field: str
-    number: float
-    words: str
-    phases: frozenset[str]
 
 
 class _Tokens:
@@ -78,14 +72,14 @@ class _Tokens:
     def words(self, match: re.Match[str]) -> str:
         return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
 
-    def count(self, match: re.Match[str], field: str, *names: str) -> _Count:
+    def count(self, match: re.Match[str], field: str, *names: str) -> Count:
         """The number of a shape as a count of `field`; the shape is taken."""
         number = self.number(match, *names)
         if number is None:
             raise AssertionError("every shape of a count holds a number")
         start, end = self.tokens[match.start()].start, self.tokens[match.end() - 1].end
         phases = PHASE.findall(self.page.clause_text(start, end))
-        return _Count(field, number, self.take(match), frozenset(phase.lower()[:2] for phase in phases))
+        return Count(field, number, self.take(match), frozenset(phase.lower()[:2] for phase in phases))
 
     def take(self, match: re.Match[str]) -> str:
         words = self.page.take(self.tokens[match.start()].start, self.tokens[match.end() - 1].end)
@@ -105,6 +99,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts = _read_shares(tokens, claims, sizes)
     for match in tokens.matches(SOME_OF):  # "2 of our 4 nodes"
         counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
+    for match in tokens.matches(TIMES_NODES):
+        counts += _read_times_nodes(tokens, claims, match)
     for match in tokens.matches(GRID):
         per_node = tokens.number(match, "p", "p2")
         counts.append(tokens.count(match, "nodes", "n", "n2"))
@@ -119,9 +115,9 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     counts += _read_counts(tokens, claims)
     if not counts and not claims.has("gpus_per_node"):
         counts += _read_of_them(tokens)
-    counts = _without_the_busy(claims, counts, available)
+    counts = agreed(claims, without_the_busy(claims, counts, available))
     for field in ("nodes", "gpus"):
-        _claim_counts(claims, [count for count in counts if count.field == field])
+        claim_counts(claims, [count for count in counts if count.field == field])
 
 
 def _tokenise(text: str) -> list[_Token]:
@@ -147,9 +143,21 @@ def _tokenise(text: str) -> list[_Token]:
     return tokens
 
 
-def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[_Count]:
+def _read_times_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
+    """ "8 GPUs x 4 nodes", "8 x 4 nodes"; not "2 x 8 node" and "2 x 8 nodes", which begin with the nodes."""
+    per_node, nodes = tokens.number(match, "p"), tokens.number(match, "n")
+    if per_node is None or nodes is None or not _SEVERAL.search(tokens.tokens[match.start("unit")].words):
+        return []
+    if not match["noun"] and per_node < nodes:
+        return []
+    count = tokens.count(match, "nodes", "n")
+    claims.claim("gpus_per_node", per_node, count.words)
+    return [count]
+
+
+def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Count]:
     """ "2 nodes of 8", "2 nodes with 8 H100 each", "8 nodes (64 GPUs)", "2台8卡", "双机16卡"."""
-    counts: list[_Count] = []
+    counts: list[Count] = []
     for match in tokens.matches(NODES_OF):
         nodes, number = tokens.number(match, "n"), tokens.number(match, "p")
         join = match["join"]
@@ -166,7 +174,7 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[_Co
         count = tokens.count(match, "nodes", "n")
         counts.append(count)
         if is_total:
-            counts.append(_Count("gpus", number, words, count.phases))
+            counts.append(Count("gpus", number, words, count.phases))
         else:
             claims.claim("gpus_per_node", number, words)
     return counts
@@ -200,9 +208,9 @@ def _read_boxes(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("gpus", (racks or 1) * sizes.rack, tokens.take(match))
 
 
-def _read_counts(tokens: _Tokens, claims: Claims) -> list[_Count]:
+def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     """Bare counts of GPUs and nodes."""
-    counts: list[_Count] = []
+    counts: list[Count] = []
     for match in tokens.matches(COUNTS):
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *COUNTS.groupindex)
         counts.append(count)
@@ -211,28 +219,18 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[_Count]:
     return counts
 
 
-def _read_available(page: Page) -> _Count | None:
+def _read_available(page: Page) -> Count | None:
     """ "only 8 are available": the part of the hardware that there is to plan with."""
     match = AVAILABLE.search(page.text)
     number = None if match is None else read_number(match["n"] or match["n2"] or match["n3"])
     if match is None or number is None:
         return None
-    return _Count("gpus", number, page.take(*match.span()), frozenset())
+    return Count("gpus", number, page.take(*match.span()), frozenset())
 
 
-def _without_the_busy(claims: Claims, counts: list[_Count], available: _Count | None) -> list[_Count]:
-    """The counts where a part of a larger number is free: that part alone."""
-    if available is None:
-        return counts
-    larger = [count for count in counts if count.field == "gpus" and count.number > available.number]
-    for count in larger:
-        claims.reading(f"{available.words!r} is planned for, not all of {count.words!r}")
-    return [*(count for count in counts if count not in larger), available]
-
-
-def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[_Count]:
+def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """ "half of a DGX H100", "half of our 16 H100s", where the words (no percentage) make a whole number."""
-    counts: list[_Count] = []
+    counts: list[Count] = []
     for match in tokens.matches(SHARE_OF):
         token = tokens.tokens[match.start("q")]
         share = next(
@@ -245,26 +243,13 @@ def _read_shares(tokens: _Tokens, claims: Claims, sizes: NodeSizes) -> list[_Cou
         part = share.value * whole
         if part >= 1 and part == int(part):
             words = tokens.words(match)
-            counts.append(_Count("gpus", part, tokens.take(match), frozenset()))
+            counts.append(Count("gpus", part, tokens.take(match), frozenset()))
             claims.reading(f"{words!r} read as {part:g} GPUs")
     return counts
 
 
-def _read_of_them(tokens: _Tokens) -> list[_Count]:
+def _read_of_them(tokens: _Tokens) -> list[Count]:
     for match in tokens.matches(OF_THEM):
         if OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
             return [tokens.count(match, "gpus", "n")]
     return []
-
-
-def _claim_counts(claims: Claims, counts: list[_Count]) -> None:
-    """Claim the counts of one field; a count for prefill and one for decode are two parts of a whole."""
-    parts = [count for count in counts if len(count.phases) == 1]
-    if len(parts) == 2 and parts[0].phases != parts[1].phases:
-        words = " + ".join(part.words for part in parts)
-        claims.claim(parts[0].field, sum(part.number for part in parts), words)
-        claims.claim("disaggregated", True, words)
-        claims.reading(f"{words!r} read as hardware of their own for prefill and for decode")
-        counts = [count for count in counts if count not in parts]
-    for count in counts:
-        claims.claim(count.field, count.number, count.words)

@@ -9,7 +9,13 @@ _LENGTH = (
     r"(?:[\s_\-](?:lengths?|len|sizes?|tokens?|toks?))?(?![a-z])"
 )
 # "in" and "out" are roles only beside a number: "2k in / 256 out", "in 2048 out 256", "in: 2k".
-_AFTER_NUMBER = r"(?:(?<=[\dk])|(?<=[\dk][\s\-])|(?<=\dm)|(?<=\dm\s)|(?<=[\dk]\stokens\s)|(?<=[\dk]\stoks\s))"
+_SCALES = ("hundred", "thousand", "million")
+_AFTER_NUMBER = (
+    r"(?:(?<=[\dk千百万亿])|(?<=[\dk千百万亿][\s\-])|(?<=\dm)|(?<=\dm\s)|(?<=[\dk千百万亿]\stokens\s)|"
+    r"(?<=[\dk千百万亿]tokens\s)|(?<=[\dk]\stoks\s)|"
+    + "|".join(rf"(?<={scale}\s)|(?<={scale}\stokens\s)" for scale in _SCALES)
+    + ")"
+)
 _IN_FOLLOWED = (
     r"(?=\s?(?:[,/;.)+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
     r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
@@ -137,5 +143,8 @@ ONE_AT_A_TIME = re.compile(
     r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:request\s|user\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
     re.IGNORECASE,
 )
-CALENDAR = re.compile(r"24\s?/\s?7|(?<!\d)365(?!\d)")
+CALENDAR = re.compile(
+    r"24\s?/\s?7|(?<!\d)365(?!\d)|(?<![\d\-/.])(?:19|20)\d\d([\-/.])(?:0?[1-9]|1[0-2])\1(?:[0-2]?\d|3[01])(?![\d\-/.])|"
+    r"(?:19|20)\d\d年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]"
+)
 """Figures of the calendar that are no quantity of the load."""

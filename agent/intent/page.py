@@ -55,6 +55,10 @@ class Page:
         self.text = self.text[:start] + mark * (end - start) + self.text[end:]
         return self.original[start:end].strip()
 
+    def is_foreign(self, position: int) -> bool:
+        """Whether the word at this place pretends to be said by somebody else."""
+        return any(start <= position < end for start, end in self.foreign)
+
     def search(self, pattern: re.Pattern[str]) -> Iterable[re.Match[str]]:
         """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
         return list(pattern.finditer(self.text))

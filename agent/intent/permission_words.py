@@ -70,7 +70,7 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         words = page.original[left:right].strip()
         if page.is_negated(*match.span()):
             denied.add(name)
-        elif any(start <= match.start() < end for start, end in page.foreign):
+        elif page.is_foreign(match.start()):
             claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
         elif name == "attention_dp" and names_attention_degree(page, *match.span()) and not _asks(before, after):
             # A stated degree asks for the thing itself; its words are left to the reader of strategies.

@@ -11,23 +11,28 @@ import re
 import unicodedata
 from dataclasses import dataclass, replace
 
-from .number_words import ENGLISH_NUMBER, PHRASES, chinese_value, english_value
+from .number_words import COMPOSED, ENGLISH_NUMBER, PHRASES, chinese_value, composed_value, english_value
 from .spelling import plain_figures, simplified
+from .symbols import spoken, visible
 from .units import COUNTED, UNIT_PATTERNS, Unit, unit_at
 
 _SUFFIXES: dict[str, tuple[int, int]] = {  # suffix: (where things are counted, where they are measured)
     "k": (1024, 1000), "m": (1024**2, 1000**2), "千": (1000, 1000), "百": (100, 100), "万": (10_000, 10_000),
-    "百万": (10**6, 10**6), "亿": (10**8, 10**8), "thousand": (1000, 1000), "million": (10**6, 10**6),
+    "百万": (10**6, 10**6), "十万": (10**5, 10**5), "千万": (10**7, 10**7), "亿": (10**8, 10**8),
+    "hundred": (100, 100), "thousand": (1000, 1000), "million": (10**6, 10**6),
     "billion": (10**9, 10**9), "trillion": (10**12, 10**12),
 }  # fmt: skip
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3}){1,9}(?!\d)|\d+)(?:\.\d+)?(?:e\+?\d{1,2}(?![A-Za-z0-9])|\^\d{1,3})?"
 _SUFFIX = (
-    r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|百万|千|万|百|亿|"
-    r"\s?(?:thousand|million|billion|trillion)\b)"
+    r"(?:k(?=in|out|tok|input|output|context|ctx|prompt)|k(?![a-z0-9])|m(?![a-z0-9/])|[十百千]万|千|万|百|亿|"
+    r"\s?(?:hundred|thousand|million|billion|trillion)\b)"
 )
-_CHINESE = r"(?!单一)(?<!单)[零〇一二两三四五六七八九十百千万亿双单]{1,12}"
-_CHINESE_FIGURE = re.compile(r"[一二两三四五六七八九][十百千万]")  # "六十四"; no such figure: "十分", "千万", "万一"
+_CHINESE = r"(?!单一)(?<!单)[零〇一二两三四五六七八九十百千万亿双单]{1,18}"
+# "六十四", "十六", "十二万"; no such figures: "十分", "千万", "万一", "十一" (a holiday), "十二月".
+_CHINESE_FIGURE = re.compile(
+    r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
+)
 _OF = r"(?=\s(?:of|the|a|an|its|our|all)\b)"
 _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
@@ -48,8 +53,9 @@ _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
     rf"(?<![A-Za-z])(?P<fraction>{_SECONDS}|{_FRACTION})"
+    rf"|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
-    rf"|(?<![A-Za-z0-9_.]){_DIGITS}(?:\s?{_SUFFIX})?"
+    rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
     re.IGNORECASE,
 )
@@ -94,15 +100,18 @@ class Quantity:
 def normalise(text: str) -> str:
     """The text in the form that the patterns read: full-width forms narrowed, white space and dashes made alike.
 
+    Invisible characters are gone, arrows are one arrow, emoji are commas.
+
     The full-width comma never groups digits, so it gets a space behind it; superscript digits become exponents.
     """
+    text = visible(text)
     text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
-    return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", text)))
+    return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
 
 
 def read_number(words: str) -> float | None:
@@ -159,7 +168,7 @@ def _may_stand_alone(number: str, following: str) -> bool:
     """Whether a number without a unit is a number at all: `70B` and a Chinese numeral inside a word are not."""
     if not any(c.isdigit() for c in number):
         return _CHINESE_FIGURE.match(number) is not None or (number.isascii() and number.lower() not in PHRASES)
-    if number[-1] in "kK":
+    if number[-1] in "kK千百万亿":
         return True
     return not (following.isascii() and (following.isalnum() or following == "_")) or following in ("x", "X")
 
@@ -215,6 +224,9 @@ def _number_values(words: str) -> tuple[float, float] | None:
     english = english_value(lowered)
     if english is not None:
         return float(english), float(english)
+    composed = composed_value(lowered)
+    if composed is not None:
+        return composed, composed
     if parts := _PARTS.fullmatch(lowered):
         sign, digits, suffix = parts.groups()
         base = _digits_value(digits) * (-1 if sign else 1)

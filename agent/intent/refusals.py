@@ -6,6 +6,7 @@ import re
 
 from .claims import Claims
 from .page import Page
+from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 
 _NON_GOALS: tuple[tuple[str, str], ...] = (
     (
@@ -56,17 +57,18 @@ _INSTRUCTION = re.compile(
     r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
     re.IGNORECASE,
 )
-_ROLE_LINE = re.compile(
-    r"(?:^|[\n.,;!?。>])\s{0,8}(?:#{1,6}\s?)?[<\[|]{0,4}(?:system|assistant|developer|im_start|inst|/?sys)"
-    r"(?:\s(?:prompt|message|note|override))?(?:[>\]|]{1,4}|\s?:)[^\n]{0,2000}|<\|[^|\n]{1,40}\|>[^\n]{0,200}",
-    re.IGNORECASE,
-)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
     """Take instructions to break a rule off the page; they are listed as unread and nothing else comes of them."""
-    page.foreign = tuple(match.span() for match in page.search(_ROLE_LINE))
+    page.foreign = foreign_spans(page.text)
+    for span in page.foreign:
+        if not speaks_of_machines(page.text, span):
+            words = page.original[slice(*span)].strip()
+            claims.leave_unread(f"{words[:120]!r} pretends another speaker: it permits nothing and orders nothing")
+    for match in page.search(PERSON_SPEAKS):
+        page.take(match.end() - len(match.group().lstrip()), match.end())
     for match in page.search(_INSTRUCTION):
         words = page.take(*match.span())
         claims.leave_unread(f"{words[:120]!r}: words of a request switch no rule off; only the named relaxations do")

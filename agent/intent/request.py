@@ -18,6 +18,7 @@ from .intent import Said, Understood
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
+from .markup import without_markup
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
@@ -66,9 +67,12 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
-    mended, slips = corrected(normalise(text))
+    shown, hidden = without_markup(text)
+    mended, slips = corrected(normalise(shown))
     page = Page(mended)
     claims = Claims()
+    for words in hidden:
+        claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
     for match in page.search(_LIST_NUMBER):

@@ -136,6 +136,10 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         if number is None:
             continue
         words = match.group().strip()
+        if name == "attention_dp" and page.is_foreign(match.start()):
+            claims.leave_unread(f"{words!r} claims another speaker, and would need a relaxation; say it yourself")
+            page.take(*match.span())
+            continue
         found.append(_Degree(name, claims.checked_degree(number, words), *match.span(), words))
         page.take(*match.span())
     return found

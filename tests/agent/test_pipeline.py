@@ -146,3 +146,17 @@ def test_memory_says_nothing_of_a_limit_of_time_that_cannot_be_checked() -> None
     assert result.infeasible.rule == "PE010"
     assert result.infeasible.needs.gpus is None
     assert "inter_node_bw_gb_s" in (result.infeasible.needs.note or "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Llama-3.1-8B on one H100, separate prefill and decode, 1k in, 100 out",
+        "单张4090部署Qwen2.5-7B，PD分离，输入1k，输出100",
+    ],
+)
+def test_one_gpu_cannot_hold_two_kinds_of_replica(text: str) -> None:
+    infeasible = plan(text).infeasible
+    assert infeasible is not None
+    assert infeasible.rule == "DP002"
+    assert infeasible.needs.gpus == 2

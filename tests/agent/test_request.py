@@ -19,7 +19,11 @@ from shardwright.agent.intent.request import MAX_REQUEST_CHARACTERS, read_reques
 from shardwright.tools.errors import InputError
 
 CASES = Path(__file__).parent.parent / "cases"
-REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
+REQUESTS: list[dict[str, Any]] = [
+    case
+    for name in ("requests.json", "requests_in_odd_writing.json")
+    for case in json.loads((CASES / name).read_text(encoding="utf-8"))
+]
 PARAPHRASES: list[dict[str, Any]] = json.loads((CASES / "paraphrases.json").read_text(encoding="utf-8"))
 READ = [case for case in REQUESTS if "said" in case]
 REFUSED = [case for case in REQUESTS if "refused" in case]

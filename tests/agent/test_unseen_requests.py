@@ -24,6 +24,9 @@ MORE_UNSEEN: list[dict[str, Any]] = [
     for name in ("unseen_paraphrases_2.json", "unseen_paraphrases_3.json")
     for case in json.loads((CASES / name).read_text(encoding="utf-8"))
 ]
+# Odd writing and pretended speakers, written before any of it was tried by the one who then mended the reader; first
+# reading: 149 of 185 fields.
+ODD: list[dict[str, Any]] = json.loads((CASES / "unseen_paraphrases_4.json").read_text(encoding="utf-8"))
 # Finance, students, forums, tickets, chat, translated English, mainland and Taiwan Chinese, mixed; first reading of the
 # three batches: 81, 80 and 92 percent of the fields.
 STYLES: list[dict[str, Any]] = json.loads((CASES / "styles.json").read_text(encoding="utf-8"))
@@ -42,6 +45,7 @@ def wrong_fields(case: dict[str, Any]) -> dict[str, str]:
     wrong: dict[str, str] = {}
     for name, expected in case["expected"].items():
         value = find_model(expected).name if name == "model" else expected
+        value = tuple(value) if isinstance(value, list) else value
         is_same = {read[name], value} <= FP4 if value in FP4 else read[name] == value
         if isinstance(value, float) and read[name] is not None:
             is_same = read[name] == pytest.approx(value, rel=0.005)
@@ -57,7 +61,7 @@ def test_strangers_are_understood_in_at_least_nine_fields_of_ten() -> None:
     assert sum(map(len, wrong.values())) <= 0.1 * total, wrong
 
 
-@pytest.mark.parametrize("case", [*UNSEEN, *MORE_UNSEEN, *STYLES], ids=lambda case: case["text"][:40])
+@pytest.mark.parametrize("case", [*UNSEEN, *MORE_UNSEEN, *ODD, *STYLES], ids=lambda case: case["text"][:40])
 def test_a_request_in_this_style_stays_understood(case: dict[str, Any]) -> None:
     """First readings of the three unseen sets: 328 of 361, 317 of 344 and 257 of 269 fields."""
     assert wrong_fields(case) == {}

@@ -180,17 +180,18 @@ def _comparison(found: Comparison | None) -> Iterator[str | Table]:
                 _STAGE_TITLES.get(one.stage, one.stage),
                 percent(one.before),
                 percent(one.after),
-                _listed(one.lost),
-                _listed(one.gained),
+                listed(one.lost),
+                listed(one.gained),
             )
             for one in changed
         ]
         yield Table(columns, tuple(rows))
     if found.not_compared:
-        yield f"Not compared, changed or only in one of the two: {_listed(found.not_compared)}"
+        yield f"Not compared, changed or only in one of the two: {listed(found.not_compared)}"
 
 
-def _listed(cases: Sequence[str]) -> str:
+def listed(cases: Sequence[str]) -> str:
+    """Cases by name, capped with a count of the rest."""
     shown = ", ".join(cases[:MOST_LISTED])
     return shown if len(cases) <= MOST_LISTED else f"{shown} and {len(cases) - MOST_LISTED} more"
 

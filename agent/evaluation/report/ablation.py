@@ -1,0 +1,81 @@
+"""The report of an ablation as text: its variants side by side, then what changed against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...report.text import NONE, Column, Section, Table, render, section
+from ..ablations.ablate import AblationReport, VariantReport
+from ..results import FINAL
+from .text import listed, percent
+
+_SHOWN = (("rules", "at_once"), ("rules", "after_fix"), ("rules", FINAL), ("equivalent", FINAL), ("regret", FINAL))
+
+
+def render_ablation(found: AblationReport, *, width: int, bold: bool = False) -> str:
+    """The report of `eval --ablate`."""
+    head = (
+        f"Ablation {found.name}: {found.question}",
+        f"{found.dataset}, solver {found.solver}; dataset {found.dataset_hash[:16]}",
+    )
+    return render(
+        [section("", *head), section("Variants", _table(found), _LEGEND), *_changes(found)], width=width, bold=bold
+    )
+
+
+_LEGEND = (
+    "Of runs in which a model was asked: accepted is the share whose proposal was accepted, own that whose plan is "
+    "the model's; corrections and tokens are means of a run. Rungs are of all cases; where no proposal of the model "
+    "stands, a user gets the built-in proposer's plan."
+)
+
+
+def _table(found: AblationReport) -> Table:
+    columns = (
+        Column("variant"),
+        Column("asked", figures=True),
+        Column("accepted", figures=True),
+        Column("own", figures=True),
+        Column("corrections", figures=True),
+        Column("tokens", figures=True),
+        *(Column(f"{rung} {stage.replace('_', ' ')}", figures=True) for rung, stage in _SHOWN),
+    )
+    return Table(columns, tuple(_row(one) for one in found.variants))
+
+
+def _row(one: VariantReport) -> tuple[str, ...]:
+    rates = [one.rungs.get(rung, {}).get(stage) for rung, stage in _SHOWN]
+    return (
+        one.name,
+        str(one.asked),
+        percent(one.accepted),
+        percent(one.own),
+        f"{one.corrections:.2f}",
+        f"{one.tokens:,.0f}" + ("*" if one.tokens_estimated else ""),
+        *(NONE if rate is None else percent(rate.rate) for rate in rates),
+    )
+
+
+def _changes(found: AblationReport) -> Iterator[Section]:
+    for one in found.variants[1:]:
+        columns = (
+            Column("rung"),
+            Column("stage"),
+            Column("before", figures=True),
+            Column("after", figures=True),
+            Column("lost", wraps=True),
+            Column("gained", wraps=True),
+        )
+        rows = tuple(
+            (
+                change.rung,
+                change.stage.replace("_", " "),
+                percent(change.before),
+                percent(change.after),
+                listed(change.lost),
+                listed(change.gained),
+            )
+            for change in one.changes
+            if change.lost or change.gained
+        )
+        yield section(f"{one.name} against {found.variants[0].name}", Table(columns, rows))
