@@ -179,7 +179,7 @@ def _under_other_names(document: Document, rng: random.Random) -> Document | Non
 
 
 def _with_reasons(document: Document, rng: random.Random) -> Document | None:
-    document["reasoning"] = [{"step": "tp", "decision": "TP inside the node"}]
+    document["reasoning"] = [{"step": "operator_parallelism", "decision": "TP inside the node"}]
     return document
 
 
