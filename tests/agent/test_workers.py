@@ -5,12 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import operator
 import os
+import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -100,3 +102,34 @@ def test_left_early_no_process_stays() -> None:
     while any(worker.is_alive() for worker in workers) and time.monotonic() < until:
         time.sleep(0.05)
     assert not [worker for worker in workers if worker.is_alive()]
+
+
+def _sleeping_in_a_group() -> None:
+    """Two workers that sleep for an hour, in a process group of their own."""
+    os.setsid()
+    for _ in on_local_cores(CALL, [Task(place, partial(time.sleep, 3600)) for place in range(2)], 2, lost):
+        pass
+
+
+def members(group: int) -> int:
+    """Processes of a group that run."""
+    states = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
+    return sum(int(line.split()[0]) == group and not line.split()[1].startswith("Z") for line in states.splitlines())
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes of this kind here")
+def test_no_worker_outlives_a_run_that_is_killed() -> None:
+    run = multiprocessing.get_context("fork").Process(target=_sleeping_in_a_group)
+    run.start()
+    group, until = run.pid or 0, time.monotonic() + 30
+    try:
+        # The run and two workers.
+        while members(group) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert members(group) >= 3
+    finally:
+        run.kill()
+        run.join()
+    while members(group) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert members(group) == 0
