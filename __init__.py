@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
     from .agent.loop.agent import Agent, AgentOptions
+    from .agent.loop.budget import Limits, Prices
     from .agent.mix import plan_mix
+    from .agent.model.client import EndpointError, ModelClient
+    from .agent.model.deadline import Deadline
+    from .agent.model.messages import Message, ModelRequest, Reply, ToolCall, ToolSpec, Usage
     from .agent.pipeline import plan
     from .agent.results import PlanResult
     from .agent.search_api import search
@@ -38,14 +42,25 @@ __all__ = [
     "Agent",
     "AgentOptions",
     "Chat",
+    "Deadline",
+    "EndpointError",
     "Explanation",
     "FixResult",
     "InputError",
+    "Limits",
+    "Message",
+    "ModelClient",
+    "ModelRequest",
     "PerformanceEstimate",
     "Plan",
     "PlanResult",
+    "Prices",
+    "Reply",
     "SearchAnswer",
     "ShardwrightError",
+    "ToolCall",
+    "ToolSpec",
+    "Usage",
     "ValidationReport",
     "Verification",
     "__version__",
@@ -64,14 +79,25 @@ _HOMES = {
     "Agent": ".agent.loop.agent",
     "AgentOptions": ".agent.loop.agent",
     "Chat": ".agent.chat.chat",
+    "Deadline": ".agent.model.deadline",
+    "EndpointError": ".agent.model.client",
     "Explanation": ".agent.explain",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
+    "Limits": ".agent.loop.budget",
+    "Message": ".agent.model.messages",
+    "ModelClient": ".agent.model.client",
+    "ModelRequest": ".agent.model.messages",
     "PerformanceEstimate": ".tools.plan.performance",
     "Plan": ".tools.plan.document",
     "PlanResult": ".agent.results",
+    "Prices": ".agent.loop.budget",
+    "Reply": ".agent.model.messages",
     "SearchAnswer": ".agent.search_results",
     "ShardwrightError": ".tools.errors",
+    "ToolCall": ".agent.model.messages",
+    "ToolSpec": ".agent.model.messages",
+    "Usage": ".agent.model.messages",
     "ValidationReport": ".tools.validate",
     "Verification": ".tools.verify",
     "autofix": ".agent.fix_api",

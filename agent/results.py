@@ -10,6 +10,7 @@ from ..tools.plan.document import Plan, Strategy
 from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
 from .intent.intent import Assumption, Intent
+from .spent import Spent
 
 
 class Alternative(Sparse):
@@ -51,26 +52,18 @@ class AppliedFix(Frozen):
     patch: tuple[dict[str, Any], ...] = ()
 
 
-class ModelUse(Sparse):
-    """What a language model did for a plan: how its run ended, whose plan it is, and what it took.
-
-    `requests` are HTTP requests, retries among them; `usd` is absent where no prices are known; `transcript_failure`
-    says why the transcript is not whole.
-    """
+class Asked(Sparse):
+    """Which language model was asked, how its run ended, and whose plan it is."""
 
     model: str
     status: str
     plan_from: str
     proposals: int
-    turns: int = 0
-    corrections: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    tokens_estimated: bool = False
-    requests: int = 0
-    usd: float | None = None
+
+
+class ModelUse(Spent, Asked):
+    """What a language model did for a plan, and what it took; `transcript_failure`: why the transcript is not whole."""
+
     fault: str | None = None
     transcript: str | None = None
     transcript_failure: str | None = None

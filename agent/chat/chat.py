@@ -16,10 +16,10 @@ from ...tools.errors import InputError, ShardwrightError
 from ...tools.plan.document import Plan
 from ..intent.intent import Intent, Said
 from ..intent.request import MAX_REQUEST_CHARACTERS
-from ..loop.budget import Spent
 from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
+from ..spent import Spent
 from .commands import ALIASES, Call, run_command
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome

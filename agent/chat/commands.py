@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ...tools.errors import InputError
 from ...tools.files import file_place, write_file
-from ..loop.budget import Spent
+from ..spent import Spent
 from .outcome import Outcome
 from .reading import answer
 from .turns import show
@@ -23,6 +23,9 @@ from .turns.work import Work
 
 # Of what was shown, so much is shown again: it is written down once more each time.
 _MOST_LOGGED = 100_000
+
+# Named where a path is meant, these are no file names.
+_TARGETS = ("vllm", "sglang", "trtllm", "dynamo", "kubernetes", "chakra")
 
 
 @dataclass(frozen=True)
@@ -48,14 +51,18 @@ def _export(call: Call) -> Outcome:
     """The plan document, whole or not at all; a device or a pipe is written to."""
     if not call.rest:
         raise InputError("/export needs a path, such as /export plan.json")
+    if call.rest.lower() in _TARGETS:
+        name = call.rest
+        raise InputError(f"/export writes the plan document, not yet what {name} runs: for a file say ./{name}")
     data = (call.work.plan.model_dump_json(indent=2) + "\n").encode()
     try:
         path = Path(call.rest).expanduser()
     except RuntimeError as error:  # "~name" of nobody
         raise InputError(f"{call.rest}: {error}") from None
     target = file_place(path)
+    replaced = " in place of the file that was there" if target.is_file() else ""
     write_file(path, data)
-    return Outcome("show", f"The plan is in {target} ({len(data):,} bytes).\n")
+    return Outcome("show", f"The plan is in {target} ({len(data):,} bytes){replaced}.\n")
 
 
 def _cost(call: Call) -> Outcome:

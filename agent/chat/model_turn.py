@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..loop.budget import Spent
 from ..loop.context import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
+from ..spent import Spent
 from .memory import messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
@@ -73,7 +73,7 @@ class _Talk:
             self._say(piece)
 
     def ask(self, messages: Sequence[Message]) -> Reply:
-        """The model's next answer.
+        """The model's next answer; its words are shown, also where the client does not stream them.
 
         Raises:
             EndpointError: no usable answer came.
@@ -83,7 +83,11 @@ class _Talk:
             tools=self.toolset.specs,
             max_output_tokens=self.purse.options.max_output_tokens,
         )
-        return self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+        said = self._said
+        reply = self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+        if self._said == said:
+            self.text(reply.text)
+        return reply
 
     def why_stop(self) -> str | None:
         """Which limit of the turn was reached, in words."""

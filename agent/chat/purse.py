@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from ...tools.files import is_special
 from ..intent.intent import Intent
-from ..loop.budget import Budget, Limits, Spent
-from ..model.client import EndpointError, ModelClient
+from ..loop.budget import Budget, Limits
+from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
 from ..results import PlanResult
+from ..spent import Spent
 from .record import summed
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class _Metered:
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
         try:
-            reply = self._client.complete(request, deadline, on_text)
+            reply = asked(self._client, request, deadline, on_text)
         except EndpointError as fault:
             self._purse.charge_fault(fault)
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import replace
 
 from ...tools.errors import InputError
 from ...tools.rules.registry import FAMILIES
@@ -16,6 +17,7 @@ from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
 from .turns.explain import explain_words
+from .turns.launch import NO_COMMAND, asks_to_launch, launch
 from .turns.show import show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
@@ -115,6 +117,8 @@ def answer(work: Work, text: str) -> Outcome:
 
 def _first(work: Work, text: str, plain: str) -> Outcome:
     """The first text of a chat: a request, or a question that needs no plan."""
+    if asks_to_launch(plain):
+        return _first_launch(work, text)
     if _RULE.search(plain) or (_EXPLAIN.match(plain) or _EXPLAIN_AFTER.search(plain)):
         explained = explain_words(work, _explained(plain))
         if explained.kind == "explain":
@@ -123,6 +127,15 @@ def _first(work: Work, text: str, plain: str) -> Outcome:
         return begin(work, text)
     except InputError as error:
         raise require_model(error) from None
+
+
+def _first_launch(work: Work, text: str) -> Outcome:
+    """A command that is asked for before there is a plan: the plan, if the text says enough for one."""
+    try:
+        started = begin(work, text)
+    except InputError:
+        return launch(work)
+    return replace(started, text=f"{started.text}\n{NO_COMMAND}\n")
 
 
 def _explained(plain: str) -> str:
@@ -141,6 +154,8 @@ def _question(work: Work, plain: str) -> Outcome | None:
     asked_why = _WHY.match(plain)
     if asked_why is not None:
         return _why(work, plain, asked_why["rest"].strip(_ENDS))
+    if asks_to_launch(plain):
+        return launch(work)
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):

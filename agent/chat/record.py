@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ..intent.intent import Said
-from ..loop.budget import Spent
+from ..spent import Spent
 from .session import Event, Session
 
 # Of a turn's text, what is kept at hand; the session has all of it.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..loop.budget import Spent
 from ..model.redaction import RedactedStream
 from ..report.safe import harmless
+from ..spent import Spent
 from .outcome import Outcome, Planned
 from .record import Record, Turn, summed
 from .session import Document, EventKind

@@ -10,22 +10,30 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ...tools.autofix.reading import read_anything
+from pydantic import ValidationError
+
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
-from ...tools.plan.document import Plan, Strategy
-from ...tools.plan.placement import is_disaggregated
+from ...tools.plan.document import (
+    HardwareBlock,
+    ModelBlock,
+    Plan,
+    PolicyBlock,
+    PrecisionBlock,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
 from ...tools.rules.examples import base_plan, edited
 from ...tools.validate import validate
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
-from ..intent.request import read_words
 from ..loop.desk import Desk
-from ..loop.judge import strategy_document, strategy_of
+from ..loop.judge import strategy_document
 from ..loop.question import Question, ask
 from ..pipeline import intent_of
 from ..results import PlanResult
-from ..stated import read_strategy
 from .case import Case, Golden
+from .golden import golden_strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +72,14 @@ def asked(case: Case) -> Asked:
         InputError: the case names a base plan or a node that there is not.
     """
     try:
-        intent = intent_of(case.request) if case.request is not None else _intent_of_base(case.base or "")
+        intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
         found = _asked(intent.model_dump_json(), _Key(intent))
     except InputError as error:
-        if case.request is None:
+        if case.request is None and case.asks == "base":
             raise
-        return Asked(case, refusal=str(error))
+        return Asked(case, refusal=str(error), broken=_broken(case, ()) if case.request is None else None)
     if isinstance(found, PlanResult):
-        return Asked(case, intent, infeasible=found)
+        return Asked(case, intent, infeasible=found, broken=_broken(case, ()))
     right = tuple(_right_answer(golden, found) for golden in case.goldens)
     broken = _broken(case, right)
     text = case.proposal.text if case.proposal is not None else None
@@ -111,27 +119,51 @@ def _asked(text: str, key: _Key) -> Question | PlanResult:
     return ask(key.intent)
 
 
-def _intent_of_base(name: str) -> Intent:
-    """What a base plan answers, as an intent."""
-    plan = Plan.model_validate(base_plan(name))
-    hardware = plan.hardware
-    return Intent(
-        model=ModelChoice(name=plan.model.name, config=plan.model.config, source="base plan"),
-        hardware=HardwareChoice(
-            accelerator=hardware.accelerator,
-            nodes=hardware.nodes,
-            gpus_per_node=hardware.gpus_per_node,
-            intra_node_bw_gb_s=hardware.intra_node_bw_gb_s,
-            inter_node_bw_gb_s=hardware.inter_node_bw_gb_s,
-        ),
-        workload=plan.workload,
-        concurrency_open=False,
-        precision=plan.precision,
-        relaxations=plan.policy.relaxations,
-        memory_utilization=plan.policy.memory_utilization,
-        disaggregated=is_disaggregated(plan.strategy),
-        serving=plan.serving,
-    )
+def _asking(case: Case) -> Mapping[str, Any]:
+    """The document whose header is what a case without words asks."""
+    proposal = case.proposal
+    if case.asks == "proposal" and proposal is not None and proposal.base is not None:
+        return edited(base_plan(proposal.base), proposal.edits)
+    return base_plan(case.base or "")
+
+
+def _intent_of_document(document: Mapping[str, Any]) -> Intent:
+    """What a plan answers, by its header.
+
+    Raises:
+        InputError: the header is not of the form.
+    """
+    try:
+        model = ModelBlock.model_validate(document["model"])
+        hardware = HardwareBlock.model_validate(document["hardware"])
+        policy = PolicyBlock.model_validate(document.get("policy") or {})
+        serving = document.get("serving")
+        return Intent(
+            model=ModelChoice(name=model.name, config=model.config, source="base plan"),
+            hardware=HardwareChoice(
+                accelerator=hardware.accelerator,
+                nodes=hardware.nodes,
+                gpus_per_node=hardware.gpus_per_node,
+                intra_node_bw_gb_s=hardware.intra_node_bw_gb_s,
+                inter_node_bw_gb_s=hardware.inter_node_bw_gb_s,
+            ),
+            workload=WorkloadBlock.model_validate(document["workload"]),
+            concurrency_open=False,
+            precision=PrecisionBlock.model_validate(document["precision"]),
+            relaxations=policy.relaxations,
+            memory_utilization=policy.memory_utilization,
+            disaggregated=_is_apart(document),
+            serving=None if serving is None else ServingBlock.model_validate(serving),
+        )
+    except (ValidationError, KeyError) as error:
+        raise InputError(f"the header of the proposal is no question: {' '.join(str(error).split())[:200]}") from None
+
+
+def _is_apart(document: Mapping[str, Any]) -> bool:
+    """Whether a document says that its phases have replicas of their own."""
+    strategy = document.get("strategy")
+    phases = [strategy.get(name) for name in ("prefill", "decode")] if isinstance(strategy, Mapping) else []
+    return any(isinstance(phase, Mapping) and phase.get("replicas") is not None for phase in phases)
 
 
 def _right_answer(golden: Golden, question: Question) -> RightAnswer:
@@ -141,30 +173,13 @@ def _right_answer(golden: Golden, question: Question) -> RightAnswer:
             plan = Plan.model_validate(base_plan(golden.base))
             strategy, document = plan.strategy, plan.model_dump(mode="json")
         else:
-            strategy = _golden_strategy(golden.strategy, question)
+            strategy = golden_strategy(golden.strategy, question)
             document = strategy_document(Desk(question), strategy)
     except (InputError, ValueError) as error:
         return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
     errors = [one for one in validate(document).violations if one.severity == "error"]
     fault = f"it breaks {errors[0].rule}: {errors[0].message}" if errors else None
     return RightAnswer(golden, strategy, document, fault)
-
-
-def _golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> Strategy:
-    """A strategy as people write it, what it leaves out filled in.
-
-    Raises:
-        InputError: no strategy can be read in it.
-    """
-    if isinstance(stated, str):
-        words = read_words(stated).strategy
-        if words is None:
-            raise InputError(f"no strategy was found in {stated[:100]!r}")
-        return read_strategy(words, question.request.architecture, question.request.hardware)
-    raw = read_anything(stated or {}).read.raw
-    if raw is None or not raw.get("strategy"):
-        raise InputError("no strategy was found in it")
-    return strategy_of(Desk(question), raw["strategy"])
 
 
 def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | None:
@@ -174,9 +189,9 @@ def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | N
         return None
     if proposal.base is not None:
         return edited(base_plan(proposal.base), proposal.edits)
-    sound = right[0].document
+    sound = right[0].document if right else None
     if sound is None:
-        raise InputError(f"case {case.id}: its golden has no plan to edit: {right[0].fault}")
+        raise InputError(f"case {case.id}: its first golden has no plan that could be edited")
     return edited(_copy(sound), proposal.edits)
 
 

@@ -65,7 +65,8 @@ class Case(CaseModel):
     """One case. The first of `goldens` is the answer, the others are admissible variants of it.
 
     `family` groups cases that stand or fall together; `proposal` is what is proposed first, where repair is asked for.
-    Without a `request` the question is that of the base plan: the same model, hardware, load and formats.
+    Without a `request` the question is that of the base plan: the same model, hardware, load and formats; or, by
+    `asks`, that of the proposal, whose edits then change what is asked for.
     `intent` maps dotted paths of the intent to the values that the request has to be read as. `rules` are the errors
     that the proposal breaks, all of them, or the rule that leaves no plan; `refusal` are words of the refusal.
     `decided_by` are rules that the explanation has to cite. `regret_pct` is how much worse than the golden, by the
@@ -76,6 +77,7 @@ class Case(CaseModel):
     family: _Name
     request: _Text | None = None
     proposal: Broken | None = None
+    asks: Literal["base", "proposal"] = "base"
     expect: Expected = "plan"
     intent: dict[str, Any] = Field(default_factory=dict[str, Any])
     goldens: tuple[Golden, ...] = ()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent, Said
-from ..model.client import ModelClient
+from ..model.client import ModelClient, checked_client
 from ..model.deadline import Deadline
 from ..pipeline import intent_of
 from ..results import ModelUse, PlanReport, PlanResult
@@ -54,6 +54,15 @@ class AgentOptions:
     max_output_tokens: int = 4096
     transcript: Path | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a mode that is none.
+
+        Raises:
+            InputError: `mode` is not one of those above.
+        """
+        if self.mode not in ("auto", *_MODES):
+            raise InputError(f"AgentOptions: mode {self.mode!r} is none of auto, {', '.join(_MODES)}")
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -86,7 +95,7 @@ class Agent:
         """Plan for a request in words, a brief, flags, or all of them together.
 
         Raises:
-            InputError: as `shardwright.plan`.
+            InputError: as `shardwright.plan`, or the client returned what is no `Reply`.
         """
         return self.run_intent(intent_of(request, brief=brief, flags=flags), request)
 
@@ -96,7 +105,8 @@ class Agent:
         Where the time allowed is over when the built-in proposer has planned, its plan is returned and no model asked.
 
         Raises:
-            InputError: the config or the hardware cannot be read, or the transcript cannot be written.
+            InputError: the config or the hardware cannot be read, the transcript cannot be written, or the client
+                returned what is no `Reply`. What a client of one's own raises beside `EndpointError` passes as it is.
         """
         deadline = Deadline.after(self.options.limits.seconds)
         redact: Callable[[str], str] = getattr(self.client, "redact", str)
@@ -205,7 +215,7 @@ def _client_of(client: Any, model: str | None) -> ModelClient:
         InputError: no endpoint or no model is named, or it is no client that can be used.
     """
     if client is not None and hasattr(client, "complete"):
-        return client
+        return checked_client(client)
     from ..model.endpoint import EndpointClient
 
     if client is None:

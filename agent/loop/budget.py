@@ -6,13 +6,13 @@ before an answer is looked at, so that one that cannot be read has been paid for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..model.deadline import Deadline
 from ..model.messages import Usage
+from ..spent import Spent
 from .outcome import Status
 
 
@@ -43,36 +43,6 @@ class Limits(BaseModel):
     tokens: int = Field(default=400_000, ge=1)
     usd: float | None = Field(default=None, gt=0)
     seconds: float = Field(default=300.0, gt=0, le=86_400)
-
-
-class Spent(BaseModel):
-    """What was spent. `usd` is `None` where no prices are known; `tokens_estimated` where a server counts none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    turns: int = 0
-    corrections: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cached_input_tokens: int = 0
-    tokens_estimated: bool = False
-    requests: int = 0
-    usd: float | None = None
-
-
-_COUNTED = ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens", "cached_input_tokens", "requests")
-
-
-def spent_together(every: Sequence[Spent]) -> Spent:
-    """What several runs took; money only where every run that asked a model has a price."""
-    prices = [one.usd for one in every if one.turns]
-    known = bool(prices) and all(price is not None for price in prices)
-    return Spent(
-        **{name: sum(getattr(one, name) for one in every) for name in _COUNTED},
-        tokens_estimated=any(one.tokens_estimated for one in every),
-        usd=sum(price or 0.0 for price in prices) if known else None,
-    )
 
 
 _NO_USAGE = Usage(input_tokens=0, output_tokens=0)

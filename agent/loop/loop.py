@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...prompts.render import render
-from ..model.client import EndpointError, ModelClient
+from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
+from ..spent import Spent
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
-from .budget import Budget, Limits, Prices, Spent
+from .budget import Budget, Limits, Prices
 from .clock import Clock, Log, Stop
 from .context import Passages, opening, random_fence
 from .desk import Desk, Standing
@@ -164,6 +165,7 @@ class _Run:
 
         Raises:
             EndpointError: no usable answer came.
+            InputError: what came is no answer at all.
         """
         request = ModelRequest(
             messages=tuple(self.messages),
@@ -174,7 +176,7 @@ class _Run:
         self.asked += 1
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
-            reply = self.client.complete(request, self.budget.deadline)
+            reply = asked(self.client, request, self.budget.deadline)
         except EndpointError as fault:
             self.budget.charge_requests(fault.attempts, fault.usage)
             took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}

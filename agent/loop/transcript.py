@@ -17,7 +17,8 @@ from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, utf8_text, write_file
 from ..intent.intent import Intent
-from .budget import Limits, Prices, Spent
+from ..spent import Spent
+from .budget import Limits, Prices
 from .feedback import Level
 from .outcome import Status
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, cast
 
-from ...tools.errors import ServiceError
+from ...tools.errors import InputError, ServiceError
 from .deadline import Deadline
 from .messages import ModelRequest, Reply, Usage
 
@@ -32,10 +32,10 @@ FaultKind = Literal[
 class EndpointError(ServiceError):
     """No usable answer came, after the retries that were worth it. The message holds no secret.
 
-    `usage` is what answers that could not be used took; `None` where there were none.
+    `attempts` counts HTTP requests; `usage` is what answers that could not be used took, `None` where there were none.
     """
 
-    def __init__(self, kind: FaultKind, message: str, attempts: int, usage: Usage | None = None) -> None:
+    def __init__(self, kind: FaultKind, message: str, attempts: int = 1, usage: Usage | None = None) -> None:
         super().__init__(message)
         self.kind: FaultKind = kind
         self.attempts = attempts
@@ -43,7 +43,10 @@ class EndpointError(ServiceError):
 
 
 class ModelClient(Protocol):
-    """Something that answers a conversation."""
+    """Something that answers a conversation: whoever has these two is a client.
+
+    One without tools answers in words (`AgentOptions(mode="text")`), or says `not_supported` where tools are offered.
+    """
 
     @property
     def name(self) -> str:
@@ -55,7 +58,43 @@ class ModelClient(Protocol):
     ) -> Reply:
         """The answer to `request`; `on_text` is given its text piece by piece where the client streams.
 
+        An `EndpointError` ends a run with the best plan so far. Any other exception is a fault of the client's own: it
+        ends the run and reaches the caller as it is.
+
         Raises:
             EndpointError: no usable answer came before `deadline`.
         """
         ...
+
+
+def checked_client(client: object) -> ModelClient:
+    """`client`, which the user made, if it has what a `ModelClient` has.
+
+    Raises:
+        InputError: it has no name, or none that is text.
+    """
+    name = getattr(client, "name", None)
+    if not callable(getattr(client, "complete", None)) or not isinstance(name, str) or not name.strip():
+        raise InputError(
+            f"client: {type(client).__name__} is none: it needs a `name` in text and a method `complete`, "
+            "as shardwright.ModelClient describes"
+        )
+    return cast(ModelClient, client)
+
+
+def asked(
+    client: ModelClient, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
+) -> Reply:
+    """The answer of `client` to `request`.
+
+    Raises:
+        EndpointError: no usable answer came before `deadline`.
+        InputError: what came is no `Reply`: the client is at fault.
+    """
+    reply: object = client.complete(request, deadline, on_text)
+    if not isinstance(reply, Reply):
+        raise InputError(
+            f"client: {type(client).__name__} ({client.name}) answered with {type(reply).__name__}: "
+            "its `complete` has to return a shardwright.Reply"
+        )
+    return reply

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
 # Their searches take many seconds each: they are read field by field in other tests, and not planned here.
 LONG = frozenset({"permission", "zh-relax", "zh-precision-yours", "chinese_markdown"})
-READ = [case for case in REQUESTS if "said" in case and case["id"] not in LONG]
+# What is said alike in other words is planned alike: one request of each. How each is read, other tests hold.
+ALIKE = {json.dumps(case["said"], sort_keys=True): case for case in REQUESTS if "said" in case}
+READ = [case for case in ALIKE.values() if case["id"] not in LONG]
 BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir() if folder.name not in LONG)
 # The requests that no plan can meet, with the rule that binds.
 INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001"}
@@ -28,6 +31,7 @@ INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001"}
 INFEASIBLE_BRIEFS = {"starred_prose": "PE010"}
 
 
+@cache
 def planned(*, brief: Path | None = None, text: str | None = None) -> PlanResult:
     if brief is not None:
         return plan(brief=sorted(path for path in brief.iterdir() if path.name != "expected.json"))
@@ -87,7 +91,7 @@ def test_degrees_that_no_plan_can_have_are_said_and_replaced() -> None:
 
 
 def test_an_impossible_model_says_the_shortfall_and_the_least_hardware() -> None:
-    result = plan("Serve Llama-3.1-405B in bf16 on one RTX 4090")
+    result = planned(text="Serve Llama-3.1-405B in bf16 on one RTX 4090")
     assert result.plan is None
     assert not result.valid
     assert result.infeasible is not None
@@ -117,7 +121,7 @@ def test_a_limit_that_is_met_is_met_by_the_estimate_of_the_plan() -> None:
 
 
 def test_the_json_of_a_result_has_a_plan_even_where_there_is_none() -> None:
-    data = plan("Serve Llama-3.1-405B in bf16 on one RTX 4090").model_dump(mode="json")
+    data = planned(text="Serve Llama-3.1-405B in bf16 on one RTX 4090").model_dump(mode="json")
     assert data["plan"] is None
     assert data["valid"] is False
     assert "infeasible" in data

@@ -37,7 +37,7 @@ def tree_files() -> Iterator[Path]:
     """Every file of the project that no tool generated."""
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(set(folders) - ignored(folder, folders))
-        yield from (Path(folder, name) for name in names)
+        yield from (Path(folder, name) for name in sorted(set(names) - ignored(folder, names)))
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import shardwright
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,10 +37,30 @@ def test_the_tour_shows_the_output_of(tool: str) -> None:
 
 
 def test_the_example_in_python_runs_as_it_stands(tmp_path: Path) -> None:
-    (example,) = blocks("python")
+    example, _ = blocks("python")
     program = Path(sys.executable).parent / "shardwright"
     # The plan.json that the tour's first command leaves behind.
     request = ["plan", "Serve Llama-3.1-70B on 8 H100", "-o", "plan.json"]
     subprocess.run([str(program), *request], cwd=tmp_path, capture_output=True, check=True)
     done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("is_up", "status"), [(True, "accepted"), (False, "endpoint_failed")])
+def test_the_client_of_one_s_own_plans_as_it_stands(is_up: bool, status: str, tmp_path: Path) -> None:
+    _, example = blocks("python")
+    asked: list[str] = []
+
+    def my_model(words: str, timeout_s: float) -> str:
+        asked.append(words)
+        if not is_up:
+            raise ConnectionRefusedError("nobody is there")
+        assert 0 < timeout_s <= 60
+        return '{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}'
+
+    (tmp_path / "own_client.py").write_text(example)
+    made = runpy.run_path(str(tmp_path / "own_client.py"), {"shardwright": shardwright, "my_model": my_model})
+    result: shardwright.PlanResult = made["result"]
+    assert result.valid and result.report is not None and result.report.model_use is not None
+    assert (result.report.model_use.model, result.report.model_use.status) == ("my-model", status)
+    assert "Llama-3.1-8B" in asked[0]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.hardware import find_accelerator
@@ -21,6 +21,11 @@ from shardwright.tools.plan.performance import LatencyEstimate
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
 TP8 = {"tp": 8, "tp_ffn": 8}
+OVERLAPPED: tuple[str, dict[str, Any], dict[str, Any]] = (
+    "DeepSeek-V3",
+    {"attention_dp": 8, "ep": 8},
+    {"weights": "fp8", "activations": "fp8", "concurrency": 640, "serving": {"overlap": "two_batch"}},
+)
 SHAPES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, {}),
     ("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2, "pp": 2}, {"concurrency": 8}),
@@ -28,11 +33,7 @@ SHAPES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("Mixtral-8x7B", {"tp": 2, "ep": 4}, {"concurrency": 16}),
     ("gpt-oss-120b", {"tp": 2, "ep": 2}, {"weights": "mxfp4", "gpus_per_node": 2}),
     ("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, {"weights": "fp8", "activations": "fp8", "concurrency": 64}),
-    (
-        "DeepSeek-V3",
-        {"attention_dp": 8, "ep": 8},
-        {"weights": "fp8", "activations": "fp8", "concurrency": 640, "serving": {"overlap": "two_batch"}},
-    ),
+    OVERLAPPED,
     ("Llama-3.1-8B", {"tp": 4, "tp_ffn": 4}, {"concurrency": 32, "serving": {"overlap": "two_batch"}}),
     ("Llama-4-Scout", {"tp": 4, "tp_ffn": 4, "ep": 4}, {"gpus_per_node": 4}),
     ("Qwen3-Next-80B-A3B", {"tp": 2, "tp_ffn": 2, "ep": 4}, {"gpus_per_node": 4}),
@@ -95,6 +96,8 @@ def test_the_quick_figures_are_those_of_the_estimate(case: dict[str, Any], layou
 
 @settings(deadline=None, max_examples=40)
 @given(shape=shapes, field=st.sampled_from(["memory", "compute", "intra", "inter"]), factor=st.floats(1.0, 8.0))
+# Experts turn from memory-bound to compute-bound here, beside collectives that hold a share of the arithmetic.
+@example(shape=OVERLAPPED, field="memory", factor=1.25)
 def test_a_faster_part_never_slows_anything(
     shape: tuple[str, dict[str, Any], dict[str, Any]], field: str, factor: float, layout_of: Any
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,29 @@ def case_layout(case: dict[str, Any], layout_of: Any) -> Any:
     return layout_of(case["model"], case["degrees"], **case.get("options", {}))
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(
-    case: dict[str, Any], phase: str, layout_of: Any
-) -> None:
+@dataclass(frozen=True)
+class Expanded:
+    """A phase of a layout, written out and folded."""
+
+    layout: Any
+    phase: str
+    unfolded: ExecutionDAG
+    folded: ExecutionDAG
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param((case, phase), id=f"{case['name']}-{phase}") for case in CASES for phase in PHASES],
+)
+def expanded(request: pytest.FixtureRequest, layout_of: Any) -> Expanded:
+    """Each phase of each kind of layout; one is held at a time."""
+    case, phase = request.param
     layout = case_layout(case, layout_of)
-    unfolded, folded = expand_plan(layout, phase), expand_plan(layout, phase, fold=True)
+    return Expanded(layout, phase, expand_plan(layout, phase), expand_plan(layout, phase, fold=True))
+
+
+def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(expanded: Expanded) -> None:
+    layout, phase, unfolded, folded = expanded.layout, expanded.phase, expanded.unfolded, expanded.folded
     assert list(dag_faults(unfolded)) == []
     assert list(dag_faults(folded)) == []
     whole, short = critical_path_ms(unfolded)[0], critical_path_ms(folded)[0]
@@ -47,11 +64,7 @@ def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(
     assert whole == pytest.approx(sum(step.ms for step in path) - beside_ms, rel=1e-9)
 
 
-@pytest.mark.parametrize("phase", PHASES)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
-def test_folded_and_unfolded_do_the_same_work(case: dict[str, Any], phase: str, layout_of: Any) -> None:
-    layout = case_layout(case, layout_of)
-
+def test_folded_and_unfolded_do_the_same_work(expanded: Expanded) -> None:
     def work(dag: ExecutionDAG) -> tuple[float, float]:
         flops = moved = 0.0
         for node in dag.nodes:
@@ -59,7 +72,7 @@ def test_folded_and_unfolded_do_the_same_work(case: dict[str, Any], phase: str, 
             flops, moved = flops + node.flops * times, moved + node.bytes * times
         return flops, moved
 
-    assert work(expand_plan(layout, phase)) == pytest.approx(work(expand_plan(layout, phase, fold=True)))
+    assert work(expanded.unfolded) == pytest.approx(work(expanded.folded))
 
 
 def test_both_halves_of_an_overlap_are_written_out_and_their_work_is_that_of_the_batch(layout_of: Any) -> None:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.performance.operation import Operation, TokenLoad
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.performance.operation import COLLECTIVES, Operation, TokenLoad
 from shardwright.tools.performance.overlap import Overlapped, overlap_layers
 from shardwright.tools.performance.overlap_halves import (
     HalvedLayer,
@@ -127,11 +128,50 @@ def test_sequences_are_halved_and_of_one_prompt_the_tokens(load: TokenLoad, halv
 def test_prefill_keeps_multiprocessors_for_collectives_and_decode_does_not(
     load: TokenLoad, share: float, layout_of: Any
 ) -> None:
-    clash = contention(layout_of("Llama-3.1-8B").setting, load)
-    assert clash.share == pytest.approx(share)
-    half = [operation("work", 1e-3), operation("sum", 1e-3, "work", links=True)]
-    made = {o.name: o.seconds for run in halve_layer(half, half, clash).halves[0].runs for o in run.operations}
-    assert made == pytest.approx({"work": 1e-3 / (1 - share), "sum": 1e-3})
+    made, plain = half_and_alone(layout_of, 2, load)
+    ratios = {name: made[name].seconds / one.seconds for name, one in plain.items() if one.seconds > 0.0}
+    assert all(1.0 <= ratio <= 1 / (1 - share) * (1 + 1e-9) for ratio in ratios.values())
+    assert all(ratios[name] == 1.0 for name, one in plain.items() if name in ratios and one.op in COLLECTIVES)
+    slowed = [name for name, ratio in ratios.items() if ratio > 1.1]
+    assert bool(slowed) is (share > 0.0)
+    assert all(plain[name].kind == "compute" for name in slowed)
+
+
+def half_and_alone(layout_of: Any, tp: int, load: TokenLoad) -> tuple[dict[str, Operation], dict[str, Operation]]:
+    """The operations of the first half of a layer by name: as it overlaps, and as it would run with nothing beside."""
+    layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, serving={"overlap": "two_batch"})
+    timer = PhaseTimer(layout.setting, layout.phase("prefill")).stages[0]
+    halved, halves = timer.halved_layers(load), split_load(load)
+    assert halved is not None and halves is not None
+    alone = timer.of_kind(timer.kinds[0], halves[:1])[0]
+    return {o.name: o for o in halved[0].halves[0].operations}, {o.name: o for o in alone}
+
+
+def test_what_sends_nothing_keeps_nothing_for_it(layout_of: Any) -> None:
+    made, plain = half_and_alone(layout_of, 1, TokenLoad(2, 2048, 0))
+    assert {name: one.seconds for name, one in made.items()} == {name: one.seconds for name, one in plain.items()}
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    tokens=st.integers(2, 20_000), tp=st.sampled_from([2, 4, 8]), rate=st.floats(0.2, 8.0), factor=st.floats(1.0, 1.2)
+)
+def test_no_kernel_beside_collectives_is_slowed_by_a_faster_memory(
+    tokens: int, tp: int, rate: float, factor: float, layout_of: Any
+) -> None:
+    """Also where it turns from memory-bound to compute-bound, and begins to miss the arithmetic that is held."""
+    card = find_accelerator("h100-sxm")
+
+    def seconds(speed: float) -> list[float]:
+        part = card.model_copy(update={"memory_bandwidth_gb_s": card.memory_bandwidth_gb_s * speed})
+        serving = {"overlap": "two_batch"}
+        layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, accelerator=part, serving=serving)
+        halved = PhaseTimer(layout.setting, layout.phase("prefill")).stages[0].halved_layers(TokenLoad(1, tokens, 0))
+        assert halved is not None
+        return [operation.seconds for layer in halved for half in layer.halves for operation in half.operations]
+
+    pairs = zip(seconds(rate), seconds(rate * factor), strict=True)
+    assert all(fast <= slow * (1 + 1e-9) for slow, fast in pairs)
 
 
 def test_an_exchange_in_decode_is_posted_and_collected_by_kernels_and_takes_no_longer(layout_of: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.cluster import HardwareFacts, facts_of
@@ -41,6 +41,12 @@ class Chip:
         if dtype not in self.peak_flops_s:
             raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.name}", "compute needs it")
         return self.peak_flops_s[dtype]
+
+    def with_compute(self, share: float) -> Chip:
+        """The chip as work finds it that has `share` of the arithmetic to itself, and all of the memory."""
+        if share == 1.0:
+            return self
+        return replace(self, peak_flops_s={dtype: share * peak for dtype, peak in self.peak_flops_s.items()})
 
 
 def chip_of(accelerator: Accelerator) -> Chip:

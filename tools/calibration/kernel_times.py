@@ -7,6 +7,7 @@ over and over. It adds nothing to a kernel: host time, overlap and imbalance are
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from math import log2
 from typing import Literal, TypeVar
 
@@ -293,9 +294,14 @@ class KernelTimes:
         return found
 
 
+@cache
+def _sizes(kind: type[Kernel]) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(kind))
+
+
 def array_key(kernel: Kernel) -> tuple[object, ...]:
     """What tells a kernel with arrays among its sizes from others."""
-    values = (getattr(kernel, one.name) for one in fields(kernel))
+    values = (getattr(kernel, name) for name in _sizes(type(kernel)))
     return type(kernel), *(value if isinstance(value, _HASHABLE) else value.tobytes() for value in values)
 
 

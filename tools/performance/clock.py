@@ -37,15 +37,19 @@ _REDUCE_BY_NCCL = (("trtllm", "session"), ("nim", "any"))
 
 
 class Clock:
-    """Times work and collectives on the accelerators of a cluster."""
+    """Times work and collectives on the accelerators of a cluster; `compute_share` of their arithmetic is for work."""
 
     def __init__(
-        self, hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None = None
+        self,
+        hardware: HardwareFacts,
+        engine: EngineProfile,
+        calibration: CustomCalibration | None = None,
+        compute_share: float = 1.0,
     ) -> None:
         self.hardware = hardware
         self.engine = engine
-        self.roof = Roof(hardware)
-        self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration)
+        self.roof = Roof(hardware, compute_share)
+        self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration, compute_share)
 
     def time(self, work: Work) -> OperatorTime:
         """Seconds of `work` on one device, and which roof it hits."""
@@ -130,12 +134,12 @@ def _matmul_scale(time: KernelTime, scales: EngineConstants) -> Number:
 
 
 # What was timed once is kept for all settings with the same accelerator, links, engine and calibration of one's own.
-_KEPT: dict[tuple[str, float | None, float | None, str, str], KernelTimes] = {}
+_KEPT: dict[tuple[str, float | None, float | None, str, str, float], KernelTimes] = {}
 _MOST_KEPT = 64
 
 
 def _kernel_times(
-    hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None
+    hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None, compute_share: float
 ) -> KernelTimes | None:
     """The calibrated kernels of an accelerator, kept with what they have timed.
 
@@ -148,11 +152,12 @@ def _kernel_times(
     links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
     name = engine.entry.engine
     own_reduction = (name, engine.entry.generation) not in _REDUCE_BY_NCCL
-    key = (accelerator.model_dump_json(exclude_none=True), *links, f"{name} {own_reduction}", own.digest if own else "")
+    whole = accelerator.model_dump_json(exclude_none=True)
+    key = (whole, *links, f"{name} {own_reduction}", own.digest if own else "", compute_share)
     if key not in _KEPT:
         if len(_KEPT) >= _MOST_KEPT:
             _KEPT.clear()
         profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
         laid = profile if own is None else own.laid_over(profile)
-        _KEPT[key] = KernelTimes(chip_in(hardware), laid, own_reduction=own_reduction)
+        _KEPT[key] = KernelTimes(chip_in(hardware).with_compute(compute_share), laid, own_reduction=own_reduction)
     return _KEPT[key]

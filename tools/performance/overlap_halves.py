@@ -6,7 +6,7 @@ for a collective; who runs when is the business of `overlap.py`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
@@ -45,24 +45,19 @@ def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
 class Contention:
     """What communication beside computation costs the kernels of a pass.
 
-    `share` of the multiprocessors is kept for collectives (f in x' = x / (1 - f)); where `unpacks`, an exchange of
-    experts has kernels of its own on the compute stream. The choice follows the phase, not the faster collective: a
-    faster link must not change it.
+    `share` of the multiprocessors is kept for collectives: kernels are timed with what is left of the arithmetic and
+    with the whole memory, which fewer multiprocessors keep busy too. Where `unpacks`, an exchange of experts has
+    kernels of its own on the compute stream. The choice follows the phase, not the faster collective: a faster link
+    must not change it.
     """
 
     share: float
     unpacks: bool
     roof: Roof
 
-    def applied(self, operations: Sequence[Operation]) -> list[Operation]:
-        """`operations` of one half with these costs."""
-        return [self._slowed(operation) for operation in (self._unpacked(operations) if self.unpacks else operations)]
-
-    def _slowed(self, operation: Operation) -> Operation:
-        # The memory is kept busy by fewer multiprocessors too: only arithmetic needs all of them.
-        if operation.kind != "compute" or not self.share:
-            return operation
-        return operation._replace(seconds=operation.seconds / (1.0 - self.share))
+    def applied(self, operations: Sequence[Operation]) -> Sequence[Operation]:
+        """`operations` of one half, whose kernels were timed beside collectives, with the kernels of exchanges."""
+        return tuple(self._unpacked(operations)) if self.unpacks else operations
 
     def _unpacked(self, operations: Sequence[Operation]) -> Iterator[Operation]:
         """Each exchange with the kernels that post and collect its copies: only the way between them can be hidden.
@@ -133,9 +128,14 @@ class HalvedLayer:
     halves: tuple[HalfLayer, HalfLayer]
 
 
+def collectives_of(operations: Iterable[Operation]) -> frozenset[str]:
+    """The names of the operations that keep the links busy."""
+    return frozenset(o.name for o in operations if o.op in COLLECTIVES and o.seconds > 0.0)
+
+
 def halve_layer(first: Sequence[Operation], second: Sequence[Operation], contention: Contention) -> HalvedLayer:
-    """A layer from the operations of its halves, with what communication and computation cost each other."""
-    links = frozenset(o.name for o in (*first, *second) if o.op in COLLECTIVES and o.seconds > 0.0)
+    """A layer from the operations of its halves; exchanges of experts cost the compute stream what they do there."""
+    links = collectives_of((*first, *second))
     if not links:
         return HalvedLayer((_half_layer(first, links), _half_layer(second, links)))
     return HalvedLayer((_half_layer(contention.applied(first), links), _half_layer(contention.applied(second), links)))

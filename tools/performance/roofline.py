@@ -59,13 +59,15 @@ def memory_efficiency(accelerator: Accelerator) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Roof:
-    """The roofs of one accelerator, efficiencies applied."""
+    """The roofs of one accelerator, efficiencies applied; `compute_share` of its arithmetic is there for the work."""
 
     hardware: HardwareFacts
+    compute_share: float = 1.0
 
     def flops_per_s(self, dtype: DType) -> float:
         """Attainable FLOP/s in `dtype`."""
-        return self.hardware.peak_flops(dtype) * compute_efficiency(self.hardware.accelerator, dtype)
+        peak = self.hardware.peak_flops(dtype) * self.compute_share
+        return peak * compute_efficiency(self.hardware.accelerator, dtype)
 
     @property
     def bytes_per_s(self) -> float:

@@ -96,6 +96,16 @@ class Setting:
         """What times kernels and collectives here."""
         return Clock(self.hardware, self.engine, self.calibration)
 
+    def clock_with(self, compute_share: float) -> Clock:
+        """The clock of kernels that have `compute_share` of the arithmetic to themselves."""
+        if compute_share == 1.0:
+            return self.clock
+        found: Clock | None = self.pieces.get(("clock", compute_share))
+        if found is None:
+            found = Clock(self.hardware, self.engine, self.calibration, compute_share)
+            self.pieces["clock", compute_share] = found
+        return found
+
     def with_profile(self, profile: EngineProfile) -> Setting:
         """The same setting with another engine profile; nothing that was timed is shared."""
         return replace(self, profile=profile, pieces={}, memo={})

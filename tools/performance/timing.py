@@ -16,7 +16,7 @@ from .collectives import Group, Links, domain_of
 from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
 from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
-from .overlap_halves import HalvedLayer, contention, halve_layer, is_two_batch, split_load
+from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
 from .programs.send_program import write_send
@@ -65,11 +65,14 @@ class Piece:
 
 
 class StageTimer:
-    """Times the passes of one stage; `free` names an operation that is taken to cost nothing."""
+    """Times the passes of one stage; `free` names an operation that is taken to cost nothing.
+
+    `compute_share` of the arithmetic is there for kernels: collectives beside them may hold the rest.
+    """
 
     def __init__(
         self, setting: Setting, phase: PhaseLayout, stage: StageLayout, *,
-        shape: StageShape | None = None, free: str | None = None,
+        shape: StageShape | None = None, free: str | None = None, compute_share: float = 1.0,
     ) -> None:  # fmt: skip
         self.setting = setting
         self.phase = phase
@@ -77,8 +80,9 @@ class StageTimer:
         self.free = free
         self.shape: StageShape = shape or stage_shape(setting, phase, stage)
         # Shapes are compared by value once here; pieces are kept under their number.
-        self.shape_number: int = setting.pieces.setdefault(("shape", self.shape), len(setting.pieces))
-        self.clock, self.links = setting.clock, Links(setting.hardware, setting.clock)
+        seen = ("shape", self.shape) if compute_share == 1.0 else ("shape", self.shape, compute_share)
+        self.shape_number: int = setting.pieces.setdefault(seen, len(setting.pieces))
+        self.clock, self.links = setting.clock_with(compute_share), Links(setting.hardware, setting.clock)
 
     @cached_property
     def domains(self) -> frozenset[object]:
@@ -284,9 +288,25 @@ class StageTimer:
         key = ("halved", id(kind.spec), kind.following, self.shape_number, load, self.free)
         found: HalvedLayer | None = self.setting.pieces.get(key)
         if found is None:
-            first, second = (self.layer(kind.spec, kind.following, half).operations for half in halves)
-            found = self.setting.pieces[key] = halve_layer(first, second, contention(self.setting, load))
+            clash = contention(self.setting, load)
+            first, second = self._beside_collectives(clash.share).of_kind(kind, halves)
+            if not collectives_of((*first, *second)):
+                # Where nothing is sent nothing is kept for it.
+                first, second = self.of_kind(kind, halves)
+            found = self.setting.pieces[key] = halve_layer(first, second, clash)
         return found
+
+    def of_kind(self, kind: LayerKind, loads: Sequence[TokenLoad]) -> list[tuple[Operation, ...]]:
+        """The operations of a layer of `kind` under each of `loads`."""
+        return [self.layer(kind.spec, kind.following, load).operations for load in loads]
+
+    def _beside_collectives(self, share: float) -> StageTimer:
+        """A timer of the same stage while collectives hold `share` of the multiprocessors."""
+        if share == 0.0:
+            return self
+        return StageTimer(
+            self.setting, self.phase, self.stage, shape=self.shape, free=self.free, compute_share=1.0 - share
+        )
 
     def layers_seconds(self, load: TokenLoad) -> float:
         """Seconds of all layers of the stage, as two halves in turn where the plan chooses that."""

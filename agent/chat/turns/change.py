@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ....tools.compare import compare
 from ....tools.errors import InputError
 from ...intent.errors import RequestError
 from ...intent.intent import Said
 from ...intent.merge import merge_said
 from ...intent.request import read_words
 from ...report.plan import assumption_section
-from ...report.text import Bullets, Section, render, section
+from ...report.text import render, section
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields
 from ..outcome import Outcome, Planned
-from ..words import comparison_sections, plan_lines, read_section, request_changes, title_of
+from ..words import plan_lines, request_changes
+from .changed import Changed, changed_outcome, told_of
 from .work import Work
 
 # A sentence that begins like this and names model and hardware is a request of its own.
@@ -77,18 +77,7 @@ def change(work: Work, text: str) -> Outcome | None:
     changes = request_changes(before.intent, intent)
     if not changes:
         return Outcome("ask", _already(edit), readings=edit.readings)
-    planned = Planned(said, intent, work.planner(intent, text))
-    sections = changed_sections(work, planned, changes, edit, names=("before", "now"))
-    if planned.result.plan is None:
-        sections.append(section("", "The request stays as it is now; change it further, or /undo goes back."))
-    return Outcome(
-        kind="plan",
-        text=render(sections, width=work.width),
-        planned=planned,
-        readings=edit.readings,
-        changes=changes,
-        told={"request": list(changes), **told_of(planned)},
-    )
+    return changed_outcome(work, Changed(Planned(said, intent, work.planner(intent, text)), changes, edit))
 
 
 def _is_whole(text: str, edit: Edit) -> bool:
@@ -100,56 +89,6 @@ def _is_whole(text: str, edit: Edit) -> bool:
 def _already(edit: Edit) -> str:
     said = ", ".join(dict.fromkeys(edit.said.words.values())) or "that"
     return f"That is so already ({said}): the request is as it was.\n"
-
-
-def changed_sections(
-    work: Work, planned: Planned, changes: tuple[str, ...], edit: Edit, names: tuple[str, str]
-) -> list[Section]:
-    """What changed in the request, in the layout and in the figures; the plan first."""
-    sections = [
-        section("", *plan_lines(planned.result)),
-        section("The request", Bullets(changes)),
-    ]
-    before, plan = work.state.last_planned, planned.result.plan
-    now = work.state.now
-    if before is not None and now is not None and now.result.plan is None:
-        names = ("last plan", names[1])
-    if before is not None and before.result.plan is not None and plan is not None:
-        found = compare(
-            before.result.plan,
-            plan,
-            titles=names,
-            calibration=planned.intent.calibration,
-            usd_per_gpu_hour=planned.intent.usd_per_gpu_hour,
-        )
-        sections += comparison_sections(found, names)
-    report = planned.result.report
-    if plan is not None and report is not None:
-        sections.append(section("Why this one", report.explanation))
-    sections.append(_newly_assumed(work, planned))
-    sections.append(read_section(edit.readings, edit.unread))
-    return sections
-
-
-def _newly_assumed(work: Work, planned: Planned) -> Section:
-    """Assumptions that were not told before."""
-    before = work.state.now
-    told = set[str]() if before is None or before.result.report is None else {
-        f"{one.field} {one.value} {one.reason}" for one in before.result.report.assumptions
-    }  # fmt: skip
-    report = planned.result.report
-    made = () if report is None else report.assumptions
-    new = tuple(f"{one.field}: {one.reason}" for one in made if f"{one.field} {one.value} {one.reason}" not in told)
-    return section("Assumed", Bullets(new))
-
-
-def told_of(planned: Planned) -> dict[str, object]:
-    """A result in a few words, for a language model."""
-    result = planned.result
-    told: dict[str, object] = {"plan": title_of(result), "in_words": list(plan_lines(result))}
-    if result.report is not None:
-        told["explanation"] = result.report.explanation
-    return told
 
 
 def require_model(error: InputError) -> InputError:

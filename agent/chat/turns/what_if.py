@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...report.text import render, section
 from ..edit_reader import read_edit
 from ..edits import apply_edit
 from ..outcome import Outcome
 from ..words import request_changes
-from .change import changed_sections, told_of
+from .changed import Changed, changed_outcome
 from .why import why_not
 from .work import Work
 
@@ -30,16 +29,4 @@ def what_if(work: Work, text: str) -> Outcome | None:
     changes = request_changes(now.intent, work.intent([said]))
     if not changes:
         return Outcome("ask", "That is so already: the current plan answers it.\n", readings=edit.readings)
-    planned = work.built_in(said)
-    sections = [
-        section("", "On the side; the current plan stays as it is. /take makes this the current one."),
-        *changed_sections(work, planned, changes, edit, names=("current", "what if")),
-    ]
-    return Outcome(
-        kind="what_if",
-        text=render(sections, width=work.width),
-        aside=planned,
-        readings=edit.readings,
-        changes=changes,
-        told={"on_the_side": list(changes), **told_of(planned)},
-    )
+    return changed_outcome(work, Changed(work.built_in(said), changes, edit), is_aside=True)

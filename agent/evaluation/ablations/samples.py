@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
-from ...loop.budget import Spent, spent_together
 from ...model.client import ModelClient
+from ...spent import Spent, spent_together
 from ..asked import Asked
 from ..marks import Solution
 from ..results import CaseResult

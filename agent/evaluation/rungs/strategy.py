@@ -17,18 +17,27 @@ def _mark(asked: Asked, subject: Subject) -> Mark | None:
         return None
     if subject.strategy is None:
         return Mark(passed=False, why="it states no whole strategy")
-    own = degrees(subject.strategy)
-    if any(own == degrees(one) for one in golden):
+    if any(_same(subject.strategy, one) for one in golden):
         return Mark(passed=True)
     return Mark(passed=False, why=f"{describe(subject.strategy)}, the golden is {describe(golden[0])}")
 
 
-def degrees(strategy: Strategy) -> dict[str, Any]:
-    """Every degree of `strategy` that is more than one; a cut of the layers counts where it is stated."""
-    phases = {"prefill": strategy.prefill, "decode": strategy.decode}
+def _same(own: Strategy, golden: Strategy) -> bool:
+    """Whether both have the same degrees; where the golden cuts no layers of its own, any cut is as good."""
+    cuts = {phase.stage_layers for phase in (golden.prefill, golden.decode)} != {None}
+    return degrees(own, with_cuts=cuts) == degrees(golden, with_cuts=cuts)
+
+
+def degrees(strategy: Strategy, *, with_cuts: bool) -> dict[str, Any]:
+    """Every degree of `strategy` that is more than one, and its cut of the layers where that counts."""
+    left_out = None if with_cuts else {"stage_layers"}
     found: dict[str, Any] = {
-        name: {key: value for key, value in phase.model_dump(exclude_none=True).items() if value != 1}
-        for name, phase in phases.items()
+        name: {
+            key: value
+            for key, value in phase.model_dump(exclude_none=True, exclude=left_out).items()
+            if value != 1 or key == "replicas"
+        }
+        for name, phase in (("prefill", strategy.prefill), ("decode", strategy.decode))
     }
     return {**found, "dp": strategy.dp, "gpus": strategy.gpu_count}
 

@@ -120,11 +120,24 @@ def test_new_forgets_what_was_said(chat: Chat) -> None:
 
 def test_export_writes_the_plan_whole_or_not_at_all(chat: Chat, tmp_path: Path) -> None:
     target = tmp_path / "plan.json"
-    assert chat.say(f"/export {target}").error is None
+    first, again = (chat.say(f"/export {target}") for _ in range(2))
+    assert first.error is None and "in place of" not in first.text
+    assert "in place of the file that was there" in again.text
     assert Plan.model_validate_json(target.read_text(encoding="utf-8")) == chat.plan
     assert chat.say(f"/export {tmp_path}").error is not None
     assert chat.say("/export /nowhere/at/all.json").error is not None
     assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
+
+
+@pytest.mark.parametrize(
+    ("say", "is_planned"),
+    [("give me the vllm command for Llama-3.1-8B on 2 H100", True), ("which vllm flags do I need?", False)],
+)
+def test_a_command_asked_for_at_once_is_planned_for_where_it_says_enough(say: str, is_planned: bool) -> None:
+    with Chat() as chat:
+        answer = chat.say(say)
+        assert (chat.plan is not None) is is_planned
+    assert answer.error is None and "is written here yet" in answer.text
 
 
 def test_a_file_that_is_named_is_compared(chat: Chat, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""A changed request, planned: what became of request, layout and figures, in force or on the side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ....tools.compare import compare
+from ...report.text import Bullets, Section, render, section
+from ..edits import Edit
+from ..outcome import Outcome, Planned
+from ..words import comparison_sections, plan_lines, read_section, title_of
+from .work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What the changed request came to, what changed in it, and how that was read."""
+
+    planned: Planned
+    changes: tuple[str, ...]
+    edit: Edit
+
+
+def changed_outcome(work: Work, changed: Changed, *, is_aside: bool = False) -> Outcome:
+    """The outcome of a change that is in force from now on, or that was only looked at (`is_aside`)."""
+    planned, changes, readings = changed.planned, changed.changes, changed.edit.readings
+    if is_aside:
+        lead = section("", "On the side; the current plan stays as it is. /take makes this the current one.")
+        text = render([lead, *_sections(work, changed, ("current", "what if"))], width=work.width)
+        told = {"on_the_side": list(changes), **told_of(planned)}
+        return Outcome("what_if", text, aside=planned, readings=readings, changes=changes, told=told)
+    sections = _sections(work, changed, ("before", "now"))
+    if planned.result.plan is None:
+        sections.append(section("", "The request stays as it is now; change it further, or /undo goes back."))
+    text, told = render(sections, width=work.width), {"request": list(changes), **told_of(planned)}
+    return Outcome("plan", text, planned, readings=readings, changes=changes, told=told)
+
+
+def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Section]:
+    """What changed in the request, in the layout and in the figures; the plan first."""
+    planned, edit = changed.planned, changed.edit
+    sections = [
+        section("", *plan_lines(planned.result)),
+        section("The request", Bullets(changed.changes)),
+    ]
+    before, plan = work.state.last_planned, planned.result.plan
+    now = work.state.now
+    if before is not None and now is not None and now.result.plan is None:
+        names = ("last plan", names[1])
+    if before is not None and before.result.plan is not None and plan is not None:
+        found = compare(
+            before.result.plan,
+            plan,
+            titles=names,
+            calibration=planned.intent.calibration,
+            usd_per_gpu_hour=planned.intent.usd_per_gpu_hour,
+        )
+        sections += comparison_sections(found, names)
+    report = planned.result.report
+    if plan is not None and report is not None:
+        sections.append(section("Why this one", report.explanation))
+    sections.append(_newly_assumed(work, planned))
+    sections.append(read_section(edit.readings, edit.unread))
+    return sections
+
+
+def _newly_assumed(work: Work, planned: Planned) -> Section:
+    """Assumptions that were not told before."""
+    before = work.state.now
+    told = set[str]() if before is None or before.result.report is None else {
+        f"{one.field} {one.value} {one.reason}" for one in before.result.report.assumptions
+    }  # fmt: skip
+    report = planned.result.report
+    made = () if report is None else report.assumptions
+    new = tuple(f"{one.field}: {one.reason}" for one in made if f"{one.field} {one.value} {one.reason}" not in told)
+    return section("Assumed", Bullets(new))
+
+
+def told_of(planned: Planned) -> dict[str, object]:
+    """A result in a few words, for a language model."""
+    result = planned.result
+    told: dict[str, object] = {"plan": title_of(result), "in_words": list(plan_lines(result))}
+    if result.report is not None:
+        told["explanation"] = result.report.explanation
+    return told

@@ -1,0 +1,94 @@
+"""The strategy of a golden as people write it: in words, as an object of degrees, or in the form of some engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...tools.autofix.reading import read_anything
+from ...tools.errors import InputError
+from ...tools.plan.document import PhaseStrategy, Strategy
+from ...tools.plan.placement import gpu_count
+from ...tools.search.shorthand import read_shorthand
+from ..intent.intent import StatedDegrees, StatedStrategy
+from ..intent.request import read_words
+from ..loop.question import Question
+from ..stated import read_strategy
+
+_PHASES = ("prefill", "decode")
+# What a phase has beside the degrees that people state for engines.
+_FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
+_DEGREES = tuple(StatedDegrees.model_fields)
+_WHOLE = ("dp", "gpus", "gpu_count", *_PHASES)
+
+
+def golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> Strategy:
+    """The strategy that `stated` means for `question`, what it leaves out filled in as an engineer would.
+
+    Degrees may stand in each phase, or beside them for both. Without `dp` replicas fill the hardware.
+
+    Raises:
+        InputError: no strategy can be read in it, or it is larger than anything that can be laid out.
+    """
+    if isinstance(stated, str):
+        short = read_shorthand(stated)
+        if short is not None:
+            return golden_strategy(short, question)
+        words = read_words(stated).strategy
+        if words is None:
+            raise InputError(f"no strategy was found in {stated[:100]!r}")
+        return read_strategy(words, question.request.architecture, question.request.hardware)
+    block = stated or {}
+    if not _is_plain(block):
+        block = _foreign(block)
+    try:
+        return _filled(block, question)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"strategy: {'/'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _is_plain(block: Mapping[str, Any]) -> bool:
+    """Whether it is written in the words of plans alone."""
+    known = {*_DEGREES, *_FURTHER}
+    phases = [block[name] for name in _PHASES if isinstance(block.get(name), Mapping)]
+    return set(block) <= {*_WHOLE, *known} and all(set(phase) <= known for phase in phases)
+
+
+def _foreign(block: dict[str, Any]) -> dict[str, Any]:
+    """A strategy in the form of an engine or of anyone else, as the reader of proposals reads it."""
+    raw = read_anything(block).read.raw
+    if raw is None or not isinstance(raw.get("strategy"), Mapping):
+        raise InputError("no strategy was found in it")
+    return dict(raw["strategy"])
+
+
+def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
+    architecture, hardware = question.request.architecture, question.request.hardware
+    shared = {name: block[name] for name in (*_DEGREES, *_FURTHER) if name in block}
+    phases = {name: {**shared, **(block.get(name) or {})} for name in _PHASES}
+    for phase in phases.values():
+        if not architecture.has_split_ffn:
+            # Readers take TP that names no operator for that of the FFN too; where every FFN is experts there is none.
+            phase.pop("tp_ffn", None)
+        if "tp_expert" in phase and "ep" not in phase:
+            width = (phase.get("tp") or 1) * (phase.get("sp") or 1) * (phase.get("attention_dp") or 1)
+            phase["ep"] = max(1, width // phase["tp_expert"])
+    degrees = {
+        name: StatedDegrees.model_validate({key: phase[key] for key in phase if key in _DEGREES})
+        for name, phase in phases.items()
+    }
+    gpus = block.get("gpus", block.get("gpu_count"))
+    stated = StatedStrategy.model_validate({"gpus": gpus, "dp": block.get("dp"), **degrees})
+    found = read_strategy(stated, architecture, hardware)
+    whole = found.model_copy(update={name: _with(getattr(found, name), phases[name]) for name in _PHASES})
+    return whole.model_copy(update={"gpu_count": gpus or gpu_count(whole)})
+
+
+def _with(phase: PhaseStrategy, own: Mapping[str, Any]) -> PhaseStrategy:
+    further = {name: own[name] for name in _FURTHER if own.get(name) is not None}
+    # One group is none: the field is absent then.
+    groups = phase.attention_dp if (phase.attention_dp or 1) > 1 else None
+    return PhaseStrategy.model_validate({**phase.model_dump(), "attention_dp": groups, **further})

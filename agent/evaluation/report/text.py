@@ -1,0 +1,207 @@
+"""The report of an evaluation as text: the score, then each rung at each stage, then what went wrong and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ...report.text import NONE, Bullets, Column, Table, count_text, render, section
+from ..comparison import Comparison
+from ..results import FINAL, CaseResult, Kept, Rate
+from ..rungs.ladder import RUNG_NAMES
+from .summary import Summary
+
+# Cases that are listed with what went wrong; the page and the JSON have all of them.
+MOST_LISTED = 25
+_STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
+
+
+def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bool = False) -> str:
+    """The report of `eval`."""
+    results = [one.result for one in kept]
+    sections = [
+        section("", *_head(found, kept)),
+        section("Rungs", _table(found), _legend(found)),
+        section("Regret against the goldens, by the performance model", _regret(found)),
+        section("Repeats", _repeats(found)),
+        section("Spent", _spent(found)),
+        section("Rules exercised by broken proposals", *_coverage(found)),
+        section("Damaged goldens", *_mutation(found)),
+        section("Against the baseline", *_comparison(found.comparison)),
+        section("Not solved", *_unsolved(results)),
+        section("Faults of the run itself", Bullets(tuple(f"{case}: {why}" for case, why in found.faults.items()))),
+    ]
+    return render(sections, width=width, bold=bold)
+
+
+def percent(share: float) -> str:
+    """A share in whole percent; what is not all is never called 100%, and what is not nothing never 0%."""
+    shown = round(share * 100)
+    if (shown == 100 and share < 1) or (shown == 0 and share > 0):
+        return f"{share * 100:.1f}%"
+    return f"{shown}%"
+
+
+def _head(found: Summary, kept: Sequence[Kept]) -> Iterator[str]:
+    header = found.header
+    families = len({one.result.family for one in kept})
+    epochs = f" × {header.epochs} epochs" if header.epochs > 1 else ""
+    yield (
+        f"{header.dataset}: {count_text(found.cases, 'case')}{epochs} in {count_text(families, 'family', 'families')}; "
+        f"solver {header.solver}; shardwright {header.shardwright}"
+    )
+    yield f"Dataset {header.dataset_hash[:16]}, results {found.digest[:16]}"
+    yield f"Solved: {found.solved} of {found.cases} ({percent(found.solved / found.cases)})"
+
+
+def _table(found: Summary) -> Table:
+    stages = list(dict.fromkeys(stage for by_stage in found.rungs.values() for stage in by_stage))
+    stages.sort(key=lambda stage: (stage == FINAL, stage not in _STAGE_TITLES, stage))
+    columns = [
+        Column("rung"),
+        *(Column(_STAGE_TITLES.get(stage, stage.replace("_", " ")), figures=True) for stage in stages),
+        Column("95% interval", figures=True),
+        Column("cases", figures=True),
+        Column("others' goldens", figures=True),
+        Column("cases", figures=True),
+    ]
+    rows = [
+        (
+            name,
+            *(_rate(found.rungs[name].get(stage)) for stage in stages),
+            _interval(found.rungs[name].get(FINAL)),
+            _count(found.rungs[name].get(FINAL)),
+            _rate(found.without_builder.get(name, {}).get(FINAL)),
+            _count(found.without_builder.get(name, {}).get(FINAL)),
+        )
+        for name in RUNG_NAMES
+        if name in found.rungs
+    ]
+    return Table(tuple(columns), tuple(rows))
+
+
+def _rate(rate: Rate | None) -> str:
+    return NONE if rate is None else percent(rate.rate)
+
+
+def _interval(rate: Rate | None) -> str:
+    return NONE if rate is None else f"{percent(rate.low)} to {percent(rate.high)}"
+
+
+def _count(rate: Rate | None) -> str:
+    return NONE if rate is None else str(rate.n)
+
+
+def _legend(found: Summary) -> str:
+    return (
+        "A rung counts the cases that it applies to. Intervals are of the last stage, clustered by family; "
+        "others' goldens: without the cases whose right answer the built-in proposer wrote."
+    )
+
+
+def _regret(found: Summary) -> str:
+    regret = found.regret
+    if regret is None:
+        return ""
+    return (
+        f"median {regret.median_pct:+.1f}%, mean {regret.mean_pct:+.1f}%, worst {regret.worst_pct:+.1f}% "
+        f"over {count_text(regret.n, 'plan')}; below zero is better than the golden"
+    )
+
+
+def _repeats(found: Summary) -> Bullets:
+    return Bullets(
+        tuple(
+            f"solved in at least one of {one.k} epochs (pass@{one.k}): {percent(one.at_least_one)}; "
+            f"in all of them (pass^{one.k}): {percent(one.all_of_them)}"
+            for one in found.repeats
+        )
+    )
+
+
+def _spent(found: Summary) -> str:
+    spent = found.spent
+    if not spent.input_tokens and not spent.output_tokens:
+        return ""
+    estimated = " (counted here, not by the server)" if spent.tokens_estimated else ""
+    money = f", {spent.usd:.2f} USD" if spent.usd is not None else ""
+    return (
+        f"{count_text(spent.turns, 'turn')}, {count_text(spent.corrections, 'correction')}, "
+        f"{count_text(spent.tool_calls, 'tool call')}, {spent.input_tokens:,} tokens in and "
+        f"{spent.output_tokens:,} out{estimated}{money}"
+    )
+
+
+def _coverage(found: Summary) -> Iterator[str]:
+    coverage = found.coverage
+    if coverage is None:
+        return
+    yield f"{len(coverage.exercised)} of {coverage.rules} rules"
+    if coverage.missing:
+        yield f"not exercised: {', '.join(coverage.missing)}"
+
+
+def _mutation(found: Summary) -> Iterator[str]:
+    score = found.mutation
+    if score is None:
+        return
+    yield (
+        f"mutation score {percent(score.killed / score.harmful)}: {score.killed} of {score.harmful} harmful mutants of "
+        f"{count_text(score.goldens, 'golden')} broke a rule; {score.exact} of {score.mutants} mutants lost exactly "
+        "the rungs that they should"
+    )
+    for one in (*score.survivors, *score.inexact)[:MOST_LISTED]:
+        yield f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
+
+
+def _comparison(found: Comparison | None) -> Iterator[str | Table]:
+    if found is None:
+        return
+    worse = found.regressions
+    yield "Worse than the baseline." if worse else "No worse than the baseline."
+    changed = [one for one in found.changes if one.lost or one.gained]
+    if changed:
+        columns = (
+            Column("rung"),
+            Column("stage"),
+            Column("before", figures=True),
+            Column("after", figures=True),
+            Column("lost", wraps=True),
+            Column("gained", wraps=True),
+        )
+        rows = [
+            (
+                one.rung + (" (worse)" if one.is_regression else ""),
+                _STAGE_TITLES.get(one.stage, one.stage),
+                percent(one.before),
+                percent(one.after),
+                _listed(one.lost),
+                _listed(one.gained),
+            )
+            for one in changed
+        ]
+        yield Table(columns, tuple(rows))
+    if found.not_compared:
+        yield f"Not compared, changed or only in one of the two: {_listed(found.not_compared)}"
+
+
+def _listed(cases: Sequence[str]) -> str:
+    shown = ", ".join(cases[:MOST_LISTED])
+    return shown if len(cases) <= MOST_LISTED else f"{shown} and {len(cases) - MOST_LISTED} more"
+
+
+def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
+    lost = [one for one in results if not one.is_solved and one.fault is None]
+    lines: dict[str, None] = {}
+    for one in lost:
+        lines[f"{one.id}: {'; '.join(_why(one))}"] = None
+    shown = tuple(lines)[:MOST_LISTED]
+    yield Bullets(shown)
+    if len(lines) > len(shown):
+        yield f"and {len(lines) - len(shown)} more"
+
+
+def _why(result: CaseResult) -> Iterator[str]:
+    marks = {**result.stages.get(FINAL, {}), **result.marks}
+    for name in RUNG_NAMES:
+        if name in marks and not marks[name].passed and name not in ("equivalent", "strategy", "explanation"):
+            yield f"{name}: {marks[name].why}"

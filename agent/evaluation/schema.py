@@ -1,0 +1,23 @@
+"""The JSON Schema of dataset files, for editors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from .case import Case, CaseModel
+
+
+class DatasetFile(CaseModel):
+    """A file of cases: what they are, and the cases. `$schema` names this schema, for editors."""
+
+    schema_: str = Field(default="", alias="$schema")
+    about: str = ""
+    cases: tuple[Case, ...]
+
+
+def dataset_schema() -> dict[str, Any]:
+    """The schema of a file of cases."""
+    found = DatasetFile.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "shardwright dataset", **found}

@@ -1,0 +1,91 @@
+"""Broken plans of the dataset break exactly what they say, every rule among them, and requests mean what they say."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from shardwright.agent.evaluation.case import Case
+from shardwright.agent.intent.complete import complete
+from shardwright.agent.intent.request import read_request
+from shardwright.tools.rules.examples import base_plan, edited
+from shardwright.tools.rules.registry import all_rules, find_rule
+from shardwright.tools.validate import validate
+
+
+def cases(name: str) -> list[Case]:
+    """The cases of a file of the dataset."""
+    text = files("shardwright.agent.evaluation").joinpath("cases", name).read_text(encoding="utf-8")
+    return [Case.model_validate(case) for case in json.loads(text)["cases"]]
+
+
+RULES = cases("broken_rules.json")
+TEXTS = cases("broken_texts.json")
+
+
+def broken(case: Case) -> dict[str, Any]:
+    """The document that `case` proposes."""
+    assert case.proposal is not None and case.proposal.base is not None
+    return edited(base_plan(case.proposal.base), case.proposal.edits)
+
+
+@pytest.mark.parametrize("case", RULES, ids=lambda case: case.id)
+def test_a_broken_plan_breaks_the_rules_that_it_names_and_no_other(case: Case) -> None:
+    found = validate(broken(case)).violations
+    errors = {violation.rule for violation in found if violation.severity == "error"}
+    if "warning" in case.tags:
+        assert not errors
+        assert set(case.rules) <= {violation.rule for violation in found}
+    else:
+        assert errors == set(case.rules)
+
+
+@pytest.mark.parametrize("case", RULES, ids=lambda case: case.id)
+def test_a_case_tells_by_a_tag_that_it_asks_another_question_than_its_base(case: Case) -> None:
+    assert case.proposal is not None and case.proposal.base is not None
+    before, after = base_plan(case.proposal.base), broken(case)
+    if "several" in case.tags:
+        return
+    asked = ("model", "hardware", "workload", "precision", "policy", "serving")
+    changed = any(before.get(block) != after.get(block) for block in asked)
+    misspelt = case.rules[0] == "ST001"
+    assert ("changed-question" in case.tags) == changed or misspelt
+    assert not (changed and not misspelt and any(golden.base for golden in case.goldens))
+
+
+def test_every_rule_is_broken_by_some_case() -> None:
+    assert {rule.id for rule in all_rules()} == {rule for case in RULES for rule in case.rules}
+
+
+def test_no_rule_is_named_that_there_is_not() -> None:
+    for case in (*RULES, *TEXTS):
+        for rule in (*case.rules, *case.decided_by):
+            assert find_rule(rule).id == rule
+
+
+@pytest.mark.parametrize("base", sorted({golden.base for case in RULES for golden in case.goldens if golden.base}))
+def test_a_base_plan_that_is_called_right_is_right(base: str) -> None:
+    assert validate(base_plan(base)).valid
+
+
+@pytest.mark.parametrize("case", TEXTS, ids=lambda case: case.id)
+def test_a_request_is_read_as_its_case_says(case: Case) -> None:
+    assert case.request is not None
+    intent = complete(read_request(case.request)).model_dump(mode="json")
+    for path, wanted in case.intent.items():
+        value: Any = intent
+        for name in path.split("."):
+            value = value[name]
+        assert value == wanted, path
+
+
+def test_each_case_has_an_id_of_its_own() -> None:
+    ids = [case.id for case in (*RULES, *TEXTS)]
+    assert len(ids) == len(set(ids))
+
+
+def test_each_golden_says_why_it_is_right() -> None:
+    assert all(golden.source for case in (*RULES, *TEXTS) for golden in case.goldens)
