@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +11,7 @@ import click
 
 from .documents import title_of
 from .flags import COUNT, TEXT, output_format, own_calibration
+from .progress import progress_bar
 from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -116,41 +115,25 @@ def _check(output: Path | None, plot: Path | None, ray: str | None, sweep: Sweep
         sizes = [len({getattr(case, name) for case in sweep.cases}) for name in ("model", "hardware", "workload")]
         check_size(*sizes)
     if ray is not None:
-        from ..sweep.workers import ray_library
+        from ..sweep.ray_cluster import ray_library
 
         ray_library()
 
 
 def _run(sweep: Sweep, running: Running, output: Path | None, *, fresh: bool) -> SweepResult:
-    from ..sweep.journal import Journal
-    from ..sweep.run import journal_of, run_sweep
+    from ..sweep.run import journal_of, run_sweep, sweep_journal
 
     with ExitStack() as stack:
         journal = None
         if output is not None:
-            journal = stack.enter_context(Journal(journal_of(output), sweep.digest, fresh=fresh))
+            journal = stack.enter_context(sweep_journal(sweep, journal_of(output), fresh=fresh))
             if journal.changed:
                 kept = sum(key in journal.rows for key in sweep.keys)
                 click.echo(f"the sweep is not that of {journal.path}: {kept:,} of its cases are kept", err=True)
         try:
-            with _progress(len(sweep.cases)) as progress:
+            with progress_bar(len(sweep.cases)) as progress:
                 return run_sweep(sweep, running, journal=journal, progress=progress)
         except KeyboardInterrupt:
             if journal is not None:
                 click.echo(f"finished cases are kept in {journal.path}: {len(journal.rows):,}", err=True)
             raise
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None] | None]:
-    """A bar on stderr where a person watches, nothing anywhere else."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(compact=True))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.update(task, completed=done)

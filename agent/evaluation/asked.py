@@ -25,7 +25,6 @@ from ...tools.plan.document import (
     WorkloadBlock,
 )
 from ...tools.rules.examples import base_plan, edited
-from ...tools.validate import validate
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
 from ..loop.desk import Desk
 from ..loop.judge import strategy_document
@@ -34,6 +33,7 @@ from ..pipeline import intent_of
 from ..results import PlanResult
 from .case import Case, Golden
 from .golden import golden_strategy
+from .judged import errors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _right_answer(golden: Golden, question: Question) -> RightAnswer:
             document = strategy_document(Desk(question), strategy)
     except (InputError, ValueError) as error:
         return RightAnswer(golden, fault=" ".join(str(error).split())[:300])
-    errors = [one for one in validate(document).violations if one.severity == "error"]
+    errors = errors_of(document)
     fault = f"it breaks {errors[0].rule}: {errors[0].message}" if errors else None
     return RightAnswer(golden, strategy, document, fault)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 from ...tools.errors import InputError
 from ...tools.plan.document import Strategy
-from ...tools.search.candidate import Candidate
+from ...tools.search.candidate import Candidate, SearchRequest
 from ...tools.search.search import base_setting
 from ...tools.search.single import candidate_at, refined
 from ..loop.question import MOST_CONCURRENT, Question
+from .judged import Held
 
 
 def best_figures(question: Question, strategy: Strategy) -> Candidate:
@@ -18,6 +22,27 @@ def best_figures(question: Question, strategy: Strategy) -> Candidate:
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the hardware is too small.
     """
+    return _best_figures(_Same(question), Held(strategy, strategy.model_dump_json()))
+
+
+class _Same:
+    """A question as an argument of a function that keeps its answers: one and the same, not one that looks like it."""
+
+    __slots__ = ("question",)
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.question is other.question
+
+    def __hash__(self) -> int:
+        return id(self.question)
+
+
+@lru_cache(maxsize=32)
+def _best_figures(same: _Same, held: Held) -> Candidate:
+    question, strategy = same.question, held.value
     request, setting = question.request, base_setting(question.request)
     if not question.intent.concurrency_open:
         return candidate_at(request, setting, strategy, question.reference_plan.workload.concurrency)
@@ -33,9 +58,7 @@ def best_figures(question: Question, strategy: Strategy) -> Candidate:
     return refined(_open(question), setting, best) if best.feasible else best
 
 
-def _open(question: Question):
-    from dataclasses import replace
-
+def _open(question: Question) -> SearchRequest:
     return replace(question.request, concurrency_open=True)
 
 

@@ -7,12 +7,14 @@ networkx (VF2++), each node labelled by its colour, up to a size at which that i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import networkx as nx
 
 from ...tools.plan.canonical import ColouredGraph, coloured_graph
 from ...tools.plan.compact import expand
+from .judged import Held, held
 
 # Nodes and edges of a graph that networkx is asked about: some tenths of a second.
 MOST_ELEMENTS = 1500
@@ -20,12 +22,23 @@ MOST_ELEMENTS = 1500
 
 def same_dag(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether the graphs of two documents are the same but for ids and order. Headers are not compared."""
-    first, second = coloured_graph(expand(a)[0]), coloured_graph(expand(b)[0])
+    one, other = held(a), held(b)
+    return one == other or _same(one, other)
+
+
+@lru_cache(maxsize=128)
+def _same(a: Held, b: Held) -> bool:
+    first, second = _coloured(a), _coloured(b)
     if first.signature != second.signature:
         return False
     if len(first.colours) + len(first.links) > MOST_ELEMENTS:
         return True
     return nx.vf2pp_is_isomorphic(_graph(first), _graph(second), node_label="colour")
+
+
+@lru_cache(maxsize=16)
+def _coloured(document: Held) -> ColouredGraph:
+    return coloured_graph(expand(document.value)[0])
 
 
 def _graph(coloured: ColouredGraph) -> nx.DiGraph[int]:

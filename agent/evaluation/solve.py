@@ -13,7 +13,6 @@ from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
-from ...tools.validate import validate
 from ..loop.agent import Agent, AgentOptions
 from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
@@ -25,6 +24,7 @@ from ..model.messages import ModelRequest, Reply, Usage
 from ..model.scripted import calls
 from ..results import PlanResult
 from .asked import Asked, with_calibration
+from .judged import errors_of
 from .marks import Attempt, Solution, Subject
 from .solver import Finishing, OwnWay, Solver
 
@@ -96,7 +96,11 @@ def _first(found: Asked) -> str | None:
 def _own(question: Question) -> Solution:
     """The built-in proposer's answer: its one proposal, judged as any other."""
     document = question.reference_plan.model_dump(mode="json")
-    attempt = _attempt(judge_document(Desk(question), document), {}, document)
+    subject = _as_written(document)
+    attempt = Attempt(subject, subject)
+    if not subject.is_valid:
+        # What auto-fix makes of it is part of the answer.
+        attempt = _attempt(judge_document(Desk(question), document), {}, document)
     return Solution("plan", attempt.repaired, (attempt,), question.reference, plan_from="builtin")
 
 
@@ -125,8 +129,7 @@ def _attempts(ending: Ending, found: Asked) -> tuple[Attempt, ...]:
 
 
 def _as_written(document: Mapping[str, Any]) -> Subject:
-    errors = [one.rule for one in validate(document).violations if one.severity == "error"]
-    return Subject(True, document, tuple(dict.fromkeys(errors)))
+    return Subject(True, document, tuple(dict.fromkeys(one.rule for one in errors_of(document))))
 
 
 def _attempt(

@@ -21,6 +21,7 @@ from ...tools.search.search import search
 from ..intent.complete import complete
 from ..intent.errors import RequestError
 from ..proposer import hardware_block, search_request
+from ..workers import DIED
 from .document import Case
 
 Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -70,6 +71,11 @@ class Outcome:
 def unanswered(case: Case, why: str) -> Outcome:
     """The outcome of a case that was not brought to an end."""
     return Outcome(Row(model=case.model, hardware=case.hardware, workload=case.workload, error=why), is_answer=False)
+
+
+def died(case: Case) -> Outcome:
+    """The outcome of a case that took its process with it."""
+    return unanswered(case, f"{DIED}; run the sweep again to try once more")
 
 
 def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> Outcome:

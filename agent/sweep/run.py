@@ -10,12 +10,15 @@ from functools import partial
 from pathlib import Path
 
 from ...tools.plan.performance import Frozen
-from .case import Row, evaluate_case
-from .document import Sweep
-from .journal import Journal
-from .workers import Finished, Task, Work, in_this_process, local_cores, on_local_cores, on_ray
+from ..journal import Form, Journal
+from ..workers import Finished, Task, in_this_process, local_cores, on_local_cores
+from .case import Outcome, Row, died, evaluate_case
+from .document import Case, Sweep
+from .ray_cluster import Work, on_ray
 
 JOURNAL_SUFFIX = ".journal"
+# Longer lines than this no row has: its texts are bounded.
+JOURNAL_FORM = Form("sweep", Row, most_line_bytes=1 << 20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,20 @@ def journal_of(output: Path) -> Path:
     return output.with_name(output.name + JOURNAL_SUFFIX)
 
 
+def sweep_journal(sweep: Sweep, path: Path, *, fresh: bool = False) -> Journal[Row]:
+    """The journal at `path`, for `sweep`; `fresh` begins it anew.
+
+    Raises:
+        InputError: it cannot be written, is no journal of a sweep, or another run is writing it.
+    """
+    return Journal(path, JOURNAL_FORM, sweep.digest, fresh=fresh)
+
+
 def run_sweep(
     sweep: Sweep,
     running: Running | None = None,
     *,
-    journal: Journal | None = None,
+    journal: Journal[Row] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SweepResult:
     """Answer every case; those in `journal` are taken from there, and every other is put there as it is finished.
@@ -90,9 +102,9 @@ def run_sweep(
     )
 
 
-def _finished(sweep: Sweep, tasks: list[Task], running: Running) -> Finished:
+def _finished(sweep: Sweep, tasks: list[Task[Case]], running: Running) -> Finished[Case, Outcome]:
     work: Work = partial(evaluate_case, calibration=sweep.calibration)
     if running.ray is not None:
         return on_ray(work, tasks, running.ray)
     jobs = min(running.jobs or local_cores(), len(tasks))
-    return in_this_process(work, tasks) if jobs <= 1 else on_local_cores(work, tasks, jobs)
+    return in_this_process(work, tasks) if jobs <= 1 else on_local_cores(work, tasks, jobs, died)

@@ -10,8 +10,7 @@ import pytest
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.pipeline import plan_intent
 from shardwright.agent.sweep.case import evaluate_case
-from shardwright.agent.sweep.journal import Journal
-from shardwright.agent.sweep.run import Running, SweepResult, run_sweep
+from shardwright.agent.sweep.run import Running, SweepResult, run_sweep, sweep_journal
 from shardwright.tools.plan.document import Strategy
 
 from .samples import CASES, SMALL, TINY, sweep_of
@@ -68,25 +67,25 @@ def test_two_processes_give_the_same_rows(small: SweepResult) -> None:
 def test_a_run_goes_on_where_an_earlier_one_ended(small: SweepResult, tmp_path: Path) -> None:
     sweep = sweep_of(SMALL)
     path = tmp_path / "journal"
-    with Journal(path, sweep.digest) as journal:
+    with sweep_journal(sweep, path) as journal:
         for key, row in list(zip(sweep.keys, small.rows, strict=True))[::2]:
             journal.keep(key, row)
     told: list[int] = []
-    with Journal(path, sweep.digest) as journal:
+    with sweep_journal(sweep, path) as journal:
         found = run_sweep(sweep, Running(jobs=1), journal=journal, progress=told.append)
     assert found.rows == small.rows
     assert found.kept == CASES // 2
     assert told == list(range(CASES // 2, CASES + 1))
-    with Journal(path, sweep.digest) as journal:
+    with sweep_journal(sweep, path) as journal:
         assert run_sweep(sweep, journal=journal).kept == CASES
 
 
 def test_a_larger_sweep_keeps_what_it_shares(tmp_path: Path) -> None:
     path = tmp_path / "journal"
     first, second = sweep_of({**TINY, "hardware": TINY["hardware"][:1]}), sweep_of(TINY)
-    with Journal(path, first.digest) as journal:
+    with sweep_journal(first, path) as journal:
         run_sweep(first, Running(jobs=1), journal=journal)
-    with Journal(path, second.digest) as journal:
+    with sweep_journal(second, path) as journal:
         assert journal.changed
         found = run_sweep(second, Running(jobs=1), journal=journal)
     assert found.kept == len(first.cases)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ....tools.validate import validate
 from ..asked import Asked
+from ..judged import violations_of
 from ..marks import Mark, Solution
 from .rung import AnswerRung
 
@@ -27,7 +27,7 @@ def found_rules(asked: Asked, solution: Solution) -> tuple[str, ...]:
     if asked.broken is None:
         return solution.attempts[0].proposed.rules if solution.attempts else ()
     with_warnings = "warning" in asked.case.tags
-    found = validate(asked.broken).violations
+    found = violations_of(asked.broken)
     return tuple(dict.fromkeys(one.rule for one in found if with_warnings or one.severity == "error"))
 
 

@@ -1,6 +1,6 @@
-"""What a sweep has finished, on disk as it finishes: a run that ends early goes on where it was.
+"""What a long run has finished, on disk as it finishes: one that ends early goes on where it was.
 
-One JSON object a line: a header that names the sweep, then a row for each finished case under the hash of what was
+One JSON object a line: a header that names the run, then a row for each finished case under the hash of what was
 asked. A line that was cut short is dropped, and its case runs again. A file that is no journal is never touched, and
 two runs never write one journal.
 """
@@ -8,51 +8,72 @@ two runs never write one journal.
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from importlib.metadata import version
 from io import BufferedRandom
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ...tools.errors import InputError
-from .case import Row
+from ..tools.errors import InputError
 
-# Longer lines than this no row has: its texts are bounded.
-_MAX_LINE_BYTES = 1 << 20
-# How the first line of every journal begins.
-_OPENING = b'{"format":"shardwright/sweep-journal"'
+Row = TypeVar("Row", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[Row]):
+    """What a journal is of ("sweep"), what its rows are, and how long a line of it may be."""
+
+    of: str
+    row: type[Row]
+    most_line_bytes: int
+
+    @property
+    def name(self) -> str:
+        """The `format` of its first line."""
+        return f"shardwright/{self.of}-journal"
+
+    @property
+    def opening(self) -> bytes:
+        """How the first line of every such journal begins."""
+        return f'{{"format":"{self.name}"'.encode()
 
 
 class _Header(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    format: Literal["shardwright/sweep-journal"] = "shardwright/sweep-journal"
+    format: str
     version: Literal["1"] = "1"
     package: str
-    sweep: str
+    run: str
 
 
-class _Entry(BaseModel):
+class _Entry(BaseModel, Generic[Row]):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     case: str
     row: Row
 
 
-class Journal:
-    """The journal at `path` for the sweep with this `digest`; a context manager that holds its lock.
+class Journal(Generic[Row]):
+    """The journal at `path` for the run with this `digest`; a context manager that holds its lock.
 
-    `rows` are the finished cases by key; `changed` says that the last run was of another sweep, of which those cases
-    that are asked again are kept. Results of another version of the package are not.
+    `rows` are the finished cases by key; `changed` says that the last run was another one, of which those cases that
+    are asked again are kept. Results of another version of the package are not.
+
+    Raises:
+        InputError: the file cannot be written, is no journal of this form, or another run is writing it.
     """
 
-    def __init__(self, path: Path, digest: str, *, fresh: bool = False) -> None:
+    def __init__(self, path: Path, form: Form[Row], digest: str, *, fresh: bool = False) -> None:
         self.path = path
+        self.form = form
         self.rows: dict[str, Row] = {}
         self.changed = False
-        self._header = _Header(package=version("shardwright"), sweep=digest)
+        self._entry = _Entry[form.row]
+        self._header = _Header(format=form.name, package=version("shardwright"), run=digest)
         self._file = self._open()
         try:
             self._lock()
@@ -81,7 +102,7 @@ class Journal:
     def keep(self, key: str, row: Row) -> None:
         """Put the row of a finished case on disk."""
         self.rows[key] = row
-        self._write(_Entry(case=key, row=row))
+        self._write(self._entry(case=key, row=row))
 
     def _open(self) -> BufferedRandom:
         try:
@@ -99,7 +120,7 @@ class Journal:
             fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise InputError(
-                f"{self.path}: another sweep is writing here; wait for it, or name another output"
+                f"{self.path}: another {self.form.of} is writing here; wait for it, or name another output"
             ) from None
 
     def _write(self, entry: BaseModel) -> None:
@@ -117,22 +138,30 @@ class Journal:
             InputError: the file holds something else.
         """
         self._file.seek(0)
-        line = self._file.readline(_MAX_LINE_BYTES)
-        if not line.endswith(b"\n") and (_OPENING.startswith(line) or line.startswith(_OPENING)):
+        line = self._file.readline(self.form.most_line_bytes)
+        if not line.endswith(b"\n") and (self.form.opening.startswith(line) or line.startswith(self.form.opening)):
             # Nothing yet, or a first line that was cut short.
             self._file.seek(0)
             return None
+        header = self._header_in(line)
+        if header is None:
+            raise InputError(f"{self.path}: is no {self.form.of} journal; move it away, or name another output")
+        return header
+
+    def _header_in(self, line: bytes) -> _Header | None:
+        """The header in a line, or `None` where it is none of this form."""
         try:
-            return _Header.model_validate_json(line)
+            found = _Header.model_validate_json(line)
         except ValidationError:
-            raise InputError(f"{self.path}: is no journal of a sweep; move it away, or name another output") from None
+            return None
+        return found if found.format == self.form.name else None
 
     def _read(self) -> _Header | None:
         """Read what was kept, and return the last header; what stands behind the last whole line is cut off."""
         header = self._check_own()
         whole = self._file.tell()
-        while line := self._file.readline(_MAX_LINE_BYTES):
-            if not line.endswith(b"\n") and len(line) < _MAX_LINE_BYTES:
+        while line := self._file.readline(self.form.most_line_bytes):
+            if not line.endswith(b"\n") and len(line) < self.form.most_line_bytes:
                 break
             whole = self._file.tell()
             header = self._take(line, header)
@@ -143,12 +172,9 @@ class Journal:
     def _take(self, line: bytes, header: _Header | None) -> _Header | None:
         """One line: a row, or the header of a later run; one that cannot be read is a case that runs again."""
         try:
-            entry = _Entry.model_validate_json(line)
+            entry = self._entry.model_validate_json(line)
         except ValidationError:
-            try:
-                return _Header.model_validate_json(line)
-            except ValidationError:
-                return header
+            return self._header_in(line) or header
         if header is not None and header.package == self._header.package:
             self.rows[entry.case] = entry.row
         return header

@@ -1,0 +1,54 @@
+"""What the validator finds in a document, looked up once for all stages, rungs and cases that ask about the same one.
+
+Documents are the same where they are written alike, character for character; nothing is believed of any other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from ...tools.rules.base import Violation
+from ...tools.validate import validate
+
+# Some documents for each of the few cases that ask about the same plans one after another.
+_KEPT = 64
+
+
+class Held:
+    """Something with a text that tells it apart, as an argument of a function that keeps its answers."""
+
+    __slots__ = ("digest", "value")
+
+    def __init__(self, value: Any, text: str) -> None:
+        self.value = value
+        self.digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Held) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
+def held(document: Mapping[str, Any]) -> Held:
+    """`document` as such an argument; the order of its fields counts, so that equal texts give equal reports."""
+    return Held(document, json.dumps(document))
+
+
+def violations_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """What validation finds in `document`."""
+    return _violations_of(held(document))
+
+
+def errors_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
+    """The violations that make `document` no plan."""
+    return tuple(one for one in violations_of(document) if one.severity == "error")
+
+
+@lru_cache(maxsize=_KEPT)
+def _violations_of(document: Held) -> tuple[Violation, ...]:
+    return validate(document.value).violations

@@ -1,0 +1,118 @@
+"""What tells one finished case from another: whether a result of an earlier run stands for one that is asked now.
+
+It does where the case, the epoch, who answers and how he works, and this package are the same. What only says where
+files lie, or how fast a machine may be, does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from ...tools.errors import InputError
+from ..loop.agent import AgentOptions
+from .case import Case
+from .solver import Solver
+
+# Options that leave every answer as it is: where a record of it lies.
+_WITHOUT_EFFECT = frozenset({"transcript"})
+# The parts of the package that results come of, and what they are written in.
+_PARTS = ("agent", "knowledge", "prompts", "tools")
+_ENDINGS = frozenset({".py", ".json", ".yaml", ".md"})
+
+
+def key_of(case: Case, epoch: int, solver: Solver) -> str:
+    """SHA-256 (hex) of a case, asked of `solver` the `epoch`-th time, by this package as it is.
+
+    Raises:
+        InputError: the solver has an option that is no plain value.
+    """
+    return _hashed([case.digest, epoch, solver_digest(solver), package_digest()])
+
+
+def solver_digest(solver: Solver) -> str:
+    """SHA-256 (hex) of who answers and how he works; equal for solvers whose results stand for each other.
+
+    A solver with a `digest` says by it what else its answers come of (files that it plays); of any other that is a
+    dataclass all fields count, at whatever values, stated or by default.
+
+    Raises:
+        InputError: an option is no plain value, so that it cannot be compared.
+    """
+    calibration = solver.calibration
+    said = {
+        "kind": type(solver).__qualname__,
+        "name": solver.name,
+        "options": options_said(solver.options),
+        "calibration": None if calibration is None else calibration.digest,
+        "own": _own(solver),
+    }
+    return _hashed(said)
+
+
+def _own(solver: Solver) -> Any:
+    """What a solver has beside what every solver has."""
+    digest = getattr(solver, "digest", None)
+    if isinstance(digest, str):
+        return digest
+    if not is_dataclass(solver):
+        return None
+    own = [one.name for one in fields(solver) if one.name not in ("options", "calibration")]
+    return {name: _plain(getattr(solver, name), f"solver {solver.name}: {name}") for name in own}
+
+
+def options_said(options: AgentOptions) -> dict[str, Any]:
+    """The options that results depend on, as plain values, those by default too."""
+    return {
+        one.name: _plain(getattr(options, one.name), one.name)
+        for one in fields(options)
+        if one.name not in _WITHOUT_EFFECT
+    }
+
+
+@cache
+def package_digest() -> str:
+    """SHA-256 (hex) of this package as it is: its version, and every file that results come of."""
+    root = Path(__file__).parents[2]
+    whole = hashlib.sha256(version("shardwright").encode())
+    for part in _PARTS:
+        for path in sorted((root / part).rglob("*")):
+            # The cases are told apart by themselves: one that is added leaves the results of the others.
+            if path.suffix in _ENDINGS and path.parent != Path(__file__).parent / "cases":
+                whole.update(path.relative_to(root).as_posix().encode())
+                whole.update(hashlib.sha256(path.read_bytes()).digest())
+    return whole.hexdigest()
+
+
+def _plain(value: Any, where: str) -> Any:
+    """`value` as JSON has it.
+
+    Raises:
+        InputError: it is no plain value.
+    """
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: _plain(getattr(value, one.name), f"{where}/{one.name}") for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(inner, f"{where}/{name}") for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner, where) for inner in value]
+    if isinstance(value, Path):
+        return str(value)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    kind = type(value).__name__
+    raise InputError(f"{where}: {kind} cannot be compared with that of an earlier run; run it without a journal")
+
+
+def _hashed(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, ensure_ascii=True).encode()).hexdigest()

@@ -1,0 +1,155 @@
+"""Runs a dataset: every case by a solver, in each epoch, over processes, going on where an earlier run ended.
+
+Results come in the order of the dataset, then of epochs, whatever order they are finished in. A case that breaks, or
+that kills its process, costs itself alone: its result has a `fault`, counts as lost, and the next run tries it again.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ..journal import Form, Journal
+from ..workers import DIED, Finished, Task, in_this_process, local_cores, on_local_cores
+from .case import Case
+from .dataset import Dataset
+from .keys import key_of, solver_digest
+from .marks import Mark
+from .results import CaseResult, Kept
+from .solver import Solver
+
+# A page of details is kept with a case: its picture and its proposals are bounded, this is far above.
+_FORM = Form("evaluation", Kept, most_line_bytes=64 << 20)
+OnDone = Callable[[Kept], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a dataset is run.
+
+    `jobs`: worker processes, one a core where it is `None`; 1: this process, which a case that kills it takes along.
+    `journal`: the file in which finished cases are kept; `fresh` begins it anew. `with_detail`: what a page shows.
+    """
+
+    epochs: int = 1
+    jobs: int | None = None
+    journal: Path | None = None
+    fresh: bool = False
+    with_detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A case in one epoch, and the key of its result."""
+
+    case: Case
+    epoch: int
+    key: str
+
+
+def run_dataset(
+    dataset: Dataset, solver: Solver, options: RunOptions | None = None, on_done: OnDone | None = None
+) -> tuple[Kept, ...]:
+    """Every case of `dataset` by `solver`, `options.epochs` times each; `on_done` hears of each as it is finished.
+
+    A solver that cannot be sent to another process answers in this one.
+
+    Raises:
+        InputError: the journal cannot be written, or the solver's options cannot be compared with those in it.
+    """
+    options = options or RunOptions()
+    epochs = range(1, options.epochs + 1)
+    has_journal = options.journal is not None
+    turns = [
+        Turn(case, epoch, key_of(case, epoch, solver) if has_journal else "")
+        for case in dataset.cases
+        for epoch in epochs
+    ]
+    with _journal(dataset, solver, options) as journal:
+        found = [_kept(journal, turn, options) for turn in turns]
+        for one in found:
+            if one is not None and on_done is not None:
+                on_done(one)
+        tasks = [Task(place, turn, group_of(turn.case)) for place, turn in enumerate(turns) if found[place] is None]
+        # Those of base plans, which are small, last: no worker is left with a large one while the others are done.
+        tasks.sort(key=lambda task: task.given.case.request is None)
+        with closing(_finished(tasks, solver, options)) as finished:
+            for task, kept in finished:
+                found[task.place] = kept
+                if journal is not None and kept.result.fault is None:
+                    journal.keep(kept.key, kept)
+                if on_done is not None:
+                    on_done(kept)
+    return tuple(one for one in found if one is not None)
+
+
+def group_of(case: Case) -> str:
+    """Cases that one worker does best, one after another: they ask the same, or nearly, and a search is kept."""
+    return f"base {case.base}" if case.request is None else f"family {case.family}"
+
+
+def solved(turn: Turn, solver: Solver, *, with_detail: bool = False) -> Kept:
+    """One case answered and marked, by itself; it never raises."""
+    from .score import score_case
+
+    try:
+        scored = score_case(turn.case, solver, turn.epoch)
+        detail = None
+        if with_detail:
+            from .detail import detail_of
+
+            detail = detail_of(scored)
+    except Exception as error:  # noqa: BLE001 - a fault in one case must not take the others with it
+        return broken(turn, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
+    return Kept(key=turn.key, result=scored.result, detail=detail, seconds=scored.seconds)
+
+
+def broken(turn: Turn, fault: str) -> Kept:
+    """The result of a case that was not brought to an end."""
+    case = turn.case
+    result = CaseResult(
+        id=case.id,
+        family=case.family,
+        case=case.digest,
+        epoch=turn.epoch,
+        by_builder=case.by_builder,
+        answer="failed",
+        marks={"outcome": Mark(passed=False, why=fault)},
+        fault=fault,
+    )
+    return Kept(key=turn.key, result=result)
+
+
+def _journal(dataset: Dataset, solver: Solver, options: RunOptions) -> Any:
+    if options.journal is None:
+        return nullcontext()
+    return Journal(options.journal, _FORM, f"{dataset.digest} {solver_digest(solver)}", fresh=options.fresh)
+
+
+def _kept(journal: Journal[Kept] | None, turn: Turn, options: RunOptions) -> Kept | None:
+    """The result of an earlier run, where it holds all that is asked for."""
+    kept = None if journal is None else journal.rows.get(turn.key)
+    if kept is None or (options.with_detail and kept.detail is None):
+        return None
+    return kept if options.with_detail else kept.model_copy(update={"detail": None})
+
+
+def _finished(tasks: list[Task[Turn]], solver: Solver, options: RunOptions) -> Finished[Turn, Kept]:
+    work = partial(solved, solver=solver, with_detail=options.with_detail)
+    jobs = min(options.jobs or local_cores(), len(tasks))
+    if options.jobs == 1 or not tasks or not _can_be_sent(solver):
+        return in_this_process(work, tasks)
+    return on_local_cores(work, tasks, jobs, partial(broken, fault=f"ProcessDied: {DIED}"))
+
+
+def _can_be_sent(solver: Solver) -> bool:
+    try:
+        pickle.dumps(solver)
+    except (pickle.PicklingError, TypeError, AttributeError):
+        return False
+    return True

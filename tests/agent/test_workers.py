@@ -1,0 +1,102 @@
+"""Workers: the same results from each way, like tasks together, and a process that dies costs its own task alone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import operator
+import os
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shardwright.agent.workers import Task, _Waiting, in_this_process, on_local_cores
+
+# A task is a call: one that gives something back, or one that ends the process that makes it.
+Call = Callable[[], Any]
+CALL: Callable[[Call], Any] = operator.call
+DEADLY: Call = partial(os._exit, 9)
+
+
+def lost(call: Call) -> str:
+    return f"lost {getattr(call, 'args', ())}"
+
+
+def found(tasks: list[Task[Call]], jobs: int) -> dict[int, Any]:
+    return {task.place: result for task, result in on_local_cores(CALL, tasks, jobs, lost)}
+
+
+def test_every_way_does_every_task() -> None:
+    tasks: list[Task[Call]] = [Task(number, partial(abs, -number)) for number in range(7)]
+    expected = {number: number for number in range(7)}
+    assert {task.place: result for task, result in in_this_process(CALL, tasks)} == expected
+    assert found(tasks, 2) == expected
+
+
+def test_a_process_that_dies_costs_its_own_task_alone() -> None:
+    tasks = [Task(number, DEADLY if number in (1, 4) else partial(abs, number)) for number in range(6)]
+    results = found(tasks, 2)
+    assert {place for place, result in results.items() if result == "lost (9,)"} == {1, 4}
+    assert {place: result for place, result in results.items() if place not in (1, 4)} == {0: 0, 2: 2, 3: 3, 5: 5}
+
+
+def test_a_process_that_died_by_chance_is_made_up_for(tmp_path: Path) -> None:
+    mark = str(tmp_path / "was here")
+    once = partial(eval, f"__import__('os')._exit(9) if not {_made(mark)} else 'second try'")
+    assert found([Task(0, once), Task(1, partial(abs, 1))], 2) == {0: "second try", 1: 1}
+
+
+def _made(mark: str) -> str:
+    """Code that says whether a folder was there before, and makes it."""
+    return f"(__import__('os').path.exists({mark!r}) or __import__('os').mkdir({mark!r}))"
+
+
+def test_a_worker_that_has_nothing_left_helps_with_the_longest_group() -> None:
+    slow = partial(eval, "(__import__('time').sleep(0.3), __import__('os').getpid())[1]")
+    assert len(set(found([Task(place, slow, "long") for place in range(8)], 2).values())) == 2
+
+
+def test_tasks_that_are_alike_go_to_one_worker() -> None:
+    waiting = _Waiting([Task(place, None, group) for place, group in enumerate("aabbbc")])
+    first, second = waiting.take(None), waiting.take(None)
+    assert (first.group, second.group) == ("a", "b")
+    assert [waiting.take(second).group, waiting.take(first).group, waiting.take(second).group] == ["b", "a", "b"]
+    assert waiting.take(second).group == "c"
+    assert not waiting
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=30), st.randoms(use_true_random=False))
+def test_every_task_is_handed_out_once_and_groups_stay_together(groups: list[str | None], random: Any) -> None:
+    waiting = _Waiting([Task(place, None, group) for place, group in enumerate(groups)])
+    lanes: list[Task[None] | None] = [None] * 3
+    seen: list[int] = []
+    while waiting:
+        lane = random.randrange(3)
+        before = lanes[lane]
+        had_more = before is not None and before.group is not None and _is_waiting(groups, seen, before.group)
+        lanes[lane] = task = waiting.take(before)
+        assert not had_more or task.group == before.group
+        seen.append(task.place)
+    assert sorted(seen) == list(range(len(groups)))
+
+
+def _is_waiting(groups: list[str | None], seen: list[int], group: str) -> bool:
+    return any(one == group and place not in seen for place, one in enumerate(groups))
+
+
+def test_left_early_no_process_stays() -> None:
+    finished = on_local_cores(CALL, [Task(number, partial(abs, number)) for number in range(20)], 2, lost)
+    next(finished)
+    workers = multiprocessing.active_children()
+    assert workers
+    finished.close()
+    # The pool's own thread waits for them too: which of the two hears of an end first is not told to the other.
+    until = time.monotonic() + 20
+    while any(worker.is_alive() for worker in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not [worker for worker in workers if worker.is_alive()]

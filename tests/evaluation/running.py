@@ -1,0 +1,56 @@
+"""Small datasets and solvers that runs of an evaluation are tested with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from shardwright.agent.evaluation.asked import Asked
+from shardwright.agent.evaluation.case import Case
+from shardwright.agent.evaluation.dataset import Dataset
+from shardwright.agent.evaluation.solver import UNHURRIED, BuiltIn
+from shardwright.agent.loop.agent import AgentOptions
+from shardwright.agent.model.client import ModelClient
+from shardwright.tools.calibration.custom import CustomCalibration
+
+BUILTIN = BuiltIn()
+_BASES = ("dense-1", "dense-tp2", "moe-ep2")
+
+
+def broken_plans(count: int) -> Dataset:
+    """Sound base plans with one field spoiled, `count` of them, no two alike."""
+    return Dataset("sample", tuple(_broken_plan(number) for number in range(count)))
+
+
+def _broken_plan(number: int) -> Case:
+    base = _BASES[number % len(_BASES)]
+    edit = {"action": "set_top", "field": "/strategy/gpu_count", "value": 100 + number}
+    fields: dict[str, Any] = {
+        "id": f"case-{number}",
+        "family": f"family-{number % 2}",
+        "proposal": {"base": base, "edits": [edit]},
+        "goldens": [{"base": base, "by": "builder"}],
+    }
+    return Case.model_validate(fields)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A solver that breaks in the cases it names: by an error that nobody foresaw, or by ending its process."""
+
+    raises: tuple[str, ...] = ()
+    dies: tuple[str, ...] = ()
+    is_deterministic: bool = True
+    calibration: CustomCalibration | None = None
+    options: AgentOptions = field(default=UNHURRIED)
+    name: str = "failing"
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Nobody, or the end."""
+        if found.case.id in self.raises:
+            raise ZeroDivisionError("not foreseen\nby anybody")
+        if found.case.id in self.dies:
+            import os
+
+            os._exit(9)
+        return None

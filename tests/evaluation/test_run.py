@@ -1,0 +1,185 @@
+"""Runs of a dataset: the same results in the same order, however they were run, broken off and gone on with."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.process
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from shardwright.agent.evaluation.dataset import Dataset
+from shardwright.agent.evaluation.results import CaseResult, Kept, digest_of
+from shardwright.agent.evaluation.run import RunOptions, group_of, run_dataset
+from shardwright.tools.errors import InputError
+
+from .running import BUILTIN, Failing, broken_plans
+
+SMALL = broken_plans(6)
+HERE = RunOptions(jobs=1)
+
+
+def results(kept: tuple[Kept, ...]) -> tuple[CaseResult, ...]:
+    return tuple(one.result for one in kept)
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[CaseResult, ...]:
+    return results(run_dataset(SMALL, BUILTIN, HERE))
+
+
+def test_results_come_in_the_order_of_the_dataset_then_of_epochs(whole: tuple[CaseResult, ...]) -> None:
+    heard: list[Kept] = []
+    kept = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, epochs=2), heard.append)
+    assert [(one.result.id, one.result.epoch) for one in kept] == [
+        (case.id, epoch) for case in SMALL.cases for epoch in (1, 2)
+    ]
+    assert sorted(heard, key=lambda one: (one.result.id, one.result.epoch)) == list(kept)
+    assert all(one.seconds > 0 and one.result.fault is None and one.detail is None for one in kept)
+    assert digest_of(results(kept[::2])) == digest_of(whole)
+
+
+def test_the_cases_are_answered(whole: tuple[CaseResult, ...]) -> None:
+    assert {one.answer for one in whole} == {"plan"}
+    assert not any(one.passed("rules", "at_once") for one in whole)
+    assert all(one.passed("rules") for one in whole)
+
+
+def test_a_case_that_breaks_or_kills_its_process_costs_itself_alone(whole: tuple[CaseResult, ...]) -> None:
+    three = Dataset("sample", SMALL.cases[:3])
+    found = results(run_dataset(three, Failing(raises=("case-2",), dies=("case-0",)), RunOptions(jobs=2)))
+    assert [one.id for one in found] == ["case-0", "case-1", "case-2"]
+    assert (found[0].fault or "").startswith("ProcessDied: ")
+    assert (found[0].answer, found[0].passed("rules")) == ("failed", None)
+    assert found[1] == whole[1]
+    assert found[2].fault == "ZeroDivisionError: not foreseen by anybody"
+
+
+def test_a_case_that_broke_is_tried_again_and_no_other(tmp_path: Path) -> None:
+    options = RunOptions(jobs=1, journal=tmp_path / "journal")
+    found = run_dataset(SMALL, Failing(raises=("case-2",)), options)
+    times = {one.result.id: one.seconds for one in found}
+    heard: list[Kept] = []
+    again = run_dataset(SMALL, Failing(raises=("case-2",)), options, heard.append)
+    assert results(again) == results(found)
+    assert [one.result.id for one in heard][-1] == "case-2"
+    # A result that was kept has the seconds that it took then.
+    assert all(one.seconds == times[one.result.id] for one in again if one.result.id != "case-2")
+
+
+def test_only_what_was_asked_alike_is_kept(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
+    journal = tmp_path / "journal"
+    run_dataset(Dataset("first", SMALL.cases[:4]), BUILTIN, RunOptions(jobs=1, journal=journal))
+    lines = journal.read_bytes().count(b"\n")
+    assert lines == 5
+    found = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=journal))
+    assert results(found) == whole
+    # The header of the larger run, and the two cases that were not kept.
+    assert journal.read_bytes().count(b"\n") == lines + 3
+    run_dataset(Dataset("first", SMALL.cases[:1]), Failing(), RunOptions(jobs=1, journal=journal))
+    assert journal.read_bytes().count(b"\n") == lines + 5
+
+
+def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes\n")
+    with pytest.raises(InputError, match="no evaluation journal"):
+        run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=path))
+    assert path.read_text() == "my notes\n"
+
+
+def test_a_solver_that_cannot_be_sent_answers_here(whole: tuple[CaseResult, ...]) -> None:
+    class Local(Failing):
+        """A class that no other process can import."""
+
+    heard: list[str] = []
+    solver = Local()
+    object.__setattr__(solver, "heard", heard)
+    kept = run_dataset(SMALL, solver, RunOptions(jobs=2))
+    assert results(kept) == whole
+
+
+def test_cases_that_ask_the_same_are_one_group() -> None:
+    groups = [group_of(case) for case in SMALL.cases]
+    assert groups[0] == groups[3] != groups[1]
+
+
+def begun(options: RunOptions) -> multiprocessing.process.BaseProcess:
+    """A run in a process of its own, which leads a group."""
+    process = multiprocessing.get_context("fork").Process(target=_run, args=(options,))
+    process.start()
+    return process
+
+
+def _run(options: RunOptions) -> None:
+    os.setsid()
+    run_dataset(SMALL, BUILTIN, options)
+
+
+def kept_in(path: Path) -> int:
+    return path.read_bytes().count(b'{"case":') if path.exists() else 0
+
+
+def is_gone(group: int) -> bool:
+    """Whether every process of a group has ended, within some seconds."""
+    for _ in range(200):
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes of this kind here")
+def test_a_run_that_is_killed_at_any_moment_ends_as_if_it_had_not_been(
+    tmp_path: Path, whole: tuple[CaseResult, ...]
+) -> None:
+    draws, options = random.Random(7), RunOptions(jobs=1, journal=tmp_path / "journal")
+    killed = 0
+    for _ in range(40):
+        before = kept_in(tmp_path / "journal")
+        run = begun(options)
+        run.join(draws.uniform(0.02, 0.4))
+        run.kill()
+        run.join()
+        assert kept_in(tmp_path / "journal") >= before
+        if run.exitcode == 0:
+            break
+        killed += 1
+    assert killed > 0
+    heard: list[Kept] = []
+    assert results(run_dataset(SMALL, BUILTIN, options, heard.append)) == whole
+    assert kept_in(tmp_path / "journal") <= len(SMALL.cases) + killed
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes of this kind here")
+def test_no_worker_outlives_a_run_that_is_killed(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
+    journal = tmp_path / "journal"
+    run = begun(RunOptions(jobs=2, journal=journal))
+    until = time.monotonic() + 60
+    while kept_in(journal) < 2 and run.is_alive() and time.monotonic() < until:
+        time.sleep(0.005)
+    run.kill()
+    run.join()
+    assert is_gone(run.pid or 0)
+    assert kept_in(journal) >= 2
+    assert results(run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=journal))) == whole
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
+    options = RunOptions(jobs=1, journal=tmp_path / "journal")
+
+    def interrupted(_: Kept) -> None:
+        if kept_in(tmp_path / "journal") == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_dataset(SMALL, BUILTIN, options, interrupted)
+    assert kept_in(tmp_path / "journal") == 3
+    assert results(run_dataset(SMALL, BUILTIN, options)) == whole
+    assert kept_in(tmp_path / "journal") == len(SMALL.cases)
