@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import fmean, median
 from typing import Any
 
-from ...loop.budget import Spent
+from ...spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
 from ..mutation import MutationScore
@@ -85,7 +85,7 @@ def summed_up(
         without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),
         regret=_regret(results),
         repeats=tuple(_repeats(results, header.epochs)),
-        spent=_spent(results),
+        spent=spent_together([one.spent for one in results]),
         proposals=fmean(one.proposals for one in results) if results else 0.0,
         coverage=coverage,
         mutation=mutation,
@@ -121,16 +121,3 @@ def _repeats(results: Sequence[CaseResult], epochs: int):
         found = over_epochs(results, lambda one: one.is_solved, k)
         if found is not None:
             yield Repeats(k=k, at_least_one=found[0], all_of_them=found[1])
-
-
-def _spent(results: Sequence[CaseResult]) -> Spent:
-    """What all runs took together; money only where every run that took tokens has a price."""
-    every = [one.spent for one in results]
-    sums = {name: sum(getattr(one, name) for one in every) for name in _COUNTED}
-    prices = [one.usd for one in every if one.turns]
-    known = bool(prices) and all(price is not None for price in prices)
-    usd = sum(price or 0.0 for price in prices) if known else None
-    return Spent(**sums, tokens_estimated=any(one.tokens_estimated for one in every), usd=usd)
-
-
-_COUNTED = ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens", "cached_input_tokens", "requests")

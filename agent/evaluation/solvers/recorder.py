@@ -256,6 +256,11 @@ class Recorder:
         return self.live.name
 
     @property
+    def digest(self) -> str:
+        """The live solver's, and where its recording lies: a case that another folder holds is not recorded yet."""
+        return f"{self.live.digest} {self.folder.absolute()}"
+
+    @property
     def options(self) -> AgentOptions:
         """As those of the live solver."""
         return self.live.options
