@@ -13,6 +13,7 @@ from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
 from ...spent import Spent, spent_together
 from ..asked import Asked
+from ..keys import solver_digest
 from ..marks import Solution
 from ..results import CaseResult
 from ..solve import solve_question
@@ -48,6 +49,11 @@ class FreshSamples:
         """The solver's own, without corrections."""
         own = self.inner.options
         return replace(own, limits=own.limits.model_copy(update={"corrections": 0}))
+
+    @property
+    def digest(self) -> str:
+        """What its answers come of: the solver, and how much may be spent."""
+        return f"{solver_digest(self.inner)} {sorted(self.allowed_tokens)}"
 
     @property
     def is_deterministic(self) -> bool:

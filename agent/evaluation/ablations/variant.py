@@ -10,6 +10,7 @@ from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
 from ..asked import Asked
+from ..keys import solver_digest
 from ..marks import Solution
 from ..results import CaseResult
 from ..solver import Finishing, Solver
@@ -47,6 +48,11 @@ class Varied:
     def name(self) -> str:
         """The solver's, and what is different."""
         return f"{self.inner.name} ({self.label})"
+
+    @property
+    def digest(self) -> str:
+        """What its answers come of: the solver, and what is varied, which its options say."""
+        return solver_digest(self.inner)
 
     @property
     def is_deterministic(self) -> bool:

@@ -6,6 +6,7 @@ with the case and the place in its name, never a failed endpoint whose case the 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from openai import DefaultHttpxClient
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ....tools.files import shown_path
+from ....tools.files import read_bounded, shown_path
 from ...loop.agent import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.deadline import Deadline
@@ -29,6 +30,7 @@ from ..marks import Solution
 from .recorder import HTTP
 from .tape import (
     HEADER_NAME,
+    MAX_FILE_BYTES,
     Cassette,
     CassetteError,
     RecordedExchange,
@@ -159,10 +161,11 @@ class PlayedClient:
 
 @dataclass(frozen=True)
 class Played:
-    """The recording in `folder`; make it with `of`, which reads its header."""
+    """The recording in `folder`; make it with `of`, which reads its header. `digest` is that of all its files."""
 
     folder: Path
     header: RecordingHeader
+    digest: str = ""
     calibration: CustomCalibration | None = None
     is_deterministic: bool = True
     why_fixed: str = "a recording answers one way of asking; take a live model, a script or a persona"
@@ -177,7 +180,11 @@ class Played:
         path = folder / HEADER_NAME
         if not path.is_file():
             raise InputError(f"{shown_path(folder)}: no recording: there is no {HEADER_NAME} in it")
-        return cls(folder, read_kept(RecordingHeader, path))
+        whole = hashlib.sha256()
+        for file in sorted(folder.glob("*.json")):
+            name = shown_path(file)
+            whole.update(file.name.encode("utf-8", "replace") + b"\0" + read_bounded(file, MAX_FILE_BYTES, name))
+        return cls(folder, read_kept(RecordingHeader, path), whole.hexdigest())
 
     @property
     def name(self) -> str:

@@ -6,6 +6,7 @@ its own, so that what one case taught of the server changes nothing in another.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
@@ -47,6 +48,13 @@ class Live:
     def name(self) -> str:
         """`live`, and which model."""
         return f"live:{self.model}"
+
+    @property
+    def digest(self) -> str:
+        """What tells two endpoints apart that go by one name: where it is and how it is asked, without secrets."""
+        settings = self.settings()
+        said = (settings.base_url, self.model, str(settings.stream))
+        return hashlib.sha256("\0".join(said).encode()).hexdigest()
 
     def settings(self) -> EndpointSettings:
         """The endpoint, read anew in each process: keys stay in the environment.

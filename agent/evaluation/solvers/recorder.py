@@ -9,6 +9,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,20 +138,17 @@ class _Heard(HTTP.SyncByteStream):
         self._response.close()
 
 
-class _noting:  # noqa: N801 - it stands in a `with`, as a function would
+@contextmanager
+def _noting(taking: _Taking) -> Iterator[None]:
     """Notes how an exchange failed, where it does."""
-
-    def __init__(self, taking: _Taking) -> None:
-        self._taking = taking
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and issubclass(kind, HTTP.TimeoutException):
-            self._taking.end("timeout")
-        elif kind is not None and issubclass(kind, (HTTP.TransportError, HTTP.StreamError)):
-            self._taking.end("broken")
+    try:
+        yield
+    except HTTP.TimeoutException:
+        taking.end("timeout")
+        raise
+    except (HTTP.TransportError, HTTP.StreamError):
+        taking.end("broken")
+        raise
 
 
 class _RecordingHttp(BoundedHttp):
@@ -254,6 +252,11 @@ class Recorder:
     def name(self) -> str:
         """As that of the live solver."""
         return self.live.name
+
+    @property
+    def digest(self) -> str:
+        """The live solver's, and where its recording lies: a case that another folder holds is not recorded yet."""
+        return f"{self.live.digest} {self.folder.absolute()}"
 
     @property
     def options(self) -> AgentOptions:

@@ -141,7 +141,7 @@ def write_kept(path: Path, kept: BaseModel) -> None:
     Raises:
         InputError: it cannot be written.
     """
-    write_file(path, (kept.model_dump_json(indent=1, exclude_defaults=False) + "\n").encode())
+    write_file(path, (kept.model_dump_json(indent=1) + "\n").encode())
 
 
 def place_of(found: Asked, epoch: int) -> str:
