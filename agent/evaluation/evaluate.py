@@ -50,7 +50,7 @@ def evaluate(
         header_of(dataset, solver, options.epochs),
         kept,
         coverage_of(dataset.cases, results),
-        mutation_score(dataset.cases),
+        mutation_score(dataset.cases, options.jobs),
         comparison,
     )
     return Evaluation(summary, kept)

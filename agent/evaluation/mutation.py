@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import Any
 
 from ...tools.plan.canonical import content_hash
 from ...tools.validate import validate
+from ..workers import Task, local_cores, on_local_cores
 from .asked import Asked, asked, right_documents
 from .case import Case
 from .marks import Subject
@@ -17,9 +19,9 @@ from .results import ResultModel
 from .rungs.ladder import PLAN_RUNGS
 
 # Nodes and edges of a golden that is damaged: every mutant is validated and compared.
-MOST_ELEMENTS = 1200
+MOST_ELEMENTS = 600
 # Goldens that are damaged; of each family the first.
-MOST_GOLDENS = 24
+MOST_GOLDENS = 16
 
 
 class Mutant(ResultModel):
@@ -58,26 +60,29 @@ def goldens_to_damage(cases: Sequence[Case]) -> tuple[Case, ...]:
         if case.expect == "plan" and case.goldens and case.proposal is None:
             chosen.setdefault(case.family, case)
     bases = {case.base: case for case in reversed(cases) if case.request is None and case.proposal is not None}
-    found = [*chosen.values(), *(case for base, case in sorted(bases.items(), key=str) if base is not None)]
-    return tuple(found)
+    small = [case for base, case in sorted(bases.items(), key=str) if base is not None]
+    # Goldens of both kinds, in turn: of base plans, which have every feature of the format, and of real requests.
+    pairs = zip_longest(small, chosen.values())
+    return tuple(one for pair in pairs for one in pair if one is not None)
 
 
-def mutation_score(cases: Sequence[Case]) -> MutationScore | None:
-    """Damage goldens of `cases` in every way; `None` where none is small enough."""
-    found: list[Mutant] = []
-    goldens = 0
-    for case in goldens_to_damage(cases):
-        if goldens == MOST_GOLDENS:
-            break
-        mutants = mutants_of(case)
-        goldens += bool(mutants)
-        found += mutants
+def mutation_score(cases: Sequence[Case], jobs: int | None = None) -> MutationScore | None:
+    """Damage goldens of `cases` in every way, on `jobs` processes; `None` where none is small enough."""
+    chosen = goldens_to_damage(cases)[:MOST_GOLDENS]
+    if jobs == 1 or len(chosen) < 2:
+        by_case = [mutants_of(case) for case in chosen]
+    else:
+        tasks = [Task(place, case) for place, case in enumerate(chosen)]
+        done = on_local_cores(mutants_of, tasks, min(jobs or local_cores(), len(tasks)), _none)
+        by_place = {task.place: mutants for task, mutants in done}
+        by_case = [by_place[place] for place in sorted(by_place)]
+    found = [one for mutants in by_case for one in mutants]
     if not found:
         return None
     harmful = [one for one in found if one.expected]
     survivors = tuple(one for one in harmful if "rules" not in one.lost)
     return MutationScore(
-        goldens=goldens,
+        goldens=sum(bool(mutants) for mutants in by_case),
         harmful=len(harmful),
         killed=len(harmful) - len(survivors),
         mutants=len(found),
@@ -85,6 +90,11 @@ def mutation_score(cases: Sequence[Case]) -> MutationScore | None:
         survivors=survivors,
         inexact=tuple(one for one in found if not one.is_exact),
     )
+
+
+def _none(case: Case) -> list[Mutant]:
+    """What comes of a golden whose process died: no mutant, so that the count of goldens is short of one."""
+    return []
 
 
 def mutants_of(case: Case) -> list[Mutant]:

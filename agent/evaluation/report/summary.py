@@ -35,13 +35,14 @@ class Repeats(ResultModel):
 
 
 class Summary(ResultModel):
-    """Everything that a report says of a run. `without_builder` are the rungs without the cases whose golden the
-    built-in proposer wrote.
+    """Everything that a report says of a run. `by_builder` counts cases whose golden the built-in proposer wrote,
+    `without_builder` are the rungs without those.
     """
 
     header: Header
     cases: int
     solved: int
+    by_builder: int
     rungs: Rungs
     without_builder: Rungs
     regret: Regret | None = None
@@ -80,6 +81,7 @@ def summed_up(
     return Summary(
         header=header,
         cases=len(cases),
+        by_builder=len({one.id for one in results if one.by_builder}),
         solved=len(cases - {one.id for one in results if not one.is_solved}),
         rungs=rungs_of(results),
         without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),

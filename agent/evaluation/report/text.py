@@ -8,10 +8,11 @@ from ...report.text import NONE, Bullets, Column, Table, count_text, render, sec
 from ..comparison import Comparison
 from ..results import FINAL, CaseResult, Kept, Rate
 from ..rungs.ladder import RUNG_NAMES
-from .summary import Summary
+from .summary import Rungs, Summary
 
 # Cases that are listed with what went wrong; the page and the JSON have all of them.
 MOST_LISTED = 25
+_LONGEST_WHY = 200
 _STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
 
 
@@ -20,7 +21,8 @@ def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bo
     results = [one.result for one in kept]
     sections = [
         section("", *_head(found, kept)),
-        section("Rungs", _table(found), _legend(found)),
+        section("Rungs", _table(found.rungs), _corrections(found.rungs), _legend(found)),
+        section("Rungs without the cases whose golden the built-in proposer wrote", _others(found)),
         section("Regret against the goldens, by the performance model", _regret(found)),
         section("Repeats", _repeats(found)),
         section("Spent", _spent(found)),
@@ -53,30 +55,34 @@ def _head(found: Summary, kept: Sequence[Kept]) -> Iterator[str]:
     yield f"Solved: {found.solved} of {found.cases} ({percent(found.solved / found.cases)})"
 
 
-def _table(found: Summary) -> Table:
-    stages = list(dict.fromkeys(stage for by_stage in found.rungs.values() for stage in by_stage))
-    stages.sort(key=_place)
-    columns = [
+def _table(rungs: Rungs) -> Table:
+    """Each rung at the stages that every run has; what each correction brought is in the JSON and on the page."""
+    columns = (
         Column("rung"),
-        *(Column(_STAGE_TITLES.get(stage, stage.replace("_", " ")), figures=True) for stage in stages),
+        *(Column(title, figures=True) for title in _STAGE_TITLES.values()),
         Column("95% interval", figures=True),
         Column("cases", figures=True),
-        Column("others' goldens", figures=True),
-        Column("cases", figures=True),
-    ]
-    rows = [
+    )
+    rows = tuple(
         (
             name,
-            *(_rate(found.rungs[name].get(stage)) for stage in stages),
-            _interval(found.rungs[name].get(FINAL)),
-            _count(found.rungs[name].get(FINAL)),
-            _rate(found.without_builder.get(name, {}).get(FINAL)),
-            _count(found.without_builder.get(name, {}).get(FINAL)),
+            *(_rate(rungs[name].get(stage)) for stage in _STAGE_TITLES),
+            _interval(rungs[name].get(FINAL)),
+            _count(rungs[name].get(FINAL)),
         )
         for name in RUNG_NAMES
-        if name in found.rungs
+        if name in rungs
+    )
+    return Table(columns, rows)
+
+
+def _corrections(rungs: Rungs) -> str:
+    """How many plans keep every rule after each correction."""
+    stages = [stage for stage in rungs.get("rules", {}) if stage not in _STAGE_TITLES]
+    shown = [
+        f"{percent(rungs['rules'][one].rate)} after {one.rpartition('_')[2]}" for one in sorted(stages, key=_place)
     ]
-    return Table(tuple(columns), tuple(rows))
+    return f"rules kept by correction: {', '.join(shown)}" if shown else ""
 
 
 def _place(stage: str) -> int:
@@ -98,10 +104,12 @@ def _count(rate: Rate | None) -> str:
 
 
 def _legend(found: Summary) -> str:
-    return (
-        "A rung counts the cases that it applies to. Intervals are of the last stage, clustered by family; "
-        "others' goldens: without the cases whose right answer the built-in proposer wrote."
-    )
+    whose = "" if found.by_builder else " No golden was written by the built-in proposer."
+    return f"A rung counts the cases that it applies to; intervals are of the last stage, clustered by family.{whose}"
+
+
+def _others(found: Summary) -> Table | None:
+    return _table(found.without_builder) if found.by_builder else None
 
 
 def _regret(found: Summary) -> str:
@@ -200,15 +208,16 @@ def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
     lost = [one for one in results if not one.is_solved and one.fault is None]
     lines: dict[str, None] = {}
     for one in lost:
-        lines[f"{one.id}: {'; '.join(_why(one))}"] = None
+        lines[f"{one.id}: {_why(one)}"] = None
     shown = tuple(lines)[:MOST_LISTED]
     yield Bullets(shown)
     if len(lines) > len(shown):
         yield f"and {len(lines) - len(shown)} more"
 
 
-def _why(result: CaseResult) -> Iterator[str]:
+def _why(result: CaseResult) -> str:
+    """The lowest decisive rung that was lost, or that the answer is none of the right kind."""
     marks = {**result.stages.get(FINAL, {}), **result.marks}
-    for name in RUNG_NAMES:
-        if name in marks and not marks[name].passed and name not in ("equivalent", "strategy", "explanation"):
-            yield f"{name}: {marks[name].why}"
+    lost = [name for name in ("outcome", "diagnosis", "intent", "rules", "regret") if name in marks]
+    first = next((name for name in lost if not marks[name].passed), "")
+    return f"{first}: {marks[first].why}"[:_LONGEST_WHY] if first else ""
