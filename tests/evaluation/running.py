@@ -8,7 +8,8 @@ from typing import Any
 from shardwright.agent.evaluation.asked import Asked
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.dataset import Dataset
-from shardwright.agent.evaluation.solver import UNHURRIED, BuiltIn
+from shardwright.agent.evaluation.solver import UNHURRIED
+from shardwright.agent.evaluation.solvers.builtin import BuiltIn
 from shardwright.agent.loop.agent import AgentOptions
 from shardwright.agent.model.client import ModelClient
 from shardwright.tools.calibration.custom import CustomCalibration

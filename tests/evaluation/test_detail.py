@@ -7,7 +7,7 @@ import json
 from shardwright.agent.evaluation.case import Broken, Case, Golden
 from shardwright.agent.evaluation.detail import detail_of
 from shardwright.agent.evaluation.score import Scored, score_case
-from shardwright.agent.evaluation.solver import BuiltIn
+from shardwright.agent.evaluation.solvers.builtin import BuiltIn
 from shardwright.tools.rules.base import Edit
 
 

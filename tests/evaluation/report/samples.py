@@ -9,7 +9,7 @@ from shardwright.agent.evaluation.detail import detail_of
 from shardwright.agent.evaluation.report.summary import Summary, summed_up
 from shardwright.agent.evaluation.results import CaseResult, Header, Kept
 from shardwright.agent.evaluation.score import score_case
-from shardwright.agent.evaluation.solver import BuiltIn
+from shardwright.agent.evaluation.solvers.builtin import BuiltIn
 from shardwright.tools.rules.base import Edit
 
 HEADER = Header(
