@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import InputError
+from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import COUNT, TEXT, calibration_option, output_format
 from .streams import check_place, may_style, text_width, write_file, write_stdout
@@ -33,7 +33,7 @@ PATH = click.Path(path_type=Path)
     default="builtin",
     show_default=True,
     help="Who proposes: builtin, live (an endpoint), cassette:FOLDER, scripted:FILE, golden, careless, stubborn, "
-    "student.",
+    "student, unconnected.",
 )
 @click.option("--epochs", type=COUNT, default=1, show_default=True, help="How often each case is run.")
 @click.option("--only", type=TEXT, help="Only cases with this in their id, family or tags.")
@@ -98,6 +98,8 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     _write(found, places, output_format)
     for line in missed:
         click.echo(line, err=True)
+    if found.is_unanswered:
+        raise ServiceError(f"the model answered in no case: {found.first_fault}")
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0

@@ -25,6 +25,18 @@ class Evaluation:
     summary: Summary
     kept: tuple[Kept, ...]
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether a model was asked and could not be reached in any case."""
+        asked = [one.result for one in self.kept if one.result.status]
+        return bool(asked) and all(one.status == "endpoint_failed" and not one.spent.turns for one in asked)
+
+    @property
+    def first_fault(self) -> str:
+        """What the first case says of why its model could not be reached."""
+        faults = (one.result.model_fault for one in self.kept if one.result.model_fault is not None)
+        return next(faults, "no reason is known")
+
 
 def evaluate(
     dataset: Dataset,

@@ -55,7 +55,8 @@ class CaseResult(ResultModel):
 
     `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
     rungs about the whole answer. `answer` is the kind of answer, `strategy` what was answered, in the field's
-    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost.
+    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost; `model_fault` why the
+    model could not be reached.
     """
 
     id: str
@@ -73,6 +74,7 @@ class CaseResult(ResultModel):
     spent: Spent = Spent()
     rules_broken: tuple[str, ...] = ()
     fault: str | None = None
+    model_fault: str | None = None
 
     def passed(self, rung: str, stage: str = FINAL) -> bool | None:
         """Whether a rung was passed at a stage; `None` where it does not apply. A stage not reached is the last one."""

@@ -76,5 +76,11 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
         plan_from=solution.plan_from,
         proposals=len(solution.attempts),
         spent=solution.spent,
+        model_fault=_model_fault(solution),
         rules_broken=found_rules(found, solution) if case.proposal is not None else (),
     )
+
+
+def _model_fault(solution: Solution) -> str | None:
+    report = solution.result.report if solution.result is not None else None
+    return report.model_use.fault if report is not None and report.model_use is not None else None

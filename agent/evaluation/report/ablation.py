@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...report.text import NONE, Column, Section, Table, render, section
+from ...report.text import NONE, Bullets, Column, Section, Table, render, section
 from ..ablations.ablate import AblationReport, VariantReport
 from ..results import FINAL
-from .text import listed, percent
+from .text import change_line, percent
 
 _SHOWN = (("rules", "at_once"), ("rules", "after_fix"), ("rules", FINAL), ("equivalent", FINAL), ("regret", FINAL))
 
@@ -58,24 +58,5 @@ def _row(one: VariantReport) -> tuple[str, ...]:
 
 def _changes(found: AblationReport) -> Iterator[Section]:
     for one in found.variants[1:]:
-        columns = (
-            Column("rung"),
-            Column("stage"),
-            Column("before", figures=True),
-            Column("after", figures=True),
-            Column("lost", wraps=True),
-            Column("gained", wraps=True),
-        )
-        rows = tuple(
-            (
-                change.rung,
-                change.stage.replace("_", " "),
-                percent(change.before),
-                percent(change.after),
-                listed(change.lost),
-                listed(change.gained),
-            )
-            for change in one.changes
-            if change.lost or change.gained
-        )
-        yield section(f"{one.name} against {found.variants[0].name}", Table(columns, rows))
+        lines = tuple(change_line(change) for change in one.changes if change.lost or change.gained)
+        yield section(f"{one.name} against {found.variants[0].name}", Bullets(lines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...report.text import NONE, Bullets, Column, Table, count_text, render, section
-from ..comparison import Comparison
+from ..comparison import Comparison, RungChange
 from ..results import FINAL, CaseResult, Kept, Rate
 from ..rungs.ladder import RUNG_NAMES
 from .summary import Rungs, Summary
@@ -167,35 +167,23 @@ def _mutation(found: Summary) -> Iterator[str]:
         yield f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
 
 
-def _comparison(found: Comparison | None) -> Iterator[str | Table]:
+def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
     if found is None:
         return
-    worse = found.regressions
-    yield "Worse than the baseline." if worse else "No worse than the baseline."
-    changed = [one for one in found.changes if one.lost or one.gained]
-    if changed:
-        columns = (
-            Column("rung"),
-            Column("stage"),
-            Column("before", figures=True),
-            Column("after", figures=True),
-            Column("lost", wraps=True),
-            Column("gained", wraps=True),
-        )
-        rows = [
-            (
-                one.rung + (" (worse)" if one.is_regression else ""),
-                _STAGE_TITLES.get(one.stage, one.stage),
-                percent(one.before),
-                percent(one.after),
-                listed(one.lost),
-                listed(one.gained),
-            )
-            for one in changed
-        ]
-        yield Table(columns, tuple(rows))
+    yield "Worse than the baseline." if found.regressions else "No worse than the baseline."
+    yield Bullets(tuple(change_line(one) for one in found.changes if one.lost or one.gained))
     if found.not_compared:
         yield f"Not compared, changed or only in one of the two: {listed(found.not_compared)}"
+
+
+def change_line(change: RungChange) -> str:
+    """What became of a rung at a stage, and in which cases."""
+    worse = ", worse" if change.is_regression else ""
+    stage = _STAGE_TITLES.get(change.stage, change.stage)
+    moved = f"{change.rung} {stage}: {percent(change.before)} to {percent(change.after)}{worse}"
+    lost = f"; lost {listed(change.lost)}" if change.lost else ""
+    gained = f"; gained {listed(change.gained)}" if change.gained else ""
+    return f"{moved}{lost}{gained}"
 
 
 def listed(cases: Sequence[str]) -> str:

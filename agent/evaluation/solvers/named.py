@@ -87,6 +87,12 @@ def _student(spec: SolverSpec, place: Path) -> Solver:
     return Student(_options(spec))
 
 
+def _unconnected(spec: SolverSpec, place: Path) -> Solver:
+    from .unconnected import Unconnected
+
+    return Unconnected(_options(spec))
+
+
 def _scripted(spec: SolverSpec, place: Path) -> Solver:
     from .scripted import Scripted
 
@@ -126,6 +132,7 @@ _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "careless": _careless,
     "stubborn": _stubborn,
     "student": _student,
+    "unconnected": _unconnected,
     "scripted": _scripted,
     "cassette": _cassette,
     "live": _live,

@@ -1,0 +1,67 @@
+"""A proposer made worse on purpose: it searches as the built-in one does, but believes that communication is free.
+
+An evaluation that does not notice it would not notice a real mistake of that kind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....tools.calibration.custom import CustomCalibration
+from ....tools.errors import InputError
+from ...intent.intent import Intent
+from ...loop.agent import AgentOptions
+from ...loop.question import ask
+from ...model.client import ModelClient
+from ...model.messages import ModelRequest, Reply
+from ...results import PlanResult
+from ..asked import Asked
+from ..solver import UNHURRIED
+from .speaker import Speaker, submits
+
+# Links so fast that no transfer takes time; what is left is the start of each message.
+_FREE_GB_S = 1e9
+
+
+@dataclass(frozen=True)
+class Unconnected:
+    """Proposes the best strategy on hardware whose links cost nothing; the question stays as it was asked."""
+
+    options: AgentOptions = field(default=UNHURRIED)
+    calibration: CustomCalibration | None = None
+    name: str = "unconnected"
+    is_deterministic: bool = True
+
+    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+        """Someone who says that strategy, whatever he is told."""
+        assert found.intent is not None
+        strategy = _best_without_communication(found.intent)
+        if strategy is None:
+            return None
+
+        def answer(request: ModelRequest) -> Reply:
+            return submits(request, strategy=strategy)
+
+        return Speaker(self.name, answer)
+
+
+def _best_without_communication(intent: Intent) -> dict[str, Any] | None:
+    """The strategy, as a model writes it; `None` where hardware was left open, or none is found."""
+    if intent.hardware is None or intent.hardware.nodes is None:
+        return None
+    links = {"intra_node_bw_gb_s": _FREE_GB_S, "inter_node_bw_gb_s": _FREE_GB_S}
+    wishful = intent.model_copy(update={"hardware": intent.hardware.model_copy(update=links)})
+    try:
+        found = ask(wishful)
+    except InputError:
+        return None
+    if isinstance(found, PlanResult):
+        return None
+    strategy = found.reference_plan.strategy
+    named = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "replicas")
+    phases = {
+        phase: {name: value for name in named if (value := getattr(getattr(strategy, phase), name)) is not None}
+        for phase in ("prefill", "decode")
+    }
+    return {"dp": strategy.dp, **phases}
