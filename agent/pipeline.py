@@ -77,14 +77,16 @@ def intent_of(
     return intent.model_copy(update={"calibration": own})
 
 
-def plan_intent(intent: Intent, *, keep_stated: bool = True) -> PlanResult:
+def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:
     """Plan for a complete intent. `keep_stated`: degrees that were stated are asked for, not only judged.
+
+    `with_hint`: the explanation ends with what a relaxation would gain, which takes a search of its own.
 
     Raises:
         InputError: the config or the hardware cannot be read.
     """
     constraint = intent.strategy if keep_stated else None
-    outcome = propose(intent, constraint)
+    outcome = propose(intent, constraint, with_hint=with_hint)
     if isinstance(outcome, Infeasible):
         return _refusal(intent, outcome)
     build = _build_request(intent, outcome)

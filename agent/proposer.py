@@ -142,11 +142,14 @@ def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> R
     return Refused(why_infeasible(request, result, usual_node), request, result)
 
 
-def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposal | Infeasible:
+def propose(
+    intent: Intent, constraint: StatedStrategy | None = None, *, with_hint: bool = True
+) -> Proposal | Infeasible:
     """The best strategy for `intent`, or why there is none.
 
     `constraint` holds degrees that the person asked for: candidates that keep them go first; where no feasible one
-    keeps them the best of the rest is proposed, and the note says so.
+    keeps them the best of the rest is proposed, and the note says so. The hint, what a relaxation would gain, takes a
+    search of its own.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -160,7 +163,7 @@ def propose(intent: Intent, constraint: StatedStrategy | None = None) -> Proposa
         return proposal
     if constraint is not None:
         proposal = _constrained(proposal, constraint)
-    return replace(proposal, hint=relaxed_hint(request, proposal.chosen))
+    return replace(proposal, hint=relaxed_hint(request, proposal.chosen)) if with_hint else proposal
 
 
 def _sized_assumption(sized: Sized) -> Assumption:

@@ -93,7 +93,7 @@ def with_calibration(found: Asked, calibration: CustomCalibration) -> Question:
         InputError: there is no plan by them.
     """
     assert found.intent is not None
-    own = ask(found.intent.model_copy(update={"calibration": calibration}))
+    own = ask(found.intent.model_copy(update={"calibration": calibration}), with_hint=False)
     if isinstance(own, PlanResult):
         raise InputError("there is no plan by the proposer's own calibration")
     return own
@@ -116,7 +116,8 @@ class _Key:
 def _asked(text: str, key: _Key) -> Question | PlanResult:
     """The question of an intent; cases of one family ask the same, and a search is what takes the time."""
     del text
-    return ask(key.intent)
+    # What a relaxation would gain is no part of an answer that is marked, and takes as long as the answer.
+    return ask(key.intent, with_hint=False)
 
 
 def _asking(case: Case) -> Mapping[str, Any]:

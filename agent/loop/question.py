@@ -120,13 +120,13 @@ def _shown(value: Any) -> str:
     return json.dumps(short_value(value, 100), ensure_ascii=False)
 
 
-def ask(intent: Intent) -> Question | PlanResult:
-    """The question of `intent`; the built-in proposer's refusal where no plan exists.
+def ask(intent: Intent, *, with_hint: bool = True) -> Question | PlanResult:
+    """The question of `intent`; the built-in proposer's refusal where no plan exists. `with_hint` as `plan_intent`.
 
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    reference = plan_intent(intent)
+    reference = plan_intent(intent, with_hint=with_hint)
     plan = reference.plan
     if plan is None:
         return reference

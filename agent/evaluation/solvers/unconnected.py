@@ -53,7 +53,7 @@ def _best_without_communication(intent: Intent) -> dict[str, Any] | None:
     links = {"intra_node_bw_gb_s": _FREE_GB_S, "inter_node_bw_gb_s": _FREE_GB_S}
     wishful = intent.model_copy(update={"hardware": intent.hardware.model_copy(update=links)})
     try:
-        found = ask(wishful)
+        found = ask(wishful, with_hint=False)
     except InputError:
         return None
     if isinstance(found, PlanResult):
