@@ -34,7 +34,7 @@ class Evaluation:
     @property
     def first_fault(self) -> str:
         """What the first case says of why its model could not be reached."""
-        faults = (one.result.model_fault for one in self.kept if one.result.model_fault is not None)
+        faults = (one.model_fault for one in self.kept if one.model_fault is not None)
         return next(faults, "no reason is known")
 
 

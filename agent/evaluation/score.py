@@ -26,6 +26,13 @@ class Scored:
     solution: Solution | None = None
     seconds: float = 0.0
 
+    @property
+    def model_fault(self) -> str | None:
+        """Why the model could not be reached, where it could not."""
+        result = self.solution.result if self.solution is not None else None
+        report = result.report if result is not None else None
+        return report.model_use.fault if report is not None and report.model_use is not None else None
+
 
 def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
     """`case` answered by `solver` and marked. A fault of the harness or of the dataset is a result that says so."""
@@ -76,11 +83,5 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
         plan_from=solution.plan_from,
         proposals=len(solution.attempts),
         spent=solution.spent,
-        model_fault=_model_fault(solution),
         rules_broken=found_rules(found, solution) if case.proposal is not None else (),
     )
-
-
-def _model_fault(solution: Solution) -> str | None:
-    report = solution.result.report if solution.result is not None else None
-    return report.model_use.fault if report is not None and report.model_use is not None else None

@@ -12,10 +12,9 @@ from shardwright.agent.evaluation.keys import key_of, options_said, package_dige
 from shardwright.agent.evaluation.solver import UNHURRIED
 from shardwright.agent.loop.agent import AgentOptions
 from shardwright.agent.loop.budget import Limits, Prices
+from shardwright.tests.evaluation.running import BUILTIN, Failing, broken_plans
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.errors import InputError
-
-from .running import BUILTIN, Failing, broken_plans
 
 CASE, OTHER_CASE = broken_plans(2).cases
 

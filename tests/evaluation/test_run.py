@@ -14,9 +14,8 @@ import pytest
 from shardwright.agent.evaluation.dataset import Dataset
 from shardwright.agent.evaluation.results import CaseResult, Kept, digest_of
 from shardwright.agent.evaluation.run import RunOptions, group_of, run_dataset
+from shardwright.tests.evaluation.running import BUILTIN, Failing, broken_plans
 from shardwright.tools.errors import InputError
-
-from .running import BUILTIN, Failing, broken_plans
 
 SMALL = broken_plans(6)
 HERE = RunOptions(jobs=1)
