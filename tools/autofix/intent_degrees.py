@@ -54,8 +54,9 @@ class _Sources:
 
 
 def _stated(block: Mapping[str, Any], name: str) -> int | None:
+    """The degree that was declared; no degree is negative, so that a sign before one is a dash."""
     value = as_int(block.get(name))
-    return value if value is not None and 1 <= value <= _MOST else None
+    return abs(value) if value is not None and 1 <= abs(value) <= _MOST else None
 
 
 def read_phases(view: PlanView, architecture: Architecture, notes: Notes) -> dict[Phase, PhaseStrategy]:
