@@ -71,7 +71,7 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
     """
     shared = _said(block, architecture)
     phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in _PHASES}
-    if not any(phases.values()):
+    if not any(phases.values()) and _degree(block.get("dp")) is None:
         return None
     for phase in phases.values():
         if "tp_expert" in phase and "ep" not in phase:
@@ -131,7 +131,9 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
 
     def degree(name: str) -> int | None:
         value: int | None = getattr(own, name)
-        return value if value is not None else getattr(other, name)
+        # A phase that says its TP is a stage of its own: what goes with it is not that of the other one's.
+        is_shared = name == "pp" or own.tp is None
+        return value if value is not None or not is_shared else getattr(other, name)
 
     tp, attention_dp = degree("tp") or 1, degree("attention_dp")
     sp = own.sp or 1
@@ -157,6 +159,7 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         strategy = read_strategy(stated, architecture, hardware)
     except InputError as error:
         return StatedStrategyVerdict(summary="", valid=False, findings=(), why_not_built=str(error))
+    summary = describe(strategy, has_split_ffn=architecture.has_split_ffn)
     build = BuildRequest(
         model=model,
         hardware=hardware,
@@ -169,10 +172,10 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
     try:
         plan = build_stated(build, architecture)
     except InputError as error:
-        return StatedStrategyVerdict(summary=describe(strategy), valid=False, findings=(), why_not_built=str(error))
+        return StatedStrategyVerdict(summary=summary, valid=False, findings=(), why_not_built=str(error))
     report = validate(plan)
     return StatedStrategyVerdict(
-        summary=describe(strategy),
+        summary=summary,
         valid=report.valid,
         findings=report.violations,
         estimate=estimate(plan, calibration=request.calibration),
