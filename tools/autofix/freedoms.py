@@ -118,13 +118,15 @@ def _is_guessed(
 
     With `is_shown` other operators of his say what `elsewhere` has.
     """
-    claimed = Counter(expert for experts in claims.values() for expert in experts)
-    unsettled = sum(claimed[expert] != 1 for experts in elsewhere.values() for expert in experts)
     alike = sorted(map(len, hosted.values())) == sorted(map(len, elsewhere.values()))
-    is_a_group = unsettled >= min(map(len, elsewhere.values()), default=1)
-    if not is_shown:
-        return is_a_group and not alike
-    return bool(unsettled or not all(claims.values())) and (is_a_group or not alike)
+    if alike and all(sorted(hosted[name]) == sorted(own) for name, own in claims.items() if own):
+        return False  # what is left of it is whole, and what is not follows
+    claimed = Counter(expert for experts in claims.values() for expert in experts)
+    unsettled = sum(
+        claimed[expert] != 1 or not claims[name] for name, experts in elsewhere.items() for expert in experts
+    )
+    is_a_group = unsettled >= max(2, min(map(len, elsewhere.values()), default=1))
+    return is_a_group or (is_shown and not alike and bool(unsettled))
 
 
 def _dealt(
