@@ -6,7 +6,7 @@ only if validation of exactly that document said so and it answers the question 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from ...tools.autofix.result import AppliedFix, FixResult, Infeasible, Replannin
 from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
-from ...tools.plan.document import PHASES, PhaseStrategy, Plan, Strategy
+from ...tools.plan.document import PHASES, Plan, Strategy
 from ...tools.plan.placement import gpu_count, is_disaggregated
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_list, as_mapping
@@ -27,6 +27,7 @@ from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
 from ..proposer import keeps
 from ..stated import build_stated, read_block, read_strategy
+from .declared import as_stated, unassumed
 from .desk import Desk, Standing
 from .places import parents_first, right_already
 from .question import Question
@@ -135,26 +136,12 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     said = desk.question.contradictions(raw)
     document, refusal = raw, None
     try:
-        document = _built(desk, _unassumed(raw, reading.assumed)) or raw
+        document = _built(desk, unassumed(raw, reading.assumed)) or raw
     except InputError as error:
         refusal = str(error)
     judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
     # Without a graph that is all there is to say; findings of the missing graph would hide it.
     return judged if refusal is None else replace(judged, refusal=judged.refusal or refusal)
-
-
-def _unassumed(raw: Mapping[str, Any], assumed: Collection[str]) -> Mapping[str, Any]:
-    """`raw` without what its reader assumed for the model that it names: what is asked for may be another one."""
-    block = raw.get("strategy")
-    if not assumed or not isinstance(block, Mapping):
-        return raw
-    said = {
-        name: {key: one for key, one in value.items() if key != "tp_ffn"}
-        if name in assumed and isinstance(value, Mapping)
-        else value
-        for name, value in block.items()
-    }
-    return {**raw, "strategy": said}
 
 
 def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -171,7 +158,7 @@ def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
     if strategy is None:
         return None
     document = strategy_document(desk, strategy, own if type(own) is int else None)
-    return {**document, "strategy": _as_stated(document["strategy"], block)}
+    return {**document, "strategy": as_stated(document["strategy"], block)}
 
 
 def strategy_of(desk: Desk, block: Mapping[str, Any]) -> Strategy | None:
@@ -186,20 +173,6 @@ def strategy_of(desk: Desk, block: Mapping[str, Any]) -> Strategy | None:
         except ValidationError:
             pass
     return read_block(block, desk.question.request.architecture, desk.question.request.hardware)
-
-
-def _as_stated(built: dict[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration of a built document with what was stated and could not be built, for the rules to name it."""
-    declared: dict[str, Any] = {**built}
-    undefined = {name for phase in PHASES for name in as_mapping(block.get(phase))} - {*PhaseStrategy.model_fields}
-    for name, value in block.items():
-        if name == "gpu_count" and undefined:
-            continue  # GPUs of a dimension that there is not are no fault of their own
-        if name in PHASES and isinstance(value, Mapping):
-            declared[name] = {**built[name], **{key: one for key, one in value.items() if one is not None}}
-        elif value is not None:
-            declared[name] = value
-    return declared
 
 
 def _judge_pinned(

@@ -140,9 +140,9 @@ def _degree_moves(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has
     yield from _idle(f"{phase} attention", one, other, attention_width)
     if has_ffn:
         yield from _idle(f"{phase} FFN", one, other, ffn_width)
-        follows = ["as attention" if ffn_width(own) == attention_width(own) else "apart" for own in (one, other)]
-        if follows[0] != follows[1]:
-            yield Move(f"{phase} FFN devices", *follows, FOLLOW_WEIGHT)
+        before, after = ("as attention" if ffn_width(own) == attention_width(own) else "apart" for own in (one, other))
+        if before != after:
+            yield Move(f"{phase} FFN devices", before, after, FOLLOW_WEIGHT)
     if one.sp > 1 and other.sp > 1 and _exchange(one) != _exchange(other):
         yield Move(f"{phase}.sp_kind", _exchange(one), _exchange(other), EXCHANGE_WEIGHT)
     changed = len(boundaries(one) ^ boundaries(other))

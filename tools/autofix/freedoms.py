@@ -95,7 +95,7 @@ def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dic
         covered = {expert for experts in claims.values() for expert in experts}
         hosted = claims if len(covered) == len(every) and all(claims.values()) else {}
     else:
-        hosted = _dealt(every, claims, usual)
+        hosted: Mapping[str, Sequence[int]] = _dealt(every, claims, usual) if any(claims.values()) else usual
         elsewhere = shown.of(pairs)
         if elsewhere is not None and _is_guessed(hosted, claims, elsewhere, is_shown=bool(shown.by_groups)):
             hosted = elsewhere
@@ -119,7 +119,11 @@ def _is_guessed(
     With `is_shown` other operators of his say what `elsewhere` has.
     """
     alike = sorted(map(len, hosted.values())) == sorted(map(len, elsewhere.values()))
-    if alike and all(sorted(hosted[name]) == sorted(own) for name, own in claims.items() if own):
+    if (
+        alike
+        and any(claims.values())
+        and all(sorted(hosted[name]) == sorted(own) for name, own in claims.items() if own)
+    ):
         return False  # what is left of it is whole, and what is not follows
     claimed = Counter(expert for experts in claims.values() for expert in experts)
     unsettled = sum(
