@@ -158,8 +158,9 @@ def _report(
         assumptions = [a for a in assumptions if a.field != "concurrency"]
         assumptions.append(Assumption(field="concurrency", value=chosen.concurrency, reason=reason))
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
+    words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
     explanation = (
-        f"{describe(chosen.strategy)}{formats} is the best for {proposal.request.workload.objective} of "
+        f"{words}{formats} is the best for {proposal.request.workload.objective} of "
         f"{result.evaluated} legal strategies that were evaluated: {figures(chosen)}."
     )
     if proposal.note:

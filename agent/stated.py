@@ -6,7 +6,9 @@ the document as they were said, and the validator names them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
@@ -14,6 +16,7 @@ from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
 from ..tools.plan.placement import gpu_count, phase_width, place
+from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
 from ..tools.search.space import divisible
@@ -23,6 +26,12 @@ from .results import StatedStrategyVerdict
 
 # A stated strategy larger than this is not laid out, only refused.
 MAX_STATED_GPUS = 4096
+# The schema's own bound on a degree.
+_MOST_DEGREE = 1_000_000
+_PHASES = ("prefill", "decode")
+_DEGREES = tuple(StatedDegrees.model_fields)
+# What a phase has beside the degrees that people state for engines.
+_FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 
 
 def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: HardwareBlock) -> Strategy:
@@ -51,6 +60,68 @@ def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: 
     return strategy.model_copy(update={"gpu_count": stated.gpus or used})
 
 
+def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: HardwareBlock) -> Strategy | None:
+    """A `strategy` block in the words of plans, in whole or in part, what is left out filled in as by `read_strategy`.
+
+    Degrees may stand in each phase, or beside them for both. What no strategy has, and what is no degree, counts as
+    not said; `None` where nothing is left.
+
+    Raises:
+        InputError: the strategy is larger than anything that can be laid out.
+    """
+    shared = _said(block, architecture)
+    phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in _PHASES}
+    if not any(phases.values()) and _degree(block.get("dp")) is None:
+        return None
+    for phase in phases.values():
+        if "tp_expert" in phase and "ep" not in phase:
+            width = (phase.get("tp") or 1) * (phase.get("sp") or 1) * (phase.get("attention_dp") or 1)
+            phase["ep"] = max(1, width // phase["tp_expert"])
+    degrees = {name: StatedDegrees(**{key: own[key] for key in own if key in _DEGREES}) for name, own in phases.items()}
+    stated = StatedStrategy(
+        # With `dp` the number of GPUs follows: a wrong one is no reason to refuse what else is said.
+        gpus=_degree(block.get("gpus", block.get("gpu_count"))) if block.get("dp") is None else None,
+        dp=_degree(block.get("dp")),
+        prefill=degrees["prefill"],
+        decode=degrees["decode"],
+    )
+    found = read_strategy(stated, architecture, hardware)
+    whole = found.model_copy(
+        update={
+            "prefill": _with(found.prefill, phases["prefill"]),
+            "decode": _with(found.decode, phases["decode"]),
+        }
+    )
+    return whole.model_copy(update={"gpu_count": stated.gpus or gpu_count(whole)})
+
+
+def _degree(value: Any) -> int | None:
+    """A degree; no degree is negative, so that a sign before one is a dash."""
+    is_text = isinstance(value, str) and len(value) < 10 and value.strip().isdecimal()
+    number = int(value) if is_text else as_int(value)
+    return abs(number) if number is not None and 1 <= abs(number) <= _MOST_DEGREE else None
+
+
+def _said(block: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:
+    """What of a phase's block can be laid out."""
+    found: dict[str, Any] = {name: _degree(block.get(name)) for name in (*_DEGREES, "tp_expert", "kv_sp")}
+    sizes = [as_int(size) for size in as_list(block.get("stage_layers"))]
+    cut = [size for size in sizes if size is not None and size > 0]
+    pp = found["pp"] or len(cut)
+    if len(cut) == len(sizes) == pp and sum(cut) == architecture.num_layers:
+        found |= {"stage_layers": tuple(cut), "pp": pp}
+    if block.get("sp_kind") in ("all_gather", "ulysses"):
+        found["sp_kind"] = block["sp_kind"]
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _with(phase: PhaseStrategy, own: Mapping[str, Any]) -> PhaseStrategy:
+    further = {name: own[name] for name in _FURTHER if name in own}
+    # One group is none: the field is absent then.
+    further["attention_dp"] = phase.attention_dp if (phase.attention_dp or 1) > 1 else None
+    return PhaseStrategy.model_validate({**phase.model_dump(), **further})
+
+
 def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture) -> PhaseStrategy:
     """The degrees of one phase.
 
@@ -60,7 +131,9 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
 
     def degree(name: str) -> int | None:
         value: int | None = getattr(own, name)
-        return value if value is not None else getattr(other, name)
+        # A phase that says its TP is a stage of its own: what goes with it is not that of the other one's.
+        is_shared = name == "pp" or own.tp is None
+        return value if value is not None or not is_shared else getattr(other, name)
 
     tp, attention_dp = degree("tp") or 1, degree("attention_dp")
     sp = own.sp or 1
@@ -69,7 +142,10 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
         raise InputError(
             f"the stated strategy needs {width} GPUs in a stage; at most {MAX_STATED_GPUS} can be laid out"
         )
-    tp_ffn = degree("tp_ffn") or (tp if architecture.has_split_ffn and divisible(architecture).tp_ffn(tp) else 1)
+    model = divisible(architecture)
+    # Beside a degree of attention that is not legal either, the same was meant.
+    follows = architecture.has_split_ffn and (model.tp_ffn(tp) or not model.tp(tp))
+    tp_ffn = degree("tp_ffn") or (tp if follows else 1)
     ep = degree("ep") or (width if architecture.is_moe else 1)
     return PhaseStrategy(
         pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas
@@ -83,6 +159,7 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         strategy = read_strategy(stated, architecture, hardware)
     except InputError as error:
         return StatedStrategyVerdict(summary="", valid=False, findings=(), why_not_built=str(error))
+    summary = describe(strategy, has_split_ffn=architecture.has_split_ffn)
     build = BuildRequest(
         model=model,
         hardware=hardware,
@@ -95,10 +172,10 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
     try:
         plan = build_stated(build, architecture)
     except InputError as error:
-        return StatedStrategyVerdict(summary=describe(strategy), valid=False, findings=(), why_not_built=str(error))
+        return StatedStrategyVerdict(summary=summary, valid=False, findings=(), why_not_built=str(error))
     report = validate(plan)
     return StatedStrategyVerdict(
-        summary=describe(strategy),
+        summary=summary,
         valid=report.valid,
         findings=report.violations,
         estimate=estimate(plan, calibration=request.calibration),

@@ -10,12 +10,11 @@ from pydantic import ValidationError
 from ...tools.autofix.reading import read_anything
 from ...tools.errors import InputError
 from ...tools.plan.document import PhaseStrategy, Strategy
-from ...tools.plan.placement import gpu_count
 from ...tools.search.shorthand import read_shorthand
-from ..intent.intent import StatedDegrees, StatedStrategy
+from ..intent.intent import StatedDegrees
 from ..intent.request import read_words
 from ..loop.question import Question
-from ..stated import read_strategy
+from ..stated import read_block, read_strategy
 
 _PHASES = ("prefill", "decode")
 # What a phase has beside the degrees that people state for engines.
@@ -71,24 +70,16 @@ def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
     phases = {name: {**shared, **(block.get(name) or {})} for name in _PHASES}
     for phase in phases.values():
         if not architecture.has_split_ffn:
-            # Readers take TP that names no operator for that of the FFN too; where every FFN is experts there is none.
+            # People take TP that names no operator for that of the FFN too; where every FFN is experts there is none.
             phase.pop("tp_ffn", None)
-        if "tp_expert" in phase and "ep" not in phase:
-            width = (phase.get("tp") or 1) * (phase.get("sp") or 1) * (phase.get("attention_dp") or 1)
-            phase["ep"] = max(1, width // phase["tp_expert"])
-    degrees = {
-        name: StatedDegrees.model_validate({key: phase[key] for key in phase if key in _DEGREES})
-        for name, phase in phases.items()
-    }
+        PhaseStrategy.model_validate(phase)
     gpus = block.get("gpus", block.get("gpu_count"))
-    stated = StatedStrategy.model_validate({"gpus": gpus, "dp": block.get("dp"), **degrees})
-    found = read_strategy(stated, architecture, hardware)
-    whole = found.model_copy(update={name: _with(getattr(found, name), phases[name]) for name in _PHASES})
-    return whole.model_copy(update={"gpu_count": gpus or gpu_count(whole)})
-
-
-def _with(phase: PhaseStrategy, own: Mapping[str, Any]) -> PhaseStrategy:
-    further = {name: own[name] for name in _FURTHER if own.get(name) is not None}
-    # One group is none: the field is absent then.
-    groups = phase.attention_dp if (phase.attention_dp or 1) > 1 else None
-    return PhaseStrategy.model_validate({**phase.model_dump(), "attention_dp": groups, **further})
+    found = read_block({"dp": block.get("dp"), "gpus": gpus, **phases}, architecture, hardware)
+    if found is None:
+        raise InputError("the strategy states no degree")
+    for name, phase in (("prefill", found.prefill), ("decode", found.decode)):
+        if phase.stage_layers is None and "stage_layers" in phases[name]:
+            raise InputError(
+                f"{name}.stage_layers: {architecture.num_layers} layers in {phase.pp} stages are not cut so"
+            )
+    return found.model_copy(update={"gpu_count": gpus or found.gpu_count})

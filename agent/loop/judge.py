@@ -18,7 +18,7 @@ from ...tools.autofix.result import AppliedFix, FixResult, Infeasible, Replannin
 from ...tools.errors import InputError
 from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
-from ...tools.plan.document import Plan, Strategy
+from ...tools.plan.document import PHASES, Plan, Strategy
 from ...tools.plan.placement import gpu_count, is_disaggregated
 from ...tools.plan.reader import read_document
 from ...tools.plan.view import as_list, as_mapping
@@ -26,13 +26,17 @@ from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
 from ..proposer import keeps
-from ..stated import build_stated, read_strategy
+from ..stated import build_stated, read_block, read_strategy
+from .declared import as_stated, unassumed
 from .desk import Desk, Standing
 from .places import parents_first, right_already
 from .question import Question
 
 # A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
 MOST_TIMES_HARDWARE = 2
+
+# A block that states all of these in both phases leaves nothing to be filled in.
+_DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
 
 # Nodes and edges that are judged, beside those for each GPU: far more than any plan has, and judged in seconds.
 MOST_NODES, MOST_EDGES, MOST_PER_GPU = 20_000, 60_000, 1_000
@@ -132,7 +136,7 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     said = desk.question.contradictions(raw)
     document, refusal = raw, None
     try:
-        document = _built(desk, raw) or raw
+        document = _built(desk, unassumed(raw, reading.assumed)) or raw
     except InputError as error:
         refusal = str(error)
     judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
@@ -148,28 +152,27 @@ def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """
     if raw.get("nodes") or raw.get("edges"):
         return None
-    workload = raw.get("workload")
+    workload, block = raw.get("workload"), as_mapping(raw.get("strategy"))
     own = workload.get("concurrency") if isinstance(workload, Mapping) else None
-    try:
-        return strategy_document(desk, strategy_of(desk, raw.get("strategy")), own if type(own) is int else None)
-    except ValidationError:
+    strategy = strategy_of(desk, block)
+    if strategy is None:
         return None
+    document = strategy_document(desk, strategy, own if type(own) is int else None)
+    return {**document, "strategy": as_stated(document["strategy"], block)}
 
 
-def strategy_of(desk: Desk, block: Any) -> Strategy:
-    """A strategy block, whole, or in part and then filled in as an engineer would.
+def strategy_of(desk: Desk, block: Mapping[str, Any]) -> Strategy | None:
+    """A strategy block, whole, or in part and then filled in as an engineer would; `None` where it says no degree.
 
     Raises:
-        ValidationError: it holds what no strategy has.
         InputError: it is larger than anything that can be laid out.
     """
-    try:
-        return Strategy.model_validate(block)
-    except ValidationError:
-        # `gpu_count` follows from the degrees; a wrong one is no reason to refuse what else is said.
-        stated = {name: value for name, value in as_mapping(block).items() if name != "gpu_count"}
-        request = desk.question.request
-        return read_strategy(StatedStrategy.model_validate(stated), request.architecture, request.hardware)
+    if all(as_mapping(block.get(phase)).keys() >= _DEGREES for phase in PHASES):
+        try:
+            return Strategy.model_validate(block)
+        except ValidationError:
+            pass
+    return read_block(block, desk.question.request.architecture, desk.question.request.hardware)
 
 
 def _judge_pinned(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ...tools.plan.canonical import content_hash
+from ...tools.plan.document import Plan
 from ...tools.search.describe import describe
 from ..results import Alternative, AppliedFix, ModelUse, PlanReport, PlanResult
 from .desk import Standing, objective_key
@@ -71,7 +72,7 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
         why = f"{why}: {ending.fault}"
     if standing is None:
         return f"The built-in proposer's plan: {why}. {question.reference.report.explanation}"
-    words = [f"{describe(standing.plan.strategy)}, proposed by {model}"]
+    words = [f"{_described(question, standing.plan)}, proposed by {model}"]
     words.append(" and made valid by auto-fix" if standing.is_repaired else "")
     words.append(f"; the run ended because {why}" if why else "")
     judged = _judgement_of(ending)
@@ -94,13 +95,17 @@ def _against_reference(question: Question, standing: Standing) -> str:
     return f"By the estimate it is {abs(worse):.0%} {side} for {objective} than the built-in proposer's plan."
 
 
+def _described(question: Question, plan: Plan) -> str:
+    return describe(plan.strategy, has_split_ffn=question.request.architecture.has_split_ffn)
+
+
 def _alternatives(report: PlanReport, question: Question, standing: Standing | None) -> tuple[Alternative, ...]:
     if standing is None or question.reference.estimate is None:
         return report.alternatives
     plan, estimate = question.reference_plan, question.reference.estimate
     own = Alternative(
         strategy=plan.strategy,
-        summary=describe(plan.strategy),
+        summary=_described(question, plan),
         reason="the built-in proposer's choice",
         gpus=plan.strategy.gpu_count,
         ttft_ms=estimate.latency.ttft_ms,

@@ -7,6 +7,8 @@ weight:
   is widened, for 1.3 in all), `pp` 1.35, `sp`, `attention_dp`, `kv_sp`, `tp_expert` 0.6 each;
 - in each phase: 1.1 where attention runs on all devices of a stage in one of the two and not in the other, and the same
   for the FFN, so that a stage is widened as a whole unless a degree is not legal;
+- in each phase: 0.5 where the FFN runs on as many devices as attention in one of the two and not in the other: one TP
+  for both operators is one decision, so that where it is not legal for one of them both follow;
 - replicas that serve each phase: 1 (so that a doubled `dp` is 2);
 - GPUs that serve each phase: 1.1 (what was to be used is used otherwise before it is left idle);
 - 6 where one of the two has replicas of one phase each (disaggregated) and the other has not;
@@ -36,6 +38,7 @@ WEIGHTS = {
 }  # fmt: skip
 ATTENTION_WEIGHT = 0.4
 SHARE_WEIGHT = 1.1
+FOLLOW_WEIGHT = 0.5
 REPLICAS_WEIGHT = 1.0
 GPUS_WEIGHT = 1.1
 FLIP_WEIGHT = 6.0
@@ -137,6 +140,9 @@ def _degree_moves(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has
     yield from _idle(f"{phase} attention", one, other, attention_width)
     if has_ffn:
         yield from _idle(f"{phase} FFN", one, other, ffn_width)
+        before, after = ("as attention" if ffn_width(own) == attention_width(own) else "apart" for own in (one, other))
+        if before != after:
+            yield Move(f"{phase} FFN devices", before, after, FOLLOW_WEIGHT)
     if one.sp > 1 and other.sp > 1 and _exchange(one) != _exchange(other):
         yield Move(f"{phase}.sp_kind", _exchange(one), _exchange(other), EXCHANGE_WEIGHT)
     changed = len(boundaries(one) ^ boundaries(other))

@@ -1,11 +1,13 @@
 """What an author may decide inside an operator, taken over into a reference where it is legal.
 
 Which device holds which shard, and which experts a device hosts, are the author's. Where what he says is not legal,
-as little as can be is changed: what two claim stays with one of them, what nobody has goes where there is room.
+as little as can be is changed: what two claim stays with one of them, what nobody has goes where there is room. Experts
+of which that leaves too little are hosted as the author hosts those of his other operators, where these agree.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,10 +47,46 @@ def shard_devices(pairs: Sequence[Pair]) -> dict[str, list[str]]:
     }
 
 
-def hosted_experts(pairs: Sequence[Pair], *, many: bool) -> dict[str, Ranges]:
+@dataclass(frozen=True, slots=True)
+class Hostings:
+    """How the author's sound MoE operators host their experts: by the number of their groups, where all agree.
+
+    `are_usual`: whether none of them hosts anything but what the reference has there, so that others would not.
+    """
+
+    by_groups: Mapping[int, tuple[tuple[int, ...], ...] | None]
+    are_usual: bool
+
+    def of(self, pairs: Sequence[Pair]) -> dict[str, Sequence[int]] | None:
+        """The experts of the groups of one operator by these; `None` where they show none."""
+        usual = {pair.reference.id: pair.reference.experts or () for pair in pairs}
+        if len(pairs) not in self.by_groups:
+            return dict(usual) if self.are_usual else None
+        shown = self.by_groups[len(pairs)]
+        if shown is None or sorted(sum(shown, ())) != sorted(sum(map(tuple, usual.values()), ())):
+            return None
+        return dict(zip(usual, shown, strict=True))
+
+
+def shown_hostings(operators: Iterable[Sequence[Pair]]) -> Hostings:
+    """How the operators host their experts that host each of them once."""
+    by_groups: dict[int, tuple[tuple[int, ...], ...] | None] = {}
+    deviates = False
+    for pairs in operators:
+        usual = [tuple(sorted(pair.reference.experts or ())) for pair in pairs]
+        own = [tuple(sorted(pair.author.experts or ())) if pair.author is not None else () for pair in pairs]
+        if not pairs or not all(own) or sorted(sum(own, ())) != sorted(sum(usual, ())):
+            continue
+        deviates = deviates or own != usual
+        hosting = tuple(own)
+        by_groups[len(pairs)] = hosting if by_groups.setdefault(len(pairs), hosting) == hosting else None
+    return Hostings(by_groups, are_usual=not deviates)
+
+
+def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dict[str, Ranges]:
     """Experts of the groups of one MoE operator by id of the reference's group, where they are not the reference's.
 
-    `many`: whether an expert may be hosted more than once.
+    `shown`: how the author's other operators host theirs; `many`: whether an expert may be hosted more than once.
     """
     usual = {pair.reference.id: pair.reference.experts or () for pair in pairs}
     every = sorted({expert for experts in usual.values() for expert in experts})
@@ -57,13 +95,42 @@ def hosted_experts(pairs: Sequence[Pair], *, many: bool) -> dict[str, Ranges]:
         covered = {expert for experts in claims.values() for expert in experts}
         hosted = claims if len(covered) == len(every) and all(claims.values()) else {}
     else:
-        hosted = _dealt(every, claims, usual)
+        hosted: Mapping[str, Sequence[int]] = _dealt(every, claims, usual) if any(claims.values()) else usual
+        elsewhere = shown.of(pairs)
+        if elsewhere is not None and _is_guessed(hosted, claims, elsewhere, is_shown=bool(shown.by_groups)):
+            hosted = elsewhere
     return {name: as_ranges(hosted[name]) for name in hosted if sorted(hosted[name]) != sorted(usual[name])}
 
 
 def _claims(pair: Pair, every: set[int]) -> list[int]:
     own = pair.author.experts if pair.author is not None else None
     return [expert for expert in dict.fromkeys(own or ()) if expert in every]
+
+
+def _is_guessed(
+    hosted: Mapping[str, Sequence[int]],
+    claims: Mapping[str, Sequence[int]],
+    elsewhere: Mapping[str, Sequence[int]],
+    *,
+    is_shown: bool,
+) -> bool:
+    """Whether too little is left of what the author said of an operator for the experts that were dealt to be his.
+
+    With `is_shown` other operators of his say what `elsewhere` has.
+    """
+    alike = sorted(map(len, hosted.values())) == sorted(map(len, elsewhere.values()))
+    if (
+        alike
+        and any(claims.values())
+        and all(sorted(hosted[name]) == sorted(own) for name, own in claims.items() if own)
+    ):
+        return False  # what is left of it is whole, and what is not follows
+    claimed = Counter(expert for experts in claims.values() for expert in experts)
+    unsettled = sum(
+        claimed[expert] != 1 or not claims[name] for name, experts in elsewhere.items() for expert in experts
+    )
+    is_a_group = unsettled >= max(2, min(map(len, elsewhere.values()), default=1))
+    return is_a_group or (is_shown and not alike and bool(unsettled))
 
 
 def _dealt(

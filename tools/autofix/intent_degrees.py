@@ -54,8 +54,9 @@ class _Sources:
 
 
 def _stated(block: Mapping[str, Any], name: str) -> int | None:
+    """The degree that was declared; no degree is negative, so that a sign before one is a dash."""
     value = as_int(block.get(name))
-    return value if value is not None and 1 <= value <= _MOST else None
+    return abs(value) if value is not None and 1 <= abs(value) <= _MOST else None
 
 
 def read_phases(view: PlanView, architecture: Architecture, notes: Notes) -> dict[Phase, PhaseStrategy]:
@@ -233,24 +234,38 @@ def _exchange(own: _Sources) -> str | None:
 
 
 def _cut(own: _Sources, other: _Sources, total: int) -> tuple[int, ...] | None:
-    """Layers of each stage as most branches have them, else as stated, else as the remains of the graph suggest."""
-    cuts = Counter(branch.cut for branch in own.branches if branch.cut is not None and sum(branch.cut) == total)
+    """Layers of each stage as most branches have them, else as stated, else as the remains of the graph suggest.
+
+    Of two cuts that equally many branches have, the declaration, then the other phase, then the even cut decides.
+    """
+    cuts, others = _whole_cuts(own, total), _whole_cuts(other, total)
     stated = _sizes(own.block.get("stage_layers"), total)
     declared_pp = _stated(own.block, "pp")
     if cuts:
         most = max(cuts.values())
         usual = [cut for cut, count in cuts.items() if count == most]
-        return min(usual, key=lambda cut: (cut != stated, len(cut) != declared_pp, cut))
+        return min(
+            usual,
+            key=lambda cut: (
+                cut != stated, len(cut) != declared_pp, -others[cut], cut != even_cut(total, len(cut)), cut
+            ),
+        )  # fmt: skip
     if stated is not None:
         return stated
     return _suggested(own, other, total)
 
 
+def _whole_cuts(sources: _Sources, total: int) -> Counter[tuple[int, ...]]:
+    """The cuts of the whole model that branches show, with the number of branches of each."""
+    return Counter(branch.cut for branch in sources.branches if branch.cut is not None and sum(branch.cut) == total)
+
+
 def _suggested(own: _Sources, other: _Sources, total: int) -> tuple[int, ...] | None:
     """The cut that the most remains of the graph suggest; of those the even one, where it is among them."""
     declared_pp = _stated(own.block, "pp")
-    votes = Counter(cut for branch in own.branches for cut in _pieced(branch, total))
-    votes.update(branch.cut for branch in other.branches if branch.cut is not None and sum(branch.cut) == total)
+    votes = Counter(cut for branch in own.branches for cut in _shared_out(own.branches, branch, total))
+    votes = votes or Counter(cut for branch in own.branches for cut in _pieced(branch, total))
+    votes.update(_whole_cuts(other, total))
     fitting = {cut: count for cut, count in votes.items() if declared_pp in (None, len(cut))}
     if not fitting or not own.branches:
         return None
@@ -261,6 +276,18 @@ def _sizes(value: object, total: int) -> tuple[int, ...] | None:
     sizes = [as_int(size) for size in as_list(value)]
     whole = [size for size in sizes if size is not None and size >= 1]
     return tuple(whole) if whole and len(whole) == len(sizes) and sum(whole) == total else None
+
+
+def _shared_out(branches: Sequence[PhaseDegrees], branch: PhaseDegrees, total: int) -> Iterator[tuple[int, ...]]:
+    """The cut of a branch stretched over the model, where the branches share the layers out (rule DP003)."""
+    spans = [[stage.layers for _, stage in numbered_stages(one.phase)] for one in branches]
+    flat = sorted(span for stages in spans for span in stages if span is not None)
+    whole = len(flat) == sum(map(len, spans)) and flat and flat[0][0] == 0 and flat[-1][1] == total - 1
+    if len(spans) < 2 or not whole or any(after[0] != before[1] + 1 for before, after in pairwise(flat)):
+        return
+    sizes = [span[1] - span[0] + 1 for _, stage in numbered_stages(branch.phase) if (span := stage.layers) is not None]
+    if all(size > 0 and size * total % sum(sizes) == 0 for size in sizes):
+        yield tuple(size * total // sum(sizes) for size in sizes)
 
 
 def _pieced(branch: PhaseDegrees, total: int) -> Iterator[tuple[int, ...]]:

@@ -28,12 +28,14 @@ NOTHING_FOUND = (
 class Reading:
     """A document as read, and what the foreign reader says of how it was read.
 
-    `doubts`: what of a plan was given in words that were not understood, and what is said of them.
+    `doubts`: what of a plan was given in words that were not understood, and what is said of them. `assumed`: phases
+    whose `tp_ffn` nobody stated; the reader took it for what TP means for the model that the proposal names.
     """
 
     read: ReadDocument
     notes: tuple[str, ...] = ()
     doubts: Mapping[str, str] = field(default_factory=dict[str, str])
+    assumed: frozenset[str] = frozenset()
 
 
 def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
@@ -64,4 +66,4 @@ def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
     doubts = {note.field: f"{note.what} ({note.where})" for note in found.notes if note.field is not None}
-    return Reading(read_document(found.document), notes, doubts)
+    return Reading(read_document(found.document), notes, doubts, found.assumed)

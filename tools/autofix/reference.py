@@ -82,6 +82,8 @@ def _author_cut(
 ) -> tuple[Block, ...]:
     """The cut of the stage that has most of the author's blocks as they are: his own, or what mends it."""
     stated = [_block(node) for node in mine.blocks]
+    if mine.layers is not None and stated == _usual_blocks(mine.layers, architecture):
+        return usual  # he folds the layers of a stage as the builder does, whatever they are
     starts = sorted({block.first for block in stated if layers[0] <= block.first <= layers[1]} | {layers[0]})
     periods = {(block.first, block.last): block.period for block in stated}
     found: list[Block] = []
@@ -90,6 +92,11 @@ def _author_cut(
         found += [own] if _is_whole(own, architecture) else fold_layers(architecture, start, end)
     known = set(stated)
     return tuple(found) if sum(block in known for block in found) > sum(block in known for block in usual) else usual
+
+
+def _usual_blocks(layers: tuple[int, int], architecture: Architecture) -> list[Block]:
+    first, last = layers
+    return list(fold_layers(architecture, first, last)) if 0 <= first <= last < architecture.num_layers else []
 
 
 def _is_whole(block: Block, architecture: Architecture) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..plan.document import Rank
 from ..plan.view import NodeView, PlanView
-from .freedoms import Pair, hosted_experts, shard_devices
+from .freedoms import Pair, hosted_experts, shard_devices, shown_hostings
 from .reference import Reference
 
 Fields = Mapping[str, Any]
@@ -98,9 +98,10 @@ def _decided_inside(author: PlanView, reference: Reference) -> dict[str, dict[st
     for operator in reference.view.of_type("AttentionNode", "FFNNode", "MoENode"):
         shards = _pairs(author, reference, operator, "ShardNode")
         changed.update({name: {"devices": devices} for name, devices in shard_devices(shards).items()})
-        groups = _pairs(author, reference, operator, "ExpertNode")
-        if groups:
-            changed.update({name: {"experts": own} for name, own in hosted_experts(groups, many=many).items()})
+    hosting = [_pairs(author, reference, operator, "ExpertNode") for operator in reference.view.of_type("MoENode")]
+    shown = shown_hostings(hosting)
+    for groups in filter(None, hosting):
+        changed.update({name: {"experts": own} for name, own in hosted_experts(groups, shown, many=many).items()})
     return changed
 
 

@@ -13,8 +13,14 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
-def describe_phase(phase: PhaseStrategy) -> str:
-    """The degrees of one phase that are more than 1."""
+def describe_phase(phase: PhaseStrategy, *, has_split_ffn: bool | None = None) -> str:
+    """The degrees of one phase that are more than 1, and TP of the FFN wherever it is not attention's.
+
+    `has_split_ffn`: whether the model has a dense FFN or a shared expert; `None` where that is not known, then a
+    strategy that splits no experts is one of a dense model.
+    """
+    if has_split_ffn is None:
+        has_split_ffn = phase.ep == (phase.tp_expert or 1) == 1
     parts = [
         f"{name}{degree}"
         for name, degree in (
@@ -28,14 +34,16 @@ def describe_phase(phase: PhaseStrategy) -> str:
         )
         if degree > 1
     ]
-    if phase.tp_ffn not in (1, phase.tp):
+    if phase.tp_ffn != phase.tp and (phase.tp_ffn > 1 or has_split_ffn):
         parts.append(f"FFN-TP{phase.tp_ffn}")
     return " × ".join(parts) or "one device"
 
 
-def describe(strategy: Strategy) -> str:
-    """The whole strategy on one line, without the number of GPUs."""
-    prefill, decode = describe_phase(strategy.prefill), describe_phase(strategy.decode)
+def describe(strategy: Strategy, *, has_split_ffn: bool | None = None) -> str:
+    """The whole strategy on one line, without the number of GPUs; `has_split_ffn` as in `describe_phase`."""
+    prefill, decode = (
+        describe_phase(phase, has_split_ffn=has_split_ffn) for phase in (strategy.prefill, strategy.decode)
+    )
     cuts = dict.fromkeys(text for text in map(_cut, (strategy.prefill, strategy.decode)) if text)
     return _shape(strategy, prefill, decode) + (f" (layers {' / '.join(cuts)})" if cuts else "")
 

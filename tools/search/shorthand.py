@@ -19,7 +19,8 @@ _NAMES = {
     "ffn-tp": "tp_ffn",
 }
 _DEGREE = re.compile(r"(attention-dp|kv-sp|expert-tp|ffn-tp|pp|sp|ep|tp)(\d{1,6})", re.IGNORECASE)
-_JOIN = re.compile(r"\s*[×x*,]\s*|\s+", re.IGNORECASE)
+# An x joins between degrees alone: there is one in "expert-TP".
+_JOIN = re.compile(r"\s*[×*,]\s*|\s+x\s+|(?<=\d)x(?=[a-z])|\s+", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:DP(?P<dp>\d{1,6}) of )?(?P<shape>[^()]+?)(?: \(layers (?P<cuts>[^()]+)\))?", re.IGNORECASE)
 _APART = re.compile(
     r"(?P<prefills>\d{1,6}) prefill of (?P<prefill>[^+]+) \+ (?P<decodes>\d{1,6}) decode of (?P<decode>[^+]+)",

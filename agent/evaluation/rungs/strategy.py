@@ -19,7 +19,10 @@ def _mark(asked: Asked, subject: Subject) -> Mark | None:
         return Mark(passed=False, why="it states no whole strategy")
     if any(_same(subject.strategy, one) for one in golden):
         return Mark(passed=True)
-    return Mark(passed=False, why=f"{describe(subject.strategy)}, the golden is {describe(golden[0])}")
+    architecture = None if asked.question is None else asked.question.request.architecture
+    has_ffn = None if architecture is None else architecture.has_split_ffn
+    own, right = (describe(one, has_split_ffn=has_ffn) for one in (subject.strategy, golden[0]))
+    return Mark(passed=False, why=f"{own}, the golden is {right}")
 
 
 def _same(own: Strategy, golden: Strategy) -> bool:

@@ -15,6 +15,7 @@ _TABLES = ("expected.json", "tolerated.json", "figures.json")
 # Where in a document each expectation of the table is found; the rest is compared by `_graph_differences`.
 _BLOCKS = {
     "accelerator": "hardware", "nodes": "hardware", "gpus_per_node": "hardware", "dp": "strategy",
+    "gpu_count": "strategy",
     "weights": "precision", "kv_cache": "precision", "input_tokens": "workload", "output_tokens": "workload",
     "concurrency": "workload", "ttft_ms_max": "workload", "tpot_ms_max": "workload", "objective": "workload",
     "engine": "serving", "memory_utilization": "policy", "relaxations": "policy",

@@ -14,7 +14,7 @@ from ...rules.document.wrong_edge_type import called_for
 from .edge_words import Joint
 from .graph import GraphMaker, Placed
 from .notes import Notes
-from .settle import graph_setting, relaxations, settle_hardware, settle_model, settle_strategy
+from .settle import graph_setting, relaxations, settle_hardware, settle_model, settle_strategy, state_as_is
 from .tree import devices_from_zero, rooted, sides_apart
 from .walker import Walker
 
@@ -39,6 +39,7 @@ def assemble(walker: Walker, notes: Notes) -> dict[str, Any]:
     policy: dict[str, Any] = {"relaxations": relaxed} if relaxed else {}
     if (share := facts.get("memory_utilization")) is not None:
         policy["memory_utilization"] = share
+    state_as_is(facts, strategy)
     engine = facts.get("engine")
     blocks: dict[str, Any] = {
         "model": model,

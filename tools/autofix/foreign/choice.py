@@ -1,7 +1,11 @@
-"""Says that a text holds several proposals, and which of them was taken. It does not choose."""
+"""Says that a text holds several proposals, and which of them was taken; of options with names the recommended one.
+
+It judges none of them: without a recommendation it does not choose.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,6 +13,23 @@ from .lexicon import DEGREE_NAMES, concept_of
 from .notes import Notes, shortened
 from .shapes import is_list, is_object
 
+# "Option A", "Plan 2", "方案一".
+_LABEL = (
+    r"(?:options?|plans?|variants?|alternatives?|proposals?|candidates?|choices?|strategy|方案|选项|策略)"
+    r"[ \t]?(?P<name>[A-Ha-h](?![A-Za-z])|\d{1,2}(?!\d|\.\d)|[一二三四五六])"
+)
+_HEADING = re.compile(rf"^[ \t>#*_(\d.]{{0,12}}{_LABEL}[ \t]{{0,3}}[*_]{{0,2}}[ \t]{{0,3}}(?:[:：.)\-–—(（]|$)",
+                      re.IGNORECASE | re.MULTILINE)  # fmt: skip
+_PRAISE = (
+    r"recommend(?:ed|ation|s)?|prefer(?:red|ence|s)?|choose|chosen|choice|pick|go(?:ing)? with|would use|best|final|"
+    r"suggest(?:ed|ion)?|select(?:ed)?|推荐|建议|选择?|采用|最终|最优|更好"
+)
+_RECOMMENDED = re.compile(
+    rf"(?P<before>[^\n.!?。！？]{{0,60}})(?:{_PRAISE})[^\n.!?。！？]{{0,40}}?(?<![A-Za-z]){_LABEL}"
+    rf"|(?<![A-Za-z]){_LABEL.replace('name', 'first')}[^\n.!?。！？]{{0,30}}?(?:{_PRAISE}|wins)",
+    re.IGNORECASE,
+)
+_AGAINST = re.compile(r"(?:\b(?:not|never|less|rather than|instead of|over|against)\b|n't\b|不|勿)", re.IGNORECASE)
 _MOST_VALUES = 3_000
 _MOST_RIVALS = 40
 _PROPOSED = (DEGREE_NAMES - {"replicas", "cp"}) | {"stages", "nodes"}
@@ -18,6 +39,24 @@ def proposes(value: object) -> bool:
     """Whether `value` says how something is split: a degree, stages or nodes."""
     objects = (part for part in _parts(value) if is_object(part))
     return any(concept_of(str(key)) in _PROPOSED for part in objects for key in part)
+
+
+def recommended_part(text: str) -> str | None:
+    """The part of `text` that tells of the option that it recommends by its name; `None` where it does not say one."""
+    headings = list(_HEADING.finditer(text))
+    names = [heading["name"].lower() for heading in headings]
+    if len(set(names)) < 2:
+        return None
+    chosen: set[str] = set()
+    for match in _RECOMMENDED.finditer(text):
+        name = (match["name"] or match["first"]).lower()
+        if name in names and not _AGAINST.search(match[0]):
+            chosen.add(name)
+    places = [place for place, name in enumerate(names) if name in chosen]
+    if len(chosen) != 1 or len(places) != 1:
+        return None
+    ends = [heading.start() for heading in headings[places[0] + 1 :]]
+    return text[headings[places[0]].end() : ends[0] if ends else len(text)]
 
 
 def note_choice(proposals: list[Any], taken: object, notes: Notes) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from .figures import digits_for_words
 from .lexicon import PHASE_WORDS, folded
 
 _SIZE = r"(?:[ _-](?:size|degree))?"
@@ -22,19 +23,36 @@ _NAMES = {
     r"|专家并行(?:度|数)?",
     "sp": rf"sp(?:[ _-]size)?|sequenz{_GERMAN}|sequence[ _-]parallel(?:ism)?{_SIZE}|序列并行(?:度|数)?",
     "dp": rf"dp(?:[ _-]size)?|daten{_GERMAN}|data[ _-]parallel(?:ism)?{_SIZE}|(?:model )?replicas?"
-    r"|数据并行(?:度|数)?",
+    r"|数据并行(?:度|数)?|(?:模型)?副本数?",
 }
-_LINK = r"(?: ?(?:=|:|：|of|is|为|是) ?| ?[-_]?)"
-_OFF = {"pp": f"{_NAMES['pp']}|pipeline"}
+_LINK = r"(?: ?(?:=|:|：|of|is|为|是) ?| ?\(?(?:(?:of|with|to) )?(?:a )?(?:degree|size) (?:(?:of|=) ?)?| ?[-_]?)"
+_OFF = {"pp": f"{_NAMES['pp']}|pipelin(?:e|ing)|流水线"}
+_NOT = (
+    r"(?:no|without|ohne|keine?|not (?:use|using|need|needing)(?: any)?)\s"
+    r"|(?:不(?:使用|采用|启用|需要?|用|做|开)?|无需?|没有|未使用)(?:任何)?\s?"
+)
 _PATTERN = re.compile(
     "|".join(
         rf"(?P<{name}_after>(?<![A-Za-z])(?:{words}){_LINK}(?P<{name}_n>\d{{1,6}})(?![\d%]|\.\d))"
-        rf"|(?P<{name}_none>(?<![A-Za-z])(?:no|without|ohne|keine?)\s(?:{_OFF.get(name, words)})(?![A-Za-z0-9]))"
-        rf"|(?P<{name}_before>(?<![\dA-Za-z.])(?P<{name}_m>\d{{1,6}})[ -]?(?:way|路)?[ -]?(?:{words})(?![A-Za-z0-9]))"
+        rf"|(?P<{name}_none>(?<![A-Za-z])(?:{_NOT})(?:{_OFF.get(name, words)})(?![A-Za-z0-9]))"
+        rf"|(?P<{name}_before>(?<![\dA-Za-z.第])(?P<{name}_m>\d{{1,6}})[ -]?(?:way|路|个|份)?[ -]?"
+        rf"(?:{words})(?![A-Za-z0-9]| ?groups?(?![A-Za-z])))"
         for name, words in _NAMES.items()
     ),
     re.IGNORECASE,
 )
+# "two stages" is a pipeline where one is spoken of; else the stages may be the phases.
+_PIPELINE = re.compile(r"pipelin|流水|(?<![A-Za-z])pp(?![A-Za-z])", re.IGNORECASE)
+_STAGES = re.compile(
+    r"(?<![\d.第A-Za-z])(\d{1,4})[ -]?个?(?:stages?(?![A-Za-z0-9])|(?:流水线?)?(?:阶段|级(?!别)))", re.IGNORECASE
+)
+# "2P1D"; "2 prefill instances and 1 decode instance".
+_SIDES = re.compile(r"(?<![A-Za-z\d.])(?P<prefill>\d{1,4}) ?P ?[+&]? ?(?P<decode>\d{1,4}) ?D(?![A-Za-z\d])")
+_KIND = r"(?:replicas?|instances?|workers?|servers?|engines?|副本|实例|节点)"
+_COUNTED = {
+    phase: re.compile(rf"(?<![A-Za-z\d.-])(\d{{1,4}}) ?个? ?(?:{words})[ -]?{_KIND}(?![A-Za-z])", re.IGNORECASE)
+    for phase, words in PHASE_WORDS.items()
+}
 # "TP8", "8-way TP", "no TP".
 _FORMS = ("after", "before", "none")
 _GLUE = re.compile(
@@ -44,7 +62,7 @@ _GLUE = re.compile(
 )
 _PHASE = re.compile(rf"(?P<prefill>{PHASE_WORDS['prefill']})|(?P<decode>{PHASE_WORDS['decode']})", re.IGNORECASE)
 _OPEN = re.compile(
-    r"\b(?:or|vs|versus|either|instead|not|than|rather|whichever|could|alternatively|unlike|avoid)\b|或|还是|不"
+    r"\b(?:or|vs|versus|either|instead|not|than|rather|whichever|could|alternatively|unlike|avoid|might|maybe|perhaps)\b|或|还是|不"
 )
 # "… in prefill": the phase of what stands before it.
 _BEHIND = re.compile(
@@ -60,7 +78,7 @@ def degrees_of(text: str) -> dict[str, int] | None:
     """The degrees that the whole of `text` states, or `None` where it says anything else or contradicts itself."""
     if len(text) > 300:
         return None
-    text = folded(text)
+    text = digits_for_words(folded(text))
     found = _found(text)
     rest = _PATTERN.sub(" ", text)
     return found if found and _GLUE.fullmatch(rest) else None
@@ -81,15 +99,36 @@ def degrees_in_prose(text: str) -> dict[str | None, dict[str, int]]:
     """Degrees by the phase that their line names (`None`: no phase), less lines that weigh one against another."""
     said: dict[str | None, dict[str, int]] = {}
     unsure: set[tuple[str | None, str]] = set()
-    for clause in re.split(r"[\n;；。]|\.\s", _BOTH.sub("both phases", folded(text[:_MAX_CHARS]))):
-        for phase, words in _by_phase(clause):
-            degrees = None if _OPEN.search(words) else _found(words)
+    text = digits_for_words(folded(text[:_MAX_CHARS]))
+    for clause in re.split(r"[\n;；。]|\.\s", _BOTH.sub("both phases", text)):
+        for phase, words in [*_replicas(clause), *_by_phase(clause)]:
+            degrees = words if isinstance(words, dict) else _certain(words)
             for name, number in (degrees or {}).items():
                 if said.setdefault(phase, {}).setdefault(name, number) != number:
                     unsure.add((phase, name))
     for phase, name in unsure:
         said[phase].pop(name, None)
     return {phase: degrees for phase, degrees in said.items() if degrees}
+
+
+def _certain(words: str) -> dict[str, int] | None:
+    """The degrees that `words` state; `None` where they weigh one against another."""
+    if _OPEN.search(_PATTERN.sub(" ", words)):
+        return None
+    found, stages = _found(words), set(_STAGES.findall(words)) if _PIPELINE.search(words) else set[str]()
+    if found is not None and "pp" not in found and len(stages) == 1:
+        found["pp"] = int(stages.pop())
+    return found
+
+
+def _replicas(clause: str) -> list[tuple[str | None, dict[str, int]]]:
+    """Replicas of each phase, where a clause counts those of both: "2P1D", "2 prefill workers and 1 decode worker"."""
+    if _OPEN.search(clause):
+        return []
+    if (both := _SIDES.search(clause)) is not None:
+        return [(phase, {"replicas": int(both[phase])}) for phase in _COUNTED]
+    counts = {phase: pattern.search(clause) for phase, pattern in _COUNTED.items()}
+    return [(phase, {"replicas": int(match[1])}) for phase, match in counts.items() if match and all(counts.values())]
 
 
 def _by_phase(clause: str) -> list[tuple[str | None, str]]:

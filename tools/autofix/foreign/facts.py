@@ -48,6 +48,10 @@ class Facts:
         """Whether anything at all was said of `field`, clear or not."""
         return field in self._values or field in self._disputed
 
+    def is_stated(self, field: str) -> bool:
+        """Whether `field` was said in so many words, not only shown by what else was said."""
+        return field in self._values and field not in self._weak
+
     def says_degrees(self) -> bool:
         """Whether any parallel degree was said."""
         return any(

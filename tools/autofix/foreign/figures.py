@@ -41,6 +41,18 @@ _NUMBERED = re.compile(
 )
 _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 
+_WORDS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "twelve": 12, "sixteen": 16, "twenty-four": 24, "thirty-two": 32, "sixty-four": 64,
+    "ein": 1, "eine": 1, "zwei": 2, "drei": 3, "vier": 4, "acht": 8,
+}  # fmt: skip
+_CHINESE = {"单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8}
+_NUMBER_WORDS = re.compile(
+    rf"(?<![A-Za-z-])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?![A-Za-z])"
+    rf"|(?<![一二三四五六七八九十])[{''.join(_CHINESE)}](?=个|路|级|份|副本|实例|阶段)",
+    re.IGNORECASE,
+)
+
 Place = int | tuple[int, int]
 """A device: counted through over all nodes, or (node, GPU)."""
 
@@ -62,6 +74,11 @@ def whole_number(value: object) -> int | None:
         figure = float(match[1]) * (1024 if match[2].lower() == "k" else 1024**2)
         return int(figure) if figure == int(figure) else None
     return None
+
+
+def digits_for_words(text: str) -> str:
+    """`text` with digits for the small numbers that it spells out: "two replicas", "四路张量并行"."""
+    return _NUMBER_WORDS.sub(lambda match: str((_WORDS | _CHINESE)[match[0].lower()]), text)
 
 
 def figure_of(value: object) -> float | None:

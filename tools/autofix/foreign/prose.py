@@ -6,9 +6,13 @@ Only what is not said in the proposal itself counts, and only where the sentence
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from ...catalog.models import mentions
 from ...catalog.names import named_format
+from ...plan.document import PHASES
+from ...search.shorthand import read_shorthand
 from .degree_words import degrees_in_prose
 from .hardware_words import hardware_of
 from .lexicon import folded
@@ -17,6 +21,7 @@ from .scope import Scope
 from .walker import UNPLANNED, Walker
 
 _MAX_CHARS = 20_000
+_MOST_LINES = 100
 _KEY_LINE = re.compile(
     r"^[ \t-]{0,40}[\w\u4e00-\u9fff\"'][\w .\u4e00-\u9fff/\"'-]{0,60}[:：=][^\n]{0,2000}$", re.MULTILINE
 )
@@ -28,10 +33,11 @@ _LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
 _DENIED = re.compile(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$", re.IGNORECASE)
 
 
-def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = False) -> None:
+def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = False, told: str | None = None) -> None:
     """Take down what `text` says where nothing was said before; degrees only where it stands `alone`.
 
-    A text that `holds_keys` is the proposal itself: its lines of a key and a value were read as such.
+    A text that `holds_keys` is the proposal itself: its lines of a key and a value were read as such. Where it tells
+    of several options, `told` is the part of it whose degrees count.
     """
     text = folded(text[:_MAX_CHARS])
     facts, where = walker.facts, "the text around" if not alone else "the text"
@@ -44,15 +50,35 @@ def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = Fal
                 facts.claim("precision.weights", suffix, where)
     _hardware(text, walker, where)
     if alone:
-        for phase, degrees in degrees_in_prose(text).items():
-            for name, number in degrees.items():
-                walker.claim_degree(name, number, Scope(where, phase))
+        _degrees(text if told is None else folded(told[:_MAX_CHARS]), walker, where)
     _load(_KEY_LINE.sub("", text) if holds_keys else text, walker, where)
     for concept, pattern in _UNPLANNED.items():
         if any(
             not _DENIED.search(text[max(0, match.start() - 30) : match.start()]) for match in pattern.finditer(text)
         ):
             walker.notes.unclear(UNPLANNED[concept], where)
+
+
+def _degrees(text: str, walker: Walker, where: str) -> None:
+    """Degrees in sentences, or in the shorthand of this package: `2 prefill of TP4 + 1 decode of TP8`."""
+    said = _in_shorthand(text) or degrees_in_prose(text)
+    if all("replicas" in said.get(phase, ()) for phase in PHASES):
+        walker.facts.claim("separate", True, where, weak=True)
+    for phase, degrees in said.items():
+        for name, value in degrees.items():
+            if isinstance(value, int):
+                walker.claim_degree(name, value, Scope(where, phase))
+            else:
+                walker.facts.claim(f"{phase}.{name}", value, where)
+
+
+def _in_shorthand(text: str) -> Mapping[str | None, Mapping[str, Any]] | None:
+    """What the text, or a line of it, says in the shorthand alone: replicas of each phase, layers of stages."""
+    for line in [text, *text.splitlines()[:_MOST_LINES]]:
+        short = read_shorthand(line.strip(" \t\n.`*-"))
+        if short is not None and {"replicas", "stage_layers"} & {*short["prefill"], *short["decode"]}:
+            return {None: {"dp": short["dp"]} if "dp" in short else {}, **{phase: short[phase] for phase in PHASES}}
+    return None
 
 
 def _hardware(text: str, walker: Walker, where: str) -> None:

@@ -29,10 +29,14 @@ __all__ = ["Note", "ReadProposal", "read_proposal"]
 
 @dataclass(frozen=True)
 class ReadProposal:
-    """A proposal as read: the document as far as it goes (`None` where nothing of a plan was found), and the notes."""
+    """A proposal as read: the document as far as it goes (`None` where nothing of a plan was found), and the notes.
+
+    `assumed` are the phases whose `tp_ffn` nobody stated: it is what the TP of this model would mean.
+    """
 
     document: dict[str, Any] | None
     notes: tuple[Note, ...]
+    assumed: frozenset[str] = frozenset()
 
 
 @collector_paused()
@@ -41,27 +45,29 @@ def read_proposal(text: str | Mapping[str, Any]) -> ReadProposal:
     notes = Notes()
     try:
         found = extract(text, notes) if isinstance(text, str) else Extract(dict(text), False, "")
-        return ReadProposal(_document(found, notes), notes.all())
+        document, assumed = _document(found, notes)
+        return ReadProposal(document, notes.all(), assumed)
     except RecursionError:
         notes.unclear("nested too deeply to be a proposal", "/")
         return ReadProposal(None, notes.all())
 
 
-def _document(found: Extract, notes: Notes) -> dict[str, Any] | None:
+def _document(found: Extract, notes: Notes) -> tuple[dict[str, Any] | None, frozenset[str]]:
+    """The document, and the phases in which something was assumed."""
     value = found.value
     if is_object(value) and is_ours(value):
-        return _expanded(value, notes)
+        return _expanded(value, notes), frozenset()
     walker = Walker(notes, is_cut=found.is_cut)
     if value is not None:
         walker.walk(value, Scope())
     if found.prose:
         alone = value is None or not walker.facts.says_degrees()
-        read_prose(found.prose, walker, alone=alone, holds_keys=found.holds_keys)
+        read_prose(found.prose, walker, alone=alone, holds_keys=found.holds_keys, told=found.told)
     document = assemble(walker, notes)
     if not document:
         notes.unclear("nothing that a plan holds was found", "/")
-        return None
-    return document
+        return None, frozenset()
+    return document, frozenset(phase for phase, _ in walker.facts.of("assumed"))
 
 
 def is_ours(document: Mapping[str, Any]) -> bool:

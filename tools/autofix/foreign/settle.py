@@ -12,13 +12,16 @@ from ...catalog.config import read_architecture
 from ...catalog.hardware import find_accelerator
 from ...catalog.models import find_model
 from ...errors import ShardwrightError
-from ...plan.document import PHASES
+from ...plan.document import PHASES, PhaseStrategy
+from ...plan.placement import phase_width
 from .facts import Facts
 from .graph import Setting
 from .notes import Notes
 
 _USUAL_NODE = 8
 _DEGREES = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "tp_expert", "kv_sp", "stage_layers")
+# Degrees that say how many devices a stage has.
+_WIDE = ("pp", "sp", "ep", "tp", "tp_ffn")
 _NEEDS = {"attention_dp": "attention_dp", "tp_expert": "tp_in_expert", "kv_sp": "kv_sequence_decode"}
 
 
@@ -82,8 +85,9 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
             value = facts.get(f"{phase}.{name}") if facts.has(f"{phase}.{name}") else facts.get(f"any.{name}")
             if value is not None and not (name in _NEEDS and value == 1):
                 degrees[name] = value
-        if "tp" in degrees and "tp_ffn" not in degrees and not _says_less(facts):
-            degrees["tp_ffn"] = degrees["tp"] if _has_split_ffn(architecture) else 1
+        if architecture is not None and "tp" in degrees and "tp_ffn" not in degrees and not _says_less(facts):
+            degrees["tp_ffn"] = degrees["tp"] if architecture.has_split_ffn else 1
+            facts.put(f"assumed.{phase}", True)
             if degrees["tp_ffn"] > 1:
                 notes.assumed("tensor parallelism that names no operator is that of attention and of the FFN", phase)
         if "stage_layers" in degrees and not facts.has(f"{phase}.pp") and not facts.has("any.pp"):
@@ -91,6 +95,8 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
         if degrees:
             strategy[phase] = degrees
     _replicas(facts, strategy, notes)
+    if strategy and facts.get("used") is not None:
+        strategy["gpu_count"] = facts.get("used")
     if strategy:
         notes.read(f"degrees: {strategy}", "/strategy")
     return strategy
@@ -99,14 +105,6 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
 def _says_less(facts: Facts) -> bool:
     """Whether the tensor parallelism that was said is attention's alone."""
     return bool(facts.get("attention_only")) or bool(facts.get("enable_dp_attention"))
-
-
-def _has_split_ffn(architecture: Architecture | None) -> bool:
-    """Whether the model has a dense FFN or a shared expert, which tensor parallelism splits too."""
-    if architecture is None:
-        return True
-    return any(layer.ffn is not None or (layer.moe is not None and layer.moe.shared is not None)
-               for layer in architecture.layers)  # fmt: skip
 
 
 def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
@@ -163,7 +161,7 @@ def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
     """`dp`, and the replicas of each phase where the phases have their own."""
     own = {phase: facts.get(f"{phase}.replicas") or facts.get(f"{phase}.dp") for phase in PHASES}
     whole = facts.get("any.replicas") or facts.get("any.dp")
-    if facts.get("separate") and whole is None:
+    if (facts.get("separate") and whole is None) or _are_apart(facts, strategy, whole):
         counts = {phase: count or 1 for phase, count in own.items()}
     elif None not in own.values() and own["prefill"] != own["decode"]:
         counts = {phase: count or 1 for phase, count in own.items()}
@@ -176,6 +174,39 @@ def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
     for phase, count in counts.items():
         strategy.setdefault(phase, {})["replicas"] = count
     strategy["dp"] = sum(counts.values())
+
+
+def _are_apart(facts: Facts, strategy: dict[str, Any], whole: int | None) -> bool:
+    """Whether both phases state replicas of their own, as the format writes disaggregated ones.
+
+    Not where the replicas, or the GPUs, of the whole plan are those of replicas that serve both.
+    """
+    counts = [facts.get(f"{phase}.replicas") for phase in PHASES if facts.is_stated(f"{phase}.replicas")]
+    if len(counts) < len(PHASES):
+        return False
+    if whole is not None:
+        return whole == sum(counts)
+    widths = [
+        phase_width(PhaseStrategy(**{name: strategy.get(phase, {}).get(name, 1) for name in _WIDE})) for phase in PHASES
+    ]
+    together = counts[0] * max(widths) if counts[0] == counts[1] else None
+    return facts.get("total") is None or facts.get("total") != together
+
+
+def state_as_is(facts: Facts, strategy: dict[str, Any]) -> None:
+    """Put what is no degree, or a degree of no dimension, into `strategy` as it was said: it is for the rules to name.
+
+    Where nothing else is said of the phases it is not a strategy, and stays away.
+    """
+    claims = [(scope, name, value) for scope in ("any", *PHASES) for name, value in facts.of(f"{scope}.as_stated")]
+    says_split = "dp" in strategy or any(phase in strategy for phase in PHASES)
+    if says_split or any(value < 0 for _, _, value in claims):
+        for scope, name, value in claims:
+            if name in ("dp", "replicas") and scope == "any":
+                strategy["dp"] = value
+                continue
+            for phase in PHASES if scope == "any" else (scope,):
+                strategy.setdefault(phase, {})[name] = value
 
 
 def relaxations(facts: Facts, strategy: dict[str, Any]) -> list[str]:

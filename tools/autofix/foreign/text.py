@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from .choice import note_choice, note_commands, proposes
+from .choice import note_choice, note_commands, proposes, recommended_part
 from .dot import digraph_of
 from .flags import command_flags, flags_in, sides_in
 from .lexicon import concept_of, phase_of
 from .markup import markup_of
-from .notes import Notes
+from .notes import Notes, shortened
 from .outline import outline_of
 from .shapes import is_list, is_nested, is_object
 from .tables import csv_of, table_of
@@ -47,7 +47,8 @@ _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,
 class Extract:
     """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
 
-    `holds_keys` says that the text around is the one that the value was read from.
+    `holds_keys` says that the text around is the one that the value was read from. `told` is the part of it that tells
+    of the one option that it recommends, where it names several.
     """
 
     value: Any
@@ -55,6 +56,7 @@ class Extract:
     prose: str
     repairs: tuple[str, ...] = ()
     holds_keys: bool = False
+    told: str | None = None
 
 
 def extract(text: str, notes: Notes) -> Extract:
@@ -75,6 +77,17 @@ def extract(text: str, notes: Notes) -> Extract:
         if found is None:
             notes.unclear(f"{len(text):,} characters that are not JSON: too long to be repaired", "/")
         return Extract(found, False, "")
+    told = recommended_part(text[:MOST_PROSE])
+    if told is not None:
+        notes.assumed(f"of the options in the text the recommended one: {shortened(told)[:70]}", "/")
+        of_option = _best(told, notes)
+        is_plan = proposes(of_option.value)
+        return replace(of_option, value=of_option.value if is_plan else None, prose=text[:MOST_PROSE], told=told)
+    return _best(text, notes)
+
+
+def _best(text: str, notes: Notes) -> Extract:
+    """The candidate of a text that is more than JSON."""
     best: Extract | None = None
     proposals: list[Any] = []
     for candidate in _candidates(text, notes):

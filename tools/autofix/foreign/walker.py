@@ -12,11 +12,12 @@ from typing import Any
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
 from ...errors import InputError
+from ...rules.combination.dimension_names import read_dimension
 from .axes import degrees_by_axis, lengths_of
 from .degree_words import degrees_of
 from .edge_words import Joint, joints_of
 from .facts import Facts, number_format
-from .figures import figure_of, span_of, whole_number
+from .figures import digits_for_words, figure_of, span_of, whole_number
 from .flags import flags_in
 from .hardware_keys import HardwareReader
 from .items import ItemReader
@@ -27,6 +28,8 @@ from .shapes import is_list, is_nested, is_object
 from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
+# The format's own bound on a degree.
+_MOST_DEGREE = 1_000_000
 _MAX_VALUES = 500_000
 _OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
@@ -45,6 +48,8 @@ UNPLANNED = {
     "speculative": "speculative decoding is not planned: the plan is for serving without it",
     "lora": "LoRA serving is not planned: the plan is for the base model alone",
 }
+# Where a number of GPUs is that of the plan, not only of the hardware.
+_OF_STRATEGY = re.compile(r"strategy$|parallel\w{0,20}$", re.IGNORECASE)
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
 
@@ -117,6 +122,8 @@ class Walker:
         elif scope.hardware and self.hardware.member(concept, value, inner):
             return
         elif concept in ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices"):
+            if concept == "gpu_total" and whole_number(value) and _OF_STRATEGY.search(scope.where):
+                self.facts.claim("used", whole_number(value), inner.where, weak=True)
             self.hardware.plain(concept, value, inner)
         elif concept == "model" or (concept == "id" and scope.where.endswith("/model")):
             self._model(value, inner)
@@ -169,12 +176,14 @@ class Walker:
         if is_list(value):
             numbers = {whole_number(item) for item in value}
             value = numbers.pop() if len(numbers) == 1 else None
-        number = whole_number(value)
+        number = whole_number(digits_for_words(value[:100]) if isinstance(value, str) else value)
         if number is None and isinstance(value, str) and degrees_of(value) is not None:
             self.degrees_text(value, scope)
-        elif number is None or number < 1 or number > 1_000_000:
+        elif number is None or number < 1 or number > _MOST_DEGREE:
             if value not in (False, 0):
                 self.notes.unclear(f"{shortened(value)!r} is no degree of {name}", scope.where, "strategy")
+            if type(value) is int and -_MOST_DEGREE <= value < 0 and scope.operator is None:
+                self.facts.claim(f"{scope.phase or 'any'}.as_stated.{name}", value, scope.where)
         else:
             self.claim_degree(name, number, scope)
 
@@ -194,8 +203,7 @@ class Walker:
     def claim_degree(self, name: str, number: int, scope: Scope) -> None:
         """Take down a degree for the phase of its scope, under the name that it has in its operator."""
         if name == "cp":
-            if number > 1:
-                self.notes.unclear(f"context parallelism {number} is none of DP, PP, SP, EP, TP", scope.where)
+            self.undefined(name, number, scope)
             return
         if scope.operator is not None:
             named = _OPERATOR_DEGREES[scope.operator].get(name)
@@ -206,6 +214,12 @@ class Walker:
                 self.facts.claim("attention_only", True, scope.where, weak=True)
             name = named
         self.facts.claim(f"{scope.phase or 'any'}.{name}", number, scope.where)
+
+    def undefined(self, name: str, number: int, scope: Scope) -> None:
+        """Take down a dimension that is none of the five, for the rules to name it."""
+        if number > 1:
+            self.notes.unclear(f"{name} {number}: no dimension but DP, PP, SP, EP and TP is known", scope.where)
+            self.facts.claim(f"{scope.phase or 'any'}.as_stated.{name}", number, scope.where)
 
     def _model(self, value: Any, scope: Scope) -> None:
         if is_object(value):
@@ -288,6 +302,10 @@ class Walker:
 
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
         """A word or number that means nothing here; degrees in it count where it holds nothing else."""
+        dimension = read_dimension(key) if concept is None and type(value) is int and not scope.hardware else None
+        if dimension is not None and not dimension.defined and value <= _MOST_DEGREE:
+            self.undefined(key, value, scope)
+            return
         if isinstance(value, str) and "{" in value and self._may_look_into(value, scope):
             found = extract(value, self.notes)
             self.walk(found.value, scope.but(depth=scope.depth + 1))
