@@ -48,6 +48,9 @@ PATH = click.Path(path_type=Path)
 )
 @click.option("--record", type=PATH, help="With --solver live: keep the exchanges in this folder, as cassettes.")
 @click.option("--ablate", type=TEXT, help="Run variants and compare them: feedback, knowledge, fixers, samples.")
+@click.option(
+    "--mutants", is_flag=True, help="Damage goldens, to test rules and harness.  [always with the shipped cases]"
+)
 @click.option("--feedback", type=click.Choice(["none", "bit", "codes", "full", "patch"]), help="What a model is told.")
 @click.option("--no-fixes", is_flag=True, help="Repair nothing.")
 @click.option("--corrections", type=click.IntRange(0, 100), help="Proposals that a model may make after its first.")
@@ -93,7 +96,14 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     from ..evaluation.evaluate import evaluate
 
     with progress(cases, run.epochs) as on_done:
-        found = evaluate(cases, solver, run, baseline=options["baseline"], on_done=on_done)
+        found = evaluate(
+            cases,
+            solver,
+            run,
+            baseline=options["baseline"],
+            with_mutants=options["mutants"] or (dataset is None and not options["only"]),
+            on_done=on_done,
+        )
     missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
     _write(found, places, output_format)
     for line in missed:

@@ -44,9 +44,12 @@ def evaluate(
     options: RunOptions,
     *,
     baseline: Path | None = None,
+    with_mutants: bool = False,
     on_done: Callable[[Kept], None] | None = None,
 ) -> Evaluation:
     """Run `solver` over `dataset`, and sum it up; compare with the report at `baseline`, where there is one.
+
+    `with_mutants` damages goldens of the dataset too, to say how many the rules catch.
 
     Raises:
         InputError: the baseline or the journal cannot be read or written.
@@ -62,7 +65,7 @@ def evaluate(
         header_of(dataset, solver, options.epochs),
         kept,
         coverage_of(dataset.cases, results),
-        mutation_score(dataset.cases, options.jobs),
+        mutation_score(dataset.cases, options.jobs) if with_mutants else None,
         comparison,
     )
     return Evaluation(summary, kept)
