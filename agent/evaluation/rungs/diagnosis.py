@@ -10,7 +10,7 @@ from .rung import AnswerRung
 
 def _mark(asked: Asked, solution: Solution) -> Mark | None:
     case = asked.case
-    if case.proposal is None or not case.rules:
+    if case.proposal is None or not case.rules or (asked.broken is None and not solution.attempts):
         return None
     found = set(found_rules(asked, solution))
     missing, further = sorted(set(case.rules) - found), sorted(found - set(case.rules))
@@ -24,10 +24,12 @@ def found_rules(asked: Asked, solution: Solution) -> tuple[str, ...]:
 
     Errors; warnings too where the case is about one.
     """
-    if asked.broken is None:
-        return solution.attempts[0].proposed.rules if solution.attempts else ()
     with_warnings = "warning" in asked.case.tags
-    found = violations_of(asked.broken)
+    if asked.broken is not None:
+        found = violations_of(asked.broken)
+    else:
+        first = solution.attempts[0].judgement if solution.attempts else None
+        found = () if first is None else first.violations
     return tuple(dict.fromkeys(one.rule for one in found if with_warnings or one.severity == "error"))
 
 
