@@ -68,7 +68,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
         r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|concurrenc(?:y|ies)|conc|"
         r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\sa\stime|(?:at|in)\s(?:the\s)?same\stime|at\sonce|in\sparallel|"
-        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
+        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
         r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
     ),
     "context": (

@@ -55,7 +55,7 @@ def read_engine(page: Page, claims: Claims) -> None:
             continue
         claims.claim("engine", str(match.lastgroup), words)
         if version is not None:
-            claims.claim("engine_version", version, words)
+            claims.claim("engine_version", version.lower(), words)
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:
