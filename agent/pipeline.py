@@ -20,9 +20,10 @@ from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
 from .proposer import hardware_block, propose, search_request, with_concurrency
-from .reasons import Proposal, alternatives, figures, formats_chosen
+from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated import judge
+from .too_wide import too_wide
 
 
 def plan(
@@ -167,7 +168,8 @@ def _report(
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:
         explanation = f"{explanation} Worth knowing: {proposal.hint}."
-    others = alternatives(proposal)
+    wide = too_wide(proposal.request, _model_block(intent))
+    others = (*alternatives(proposal)[: MAX_ALTERNATIVES - len(wide)], *wide)
     against = [*(other.rule for other in others if other.rule is not None), *result.rejected]
     return PlanReport(
         proposer="builtin",

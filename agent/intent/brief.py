@@ -156,9 +156,9 @@ def _card(facts: Facts, names: Names, objects: Sequence[StatedObject]) -> Card:
 
 
 def _wishes(facts: Facts, names: Names) -> dict[str, Any]:
-    """What is said without a figure: formats, objective, separate phases, relaxations, engine."""
+    """What is said without a figure: formats, objective, separate phases, relaxations, engine and version."""
     said: dict[str, Any] = {}
-    for name in ("weights", "kv_cache", "activations", "precisions", "engine", "disaggregated"):
+    for name in ("weights", "kv_cache", "activations", "precisions", "engine", "engine_version", "disaggregated"):
         if (fact := only(name, facts.of(name))) is not None:
             said[name] = fact.value
     asked: OpenPrecisions | None = said.get("precisions")

@@ -77,7 +77,7 @@ def complete(*said: Said) -> Intent:
         relaxations=merged.relaxations,
         memory_utilization=utilization,
         disaggregated=merged.disaggregated,
-        serving=None if merged.engine is None else ServingBlock(engine=merged.engine),
+        serving=_serving(merged),
         usd_per_gpu_hour=merged.usd_per_gpu_hour,
         strategy=merged.strategy,
         words=merged.words,
@@ -85,6 +85,10 @@ def complete(*said: Said) -> Intent:
         readings=merged.readings,
         unread=merged.unread,
     )
+
+
+def _serving(said: Said) -> ServingBlock | None:
+    return None if said.engine is None else ServingBlock(engine=said.engine, engine_version=said.engine_version)
 
 
 def _model(said: Said) -> ModelEntry:

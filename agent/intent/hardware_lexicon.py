@@ -10,12 +10,13 @@ import re
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 
-_NODE_NOUN = r"(?:node|machine|server|box|host|instance)"
+_NODE_NOUN = r"(?:node|machine|server|box|host|instance|tray)"
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
 LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
+    ("", rf"个(?=\s?[{CARD}{BOX}{RACK}])"),
     ("l", r"\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
@@ -34,7 +35,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card))"
         rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
-        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机)|每台|各",
+        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机|(?:计算)?托盘)|每台|各",
     ),
     (
         "c",
@@ -44,8 +45,8 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
         "S",
-        r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|dgx|hgx)(?![a-z])|"
-        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器)|机(?![架柜器])",
+        r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|trays?|dgx|hgx)(?![a-z])|"
+        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
     (
         "g",
@@ -100,6 +101,17 @@ OWNING = re.compile(
 )
 # "half of a DGX H100", "half of our 16 H100s": the share of a node or of a count.
 SHARE_OF = re.compile(r"(?P<q>q)o?d?(?P<n>[na])?S?(?P<what>[BC])g?")
+# "my 4090", "this L40S", "我那张4090": one card, unless more than a card follows ("this H100 plan").
+ONE_CARD = re.compile(
+    rf"(?:(?<![a-z])(?:my|this|that|his|her)\s(?:(?:own|old|new|trusty|little|home|gaming|personal|spare|lone|only|humble|nvidia|amd)\s){{0,3}}"
+    rf"|我(?:自己|个人|家里?|手上|手头)?(?:的|有)?(?:[这那一](?:张|块))?\s?|[这那](?:张|块)\s?)(?P<card>{CARD}++)(?!'?s(?![a-z]))"
+    r"(?:\s(?:card|gpu))?(?=\s?(?:$|[^A-Za-z0-9*集服机节们几\s]|(?:at|in|on|for|to|and|or|with|without|while|but|can|could|will|would|should|must|"
+    r"that|which|has|have|is|as|please|serve|serves|run|runs|handle|handles|hold|holds|fit|fits|by|from|using|so|since|only|alone|i|we|"
+    r"rig|pc|desktop|workstation|laptop)(?![a-z])))"
+    rf"|(?<![a-z])the\s(?P<card2>{CARD}++)(?!'?s(?![a-z]))(?:\s(?:card|gpu))?\s(?:(?:that\s)?(?:i|we)(?:'ve\sgot|\s(?:have|own|got|bought))|"
+    r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
+    re.IGNORECASE,
+)
 # "12 L40S, but only 8 are available": what there is to plan with.
 AVAILABLE = re.compile(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
@@ -121,6 +133,8 @@ PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?o{0,2}(?P<p2>n)-?x?g?o?[CB]?
 SIZED = re.compile(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?")
 BOXES = re.compile(r"(?P<n>[na]?)S?g?x?o?B(?:x(?P<n2>n))?S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")
+# "16 GPUs of a GB200 NVL72", "two trays in one NVL72 rack": a part of the rack that is named.
+PART_OF_RACK = re.compile(r"(?P<n>n)-?(?:g|(?P<node>S))[oi,(]{1,2}[and]?R")
 CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 COUNTS = re.compile(

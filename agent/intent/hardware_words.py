@@ -25,8 +25,10 @@ from .hardware_lexicon import (
     LEXICON,
     NODES_OF,
     OF_THEM,
+    ONE_CARD,
     OPEN,
     OWNING,
+    PART_OF_RACK,
     PER_NODE,
     PHASE,
     RACKS,
@@ -39,6 +41,11 @@ from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number
 
+_ONE_NODE = re.compile(r"(?:node|machine|server|box|host|instance|tray)\s?$", re.IGNORECASE)
+_GROUP_AFTER = re.compile(
+    r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE
+)
+_PLURAL = re.compile(r"(?<!l40)(?<=[0-9gb)x])s\s?$|ss\s?$", re.IGNORECASE)  # "L40S" is the name of one
 _SEVERAL = re.compile(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
 
 
@@ -109,12 +116,14 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     _read_sized(tokens, claims)
+    for match in tokens.matches(PART_OF_RACK):
+        counts.append(tokens.count(match, "nodes" if match["node"] else "gpus", "n"))
     _read_boxes(tokens, claims, sizes)
     for match in tokens.matches(CARD_NODES):
-        counts.append(tokens.count(match, "nodes", "n"))
+        counts += _read_card_nodes(tokens, claims, match)
     counts += _read_counts(tokens, claims)
     if not counts and not claims.has("gpus_per_node"):
-        counts += _read_of_them(tokens)
+        counts += _read_of_them(tokens) or _read_one_card(page, claims)
     counts = agreed(claims, without_the_busy(claims, counts, available))
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
@@ -178,6 +187,16 @@ def _read_nodes_of(tokens: _Tokens, claims: Claims, usual_size: int) -> list[Cou
         else:
             claims.claim("gpus_per_node", number, words)
     return counts
+
+
+def _read_card_nodes(tokens: _Tokens, claims: Claims, match: re.Match[str]) -> list[Count]:
+    """ "two H100 servers" are nodes; "our eight A100 server" is one node of eight."""
+    number, last = tokens.number(match, "n"), tokens.tokens[match.end() - 1]
+    is_one = _ONE_NODE.search(last.words) and not _GROUP_AFTER.match(tokens.page.text, last.end)
+    if number is None or number == 1 or "S" in match.group()[:-1] or "-S" in match.group() or not is_one:
+        return [tokens.count(match, "nodes", "n")]
+    claims.claim("gpus_per_node", number, tokens.take(match))
+    return []
 
 
 def _read_sized(tokens: _Tokens, claims: Claims) -> None:
@@ -252,4 +271,18 @@ def _read_of_them(tokens: _Tokens) -> list[Count]:
     for match in tokens.matches(OF_THEM):
         if OWNING.search(tokens.page.text[: tokens.tokens[match.start()].start][-24:]):
             return [tokens.count(match, "gpus", "n")]
+    return []
+
+
+def _read_one_card(page: Page, claims: Claims) -> list[Count]:
+    """ "my 4090", where nothing counts and the number was not left open."""
+    if any(claims.has(name) for name in ("gpus", "nodes", "gpus_open")):
+        return []
+    for match in page.search(ONE_CARD):
+        card = page.original[slice(*match.span("card" if match["card"] else "card2"))]
+        if _PLURAL.search(card):
+            continue
+        words = page.take(*match.span())
+        claims.reading(f"{words!r} read as one card")
+        return [Count("gpus", 1.0, words, frozenset())]
     return []

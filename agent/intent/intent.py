@@ -101,6 +101,7 @@ class Said(FrozenModel):
     memory_utilization: float | None = None
     disaggregated: bool | None = None
     engine: str | None = None
+    engine_version: str | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     words: dict[str, str] = Field(default_factory=dict[str, str])

@@ -30,6 +30,18 @@ _RATE_FOLLOWS = (
     r"[\s:=>≥]{0,3}\d[\d.,]*k?(?![\d/]))"
 )
 
+# What is given to a model to read: its length is the prompt's, also in "a summary of 100k-token reports".
+READ_MATTER = (
+    r"(?:reports?|papers?|transcripts?|e-?mails?|contracts?|tickets?|pages?|files?|messages?|histor(?:y|ies)|chunks?|"
+    r"conversations?|chats?|books?|essays?|letters?|posts?|turns?|documents?|docs|articles?|contexts?|repositor(?:y|ies)|repos?|"
+    r"codebases?|logs?|filings?|manuals?|specs?|specifications?|records?|notes?|threads?|interviews?|chapters?|novels?|patents?|"
+    r"cases?|case\sfiles?|statements?|invoices?|dialog(?:ue)?s?|meetings?|recordings?|theses|thesis|books?|texts?)(?![a-z])"
+)
+_READ_MATTER_CHINESE = (
+    r"(?:报告|合同|转录稿?|会议记录|代码库|代码仓库|仓库|聊天记录|对话记录|历史(?:记录|对话|消息)?|"
+    r"邮件|论文|文章|病历|日志|书籍|材料)"
+)
+
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
         r"(?<![a-z])(?:prefix|prompt|kv)?[\s_\-]?cach(?:e|ing)[\s_\-](?:hits?|reuse)(?:[\s_\-]?(?:rate|ratio))?(?![a-z])",
@@ -56,8 +68,8 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:prompts?|queries)\s(?:at\s(?:once|a\stime)|in\sparallel|concurrently)(?![a-z])",
         r"(?<![a-z])(?:max[_\s\-]?num[_\s\-]?seqs|max[_\s\-]?batch(?:[_\s\-]?size)?|cc?(?=\s?[=:]\s?\d)|concurrenc(?:y|ies)|conc|"
         r"concurrent(?:ly)?|simultaneous(?:ly)?|in[\s\-]flight|at\sa\stime|(?:at|in)\s(?:the\s)?same\stime|at\sonce|in\sparallel|"
-        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
-        r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?",
+        r"parallel\srequests|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests|at\speak(?:\s(?:times?|hours?))?)(?![a-z])",
+        r"并发(?:数|量|度|请求数?|用户数?|路数)?|批(?:量)?(?:大小|次|处理大小)?|用户数|同时(?:在线|处理|服务)?|一次(?:同时)?处理",
     ),
     "context": (
         r"(?<![a-z])(?:max[\s_\-])?(?:context|ctx)(?:[\s_\-](?:lengths?|len|windows?|sizes?|tokens))?s?(?![a-z])",
@@ -76,12 +88,13 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "output": (
         rf"(?<![a-z])(?:(?:avg_)?osl|outputs?{_LENGTH}|completions?{_LENGTH}|gen(?:erat(?:e|es|ed|ing|ions?))?{_LENGTH}|"
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
-        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
+        r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens|(?:get|gets|getting|got|come|comes|sent|sends|gives?)\sback|summar(?:y|ies)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|drafts?|labels?|tags?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing))(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
         r"(?<![a-z])out(?=\s?[:=]?\s?\d)",
         rf"{_AFTER_NUMBER}back(?![a-z\-])",
         rf"{_AFTER_NUMBER}出(?![现错字口])",
         r"输出的?(?:序列|文本)?的?(?:长度|token数?)?|生成的?(?:长度|内容)?|回复(?:长度)?|回答(?:长度)?|答案|产出|出参(?:长度)?",
+        r"(?:摘要|总结|纪要|译文)(?:长度)?(?=[\s:为约是大概在]{0,4}\d)|(?<=token)\s?的?\s?(?:摘要|总结|纪要|译文)",
     ),
     "throughput": (
         r"(?<![a-z])(?:throughput|tps|(?:tokens?|toks?)\s?(?:/|per)\s?s(?:ec(?:ond)?)?)(?![a-z/])" + _RATE_FOLLOWS,
@@ -92,8 +105,9 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "tokens_of": (
         r"(?<![a-z])(?:requests?|sequences?|messages?|conversations?|chats?|contracts?|emails?|tickets?|pages)\s"
         r"(?:of|are|is|with|have|has|averag\w{1,4})(?![a-z])",
-        r"(?<=token\s)(?:reports?|papers?|transcripts?|e-?mails?|contracts?|tickets?|pages?|files?|messages?|history|chunks?|"
-        r"conversations?|chats?|books?|essays?|letters?|posts?|turns?)(?![a-z])",
+        rf"(?<=token\s)(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}",
+        rf"(?<![a-z]){READ_MATTER}\s(?:of|with|have|has|run\sto|averag\w{{1,4}})(?=\s(?:about\s|around\s|some\s|up\sto\s|roughly\s)?\d)",
+        rf"{_READ_MATTER_CHINESE}(?:长度)?",
         r"(?<=tokens\sof\s)(?:history|context|text|code|chat|conversation|background|retrieved|source)(?![a-z])",
     ),
     "ttft": (
@@ -107,6 +121,18 @@ _ROLES: dict[str, tuple[str, ...]] = {
 
 ROLE = re.compile("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()), re.IGNORECASE)
 LENGTHS = frozenset({"input", "output", "context"})
+# What is written about something that is read; "output" alone says nothing of it.
+WRITING = re.compile(
+    r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文",
+    re.IGNORECASE,
+)
+# Behind a word for what is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
+OF_READ_MATTER = re.compile(
+    rf"\s(?:of|from|for|about|on|over|to)\s(?:(?:each|every|the|our|one|a|an|its|long|whole)\s){{0,2}}(?P<n>\d[\d,.]{{0,12}}k?)[\s\-](?:tokens?|toks?)\s"
+    rf"(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}"
+    rf"|\s?(?P<n2>\d[\d,.]{{0,12}}\s?[k万千]?)\s?(?:个\s?)?(?:tokens?|词元)\s?的\s?(?:文档|{_READ_MATTER_CHINESE})",
+    re.IGNORECASE,
+)
 HEADROOM = re.compile(
     r"(?<![a-z])(?:leav(?:e|ing)|reserv(?:e|ing)|spare|headroom|free|unused|set\saside)(?![a-z])"
     r"|预留|保留|留出?|空出|余量|空闲",
@@ -132,6 +158,11 @@ WORK = re.compile(
     r"conversations|transcripts|papers|abstracts|posts|tweets|invoices|contracts)(?![a-z])",
     re.IGNORECASE,
 )
+TOGETHER = re.compile(
+    r"\s(?:in\sparallel|at\s(?:once|a\stime|(?:the\s)?same\stime)|concurrently|simultaneously|in\sflight)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Behind a number of things to work through, that they are worked through together: "6 contracts in parallel"."""
 USUAL = re.compile(
     r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
     re.IGNORECASE,
@@ -140,7 +171,7 @@ NO_PREFIX_CACHE = re.compile(
     r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
 )
 ONE_AT_A_TIME = re.compile(
-    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:request\s|user\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
+    r"(?<![a-z])(?:single[\s\-](?:stream|user|request)(?!\s(?:speed|latency|throughput|decode|tok|rate|performance))|(?:it'?s\s)?(?:just|only)\s(?:me|myself)(?!\sand)|(?:only|just)\sfor\s(?:me|myself)|one\s(?:(?!tokens?|words?|steps?|layers?|stages?|gpus?|cards?|nodes?|models?)[a-z]{2,14}\s)?at\s(?:a|the\ssame)\stime)(?![a-z])|单(?:路)?并发|单请求|单流|(?:就|只有)我(?:自己|一个人?)?(?:一个人|自己)?(?:用|使用)?|(?:我自己|我个人)(?:用|使用)|单用户(?!\s?(?:的|生成|输出|解码|速度|延迟|时延|每秒|体验|吞吐|tps|tpot|至少|不低于))|一次(?:只)?(?:处理)?一个请求",
     re.IGNORECASE,
 )
 CALENDAR = re.compile(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
+from .load_context import counts_work, is_about_reading, is_listed
 from .load_lexicon import (
     CALENDAR,
     HEADROOM,
@@ -22,7 +23,6 @@ from .load_lexicon import (
     ROLE,
     TYPICAL,
     USUAL,
-    WORK,
 )
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
@@ -119,7 +119,7 @@ def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> boo
 
 
 def _pair_up(page: Page) -> _Load:
-    quantities = tuple(q for q in find_quantities(page.text) if q.unit in _UNITS and not _counts_work(page, q))
+    quantities = tuple(q for q in find_quantities(page.text) if q.unit in _UNITS and not counts_work(page, q))
     slashes = {
         first: second
         for first, second in pairwise(quantities)
@@ -127,6 +127,7 @@ def _pair_up(page: Page) -> _Load:
         and second.unit in ("count", "tokens")
         and first.value >= _LEAST_INPUT_OF_PAIR
         and _PAIR_JOIN.fullmatch(page.text[first.end : second.start])
+        and not is_listed(page, first, second)
     }
     in_pair = {*slashes, *slashes.values()}
 
@@ -134,7 +135,9 @@ def _pair_up(page: Page) -> _Load:
         return _accepts(role, quantity) and (role in LENGTHS or quantity not in in_pair)
 
     # Shares first and apart: "50% of the prompt tokens are cached" has a length's word in between.
-    roles = [Role(str(match.lastgroup), *match.span()) for match in page.search(ROLE)]
+    roles = [
+        Role(str(match.lastgroup), *match.span()) for match in page.search(ROLE) if not is_about_reading(page, match)
+    ]
     shares = pair(
         page.text,
         [role for role in roles if role.name in _SHARES],
@@ -149,11 +152,6 @@ def _pair_up(page: Page) -> _Load:
         accepts,
     )
     return _Load(quantities, (*shares, *numbers), slashes)
-
-
-def _counts_work(page: Page, quantity: Quantity) -> bool:
-    """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
-    return quantity.unit == "count" and WORK.match(page.text, quantity.end) is not None
 
 
 def _accepts(role: str, quantity: Quantity) -> bool:

@@ -34,6 +34,9 @@ def merge_said(said: Sequence[Said]) -> Said:
                 for name in (group - stated.keys()) & values.keys():
                     del values[name]
                     words.pop(name, None)
+        if "engine" in stated and stated["engine"] != values.get("engine"):
+            values.pop("engine_version", None)  # the version of another engine
+            words.pop("engine_version", None)
         for name, value in stated.items():
             if name in values and values[name] != value:
                 readings.append(f"{name}: {_shown(value)} replaces {_shown(values[name])}, which was said before")

@@ -63,6 +63,8 @@ _FORMER = re.compile(
 )
 _COUNT_BEFORE = re.compile(r"(?<![A-Za-z0-9.])\d{1,5}\s?(?:[x*]|张|块|台|卡)?\s?$", re.IGNORECASE)
 _RACK = re.compile(r"nvl\s?(\d{2,3})", re.IGNORECASE)
+_RACK_AFTER = re.compile(r"\s?(?:racks?(?![a-z])|机柜|整柜)", re.IGNORECASE)
+_TRAY_AFTER = re.compile(r"\s?(?:(?:compute\s)?trays?(?![a-z])|(?:计算)?托盘)", re.IGNORECASE)
 
 
 # A word that looks like a model of some size ("Foo-13B") although no catalogue knows its family.
@@ -191,6 +193,16 @@ def _with_memory(
         raise claims.refusal(str(error)) from None
 
 
+def _rack(page: Page, mention: hardware.AcceleratorMention, accelerator: Accelerator) -> re.Match[str] | None:
+    """The size of the rack that a mention names ("GB200 NVL72", "GB200 racks"); trays of a rack are its nodes."""
+    if _TRAY_AFTER.match(page.text, mention.end):
+        return None
+    by_name = _RACK.search(mention.words)
+    return by_name or (
+        _RACK.search(accelerator.form_factor or "") if _RACK_AFTER.match(page.text, mention.end) else None
+    )
+
+
 def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     """Take the accelerators' names off the page.
 
@@ -205,7 +217,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             count = _COUNT_BEFORE.search(page.text[max(0, mention.start - 12) : mention.start])
             page.take(mention.start - (len(count.group()) if count else 0), mention.end)
             continue
-        rack = _RACK.search(mention.words)
+        rack = _rack(page, mention, mention.accelerator)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD
         start, end, accelerator = _with_memory(page, claims, mention, mention.accelerator)
         words = page.take(start, end, mark=mark)

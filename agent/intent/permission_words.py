@@ -7,37 +7,71 @@ from __future__ import annotations
 
 import re
 
-from .attention_words import ATTENTION_DP
+from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
 from .intent import StatedStrategy
 from .page import Page
 from .strategy_words import names_attention_degree
 
+_SPLIT = r"(?:split|shard(?:ed)?|cut|slic(?:e|ed)|partition(?:ed)?|divided?)"
+_TENSOR = r"(?:tp|tensor[\s\-]parallel(?:ism)?)"
 _RELAXATIONS: dict[str, str] = {
     "tp_in_expert": (
         r"tp[\s_]in[\s_]experts?|(?:tp|tensor[\s\-]parallel(?:ism)?)\s(?:with)?in(?:side)?(?:\sof)?\s(?:the\s|each\s|an\s)?experts?|(?:split(?:ting)?|shard(?:ing)?|cut(?:ting)?)\s(?:the\s|each\s|single\s|individual\s)?experts?\s(?:with|by|using|across|over)\s"
-        r"(?:tp|tensor[\s\-]parallel(?:ism)?|gpus|devices|cards)|expert[\s\-](?:tp|tensor[\s\-]parallel(?:ism)?)|专家内(?:部)?(?:的)?(?:使用|做|采用)?(?:张量并行|tp)|在?专家(?:内|里|内部)(?:使用|做|用|切)?(?:张量并行|tp)"
+        r"(?:tp|tensor[\s\-]parallel(?:ism)?|gpus|devices|cards)|expert[\s\-](?:tp|tensor[\s\-]parallel(?:ism)?)|"
+        rf"experts?{MAY_BE}(?:internally\s)?(?:{_SPLIT}\s(?:internally\s)?(?:with|by|using|across|over)\s(?:the\s)?(?:{_TENSOR}|gpus|devices|cards)|{_TENSOR})|"
+        r"专家内(?:部)?(?:的)?(?:使用|做|采用)?(?:张量并行|tp)|在?专家(?:内|里|内部)(?:使用|做|用|切)?(?:张量并行|tp)"
     ),
     "attention_dp": ATTENTION_DP,
     "kv_sequence_decode": (
         r"kv[\s_]sequence[\s_]decode|context[\s\-]parallel(?:ism)?\s(?:in\s|for\s|during\s)?decod(?:e|ing)|decode[\s\-]context[\s\-]parallel(?:ism)?|(?:shard(?:ing)?|split(?:ting)?|cut(?:ting)?)\s(?:of\s)?(?:the\s)?kv[\s\-]?cache\s(?:along|by|over|across)\s(?:the\s)?sequence|"
+        rf"kv[\s\-]?cache{MAY_BE}{_SPLIT}\s(?:along|by|over|across)\s(?:the\s)?sequence|"
         r"(?:sequence|context)[\s\-](?:sharded|split)\skv|kv\s?(?:缓存|cache)?\s?(?:按|沿)?\s?序列(?:维度?)?(?:切分|分片|并行)"
     ),
     "vocab_parallel": (
-        r"vocab(?:ulary)?[\s_\-]parallel(?:ism)?|(?:shard(?:ing|ed)?|split(?:ting)?)\s(?:of\s)?(?:the\s)?(?:vocab(?:ulary)?|embeddings?(?:\stable)?|lm[\s\-]?head)|parallel\s(?:vocab(?:ulary)?|embeddings?)|词表(?:并行|切分)|(?:切分|拆分)词表"
+        r"vocab(?:ulary)?[\s_\-]parallel(?:ism)?|(?:shard(?:ing|ed)?|split(?:ting)?)\s(?:of\s)?(?:the\s)?(?:vocab(?:ulary)?|embeddings?(?:\stable)?|lm[\s\-]?head)|parallel\s(?:vocab(?:ulary)?|embeddings?)|"
+        rf"(?:vocab(?:ulary)?|embeddings?(?:\stable)?|lm[\s\-]?head){MAY_BE}(?:{_SPLIT}|parallel)|"
+        r"词表(?:可以|允许|不能|不可以)(?:切分|并行|拆分)|词表(?:并行|切分)|(?:切分|拆分)词表"
     ),
     "redundant_experts": (
-        r"redundant[\s_]experts?|expert\s(?:redundancy|replication|duplication)|(?:replicat(?:e|ed|ing)|duplicat(?:e|ed|ing))\s(?:the\s|some\s|hot\s|popular\s)*experts?|(?:copies|replicas)\sof\s(?:the\s|hot\s|some\s)*experts|eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
+        r"redundant[\s_]experts?|expert\s(?:redundancy|replication|duplication)|(?:replicat(?:e|ed|ing)|duplicat(?:e|ed|ing))\s(?:the\s|some\s|hot\s|popular\s)*experts?|(?:copies|replicas)\sof\s(?:the\s|hot\s|some\s)*experts|"
+        rf"experts?{MAY_BE}(?:replicated|duplicated|copied)|"
+        r"eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
     ),
 }  # fmt: skip
 _RELAXATION = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()), re.IGNORECASE)
+# Denials around or inside the name of a relaxation, beyond what `Page.is_negated` knows of any name.
+_DENIED_INSIDE = re.compile(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不", re.IGNORECASE)
+_DENIED_AFTER = re.compile(
+    r"^(?:[\s\"'`:\-]{0,3}|,\s(?:but\s)?(?:that|this|it|which)\s)(?:"
+    r"(?:may|can|could|must|should|shall|will|would|is|are|do|does|has|have|was)(?:\s?n't|\s(?:not|never|no))(?![a-z])|cannot(?![a-z])|"
+    r"(?:(?:is|are|was|remains?|stays?|(?:must|should|would|will|shall)\s(?:be|stay|remain))\s)?(?:(?:strictly|absolutely|still|currently|clearly)\s){0,2}"
+    r"(?:not\s(?:allowed|permitted|acceptable|an?\soption|ok(?:ay)?|wanted)|forbidden|disallowed|prohibited|banned|unacceptable|unwanted|disabled|ruled\sout|excluded|"
+    r"out(?:\sof\s(?:the\squestion|bounds))?(?=\s?(?:[,.;)!?\n]|$))|off(?:\sthe\stable|\slimits|-limits)?(?=\s?(?:[,.;)!?\n]|$))|no[\s\-]go|an?\sno[\s\-]go))"
+    r"|^(?:[\s:]{0,2}是?|,\s?这是?)(?:不允许|不可以|不行|不能|不被允许|不可|禁止|禁用|不要)",
+    re.IGNORECASE,
+)
+_DENIED_BEFORE = re.compile(
+    r"(?:(?<![a-z])(?:not|never|no\slonger)|n't)\s(?:[a-z]{1,12}\s)?(?:fine|ok(?:ay)?|acceptable|allow(?:ed)?|permit(?:ted)?|want|like|happy|free|use|apply|let)(?![a-z])",
+    re.IGNORECASE,
+)
+# Two negations that permit: "is not a problem", "no objection to".
+_GRANTED_BEFORE = re.compile(
+    r"(?<![a-z])(?:no\s(?:objections?\s(?:to|against)|problem\swith)|(?:not|n't)\s(?:mind|object\sto|opposed\sto|against|rule\sout|exclude|forbid))"
+    r"(?:\s[a-z]{1,8}){0,2}\s?$|(?:不反对|不介意|不排除)[^,.;。]{0,4}$",
+    re.IGNORECASE,
+)
+_GRANTED_AFTER = re.compile(
+    r"^\s?(?:is|are|would\sbe)(?:n't|\snot)\s(?:an?\s(?:problem|issue)|forbidden|prohibited|excluded|ruled\sout|off\slimits)(?![a-z])|^\s?(?:没问题|没有问题)",
+    re.IGNORECASE,
+)
 _PERMISSION = re.compile(
-    r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|enabl(?:e|ed|ing)|use|using|with|want|need|like|please|ok(?:ay)?|fine|may|can|could|free\sto|feel\sfree|happy|relax(?:ed|ing|ation|ations)?|apply|employ|turn\son|run|do|go)(?![a-z])"
+    r"(?<![a-z])(?:allow(?:s|ed|ing)?|permit(?:s|ted|ting)?|accept(?:able)?|enabl(?:e|ed|ing)|use|using|with|want|need|like|please|ok(?:ay)?|fine|may|can|could|free\sto|feel\sfree|happy|relax(?:ed|ing|ation|ations)?|apply|employ|turn\son|run|do|go|let)(?![a-z])"
     r"|允许|可以|可(?!能)|使用|启用|开启|采用|接受|同意|放开|放宽|需要|要|用|开|支持",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(
-    r"(?<![a-z])(?:would|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
+    r"(?<![a-z])(?:would(?!\s(?:also\s)?be\s(?:(?:perfectly|quite|also|entirely|totally)\s)?(?:acceptable|fine|ok(?:ay)?|allowed|alright|welcome)(?![a-z]))|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
     re.IGNORECASE,
 )
 _DISAGGREGATED = re.compile(
@@ -68,7 +102,8 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         left, right = page.clause(*match.span())
         before, after = page.original[left : match.start()], page.original[match.end() : right + 1]
         words = page.original[left:right].strip()
-        if page.is_negated(*match.span()):
+        granted = bool(_GRANTED_BEFORE.search(before) or _GRANTED_AFTER.search(page.original[match.end() :][:60]))
+        if not granted and _is_denied(page, match, before):
             denied.add(name)
         elif page.is_foreign(match.start()):
             claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
@@ -76,7 +111,9 @@ def read_relaxations(page: Page, claims: Claims) -> None:
             # A stated degree asks for the thing itself; its words are left to the reader of strategies.
             allowed.setdefault(name, words)
             continue
-        elif not _is_permitted(before, after, match.group().lower() == name):
+        elif _asks(before, after) or not (
+            granted or _is_permitted(before, match.group() + after, match.group().lower() == name)
+        ):
             claims.leave_unread(f'{words!r} does not clearly allow the relaxation {name}; say "allow {name}"')
         else:
             allowed.setdefault(name, words)
@@ -99,14 +136,23 @@ def allow_stated(claims: Claims) -> None:
         claims.replace("relaxations", tuple(sorted((*allowed, "attention_dp"))), "; ".join(words))
 
 
+def _is_denied(page: Page, match: re.Match[str], before: str) -> bool:
+    """Whether a relaxation is ruled out: "may not be", "is not allowed", "is out of the question", "禁止 ..."."""
+    after = page.original[match.end() : match.end() + 60]
+    return bool(
+        page.is_negated(*match.span())
+        or _DENIED_INSIDE.search(match.group())
+        or _DENIED_AFTER.search(after)
+        or _DENIED_BEFORE.search(before)
+    )
+
+
 def _asks(before: str, after: str) -> bool:
     return bool(_QUESTION.search(before) or _QUESTION.search(after))
 
 
 def _is_permitted(before: str, after: str, is_proper_name: bool) -> bool:
     """Whether the words around a relaxation allow it or ask for it; nothing before it continues a list ("A, B, C")."""
-    if _asks(before, after):
-        return False
     if is_proper_name or not before.strip():
         return True
     return bool(_PERMISSION.search(before) or _PERMISSION.search(after))

@@ -1,4 +1,4 @@
-"""The serving engine that a request names, and the price of a GPU hour."""
+"""The serving engine that a request names, its version, and the price of a GPU hour."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 from .claims import Claims
 from .page import Page
 from .quantities import find_quantities
+from .units import unit_at
 
 _ENGINES: dict[str, str] = {
     "vllm": r"v[\s\-]?llm",
@@ -20,6 +21,21 @@ _ENGINE = re.compile(
     + r")(?![A-Za-z])",
     re.IGNORECASE,
 )
+# Two numbers at least ("0.11.0", "1.2.0rc1", "0.5.8.post1"): one alone ("vLLM 16 users") counts something else.
+_RELEASE = (
+    r"\d{1,4}(?:\.\d{1,4}){1,3}(?:\.x(?![a-z]))?(?:[.\-]?(?:rc|post|dev|alpha|beta|a|b)\.?\d{1,4})?(?:\+\w{1,20})?"
+)
+_SIGN = r"(?:[=~>]=|=|@|:|>)"
+_VERSION_AFTER = re.compile(
+    rf"\s?[(\[]?\s?(?:(?P<sign>{_SIGN})\s?)?"
+    rf"(?P<said>(?:engine\s|server\s)?(?:versions?|ver\.?|releases?|版本号?)\s?[:=]?\s?)?v?(?P<version>{_RELEASE})"
+    r"(?![A-Za-z0-9_%])(?!\.\d)(?!\s(?:of\s)?(?:the\s|gpu\s|kv\s|prefix\s)*(?:mem(?:ory)?|v?ram|util|cache|hit)(?![a-z]))"
+    r"(?!\s?的?(?:显存|内存|命中))\s?[)\]]?(?:\s?版本?)?",
+    re.IGNORECASE,
+)
+_VERSION_BEFORE = re.compile(
+    rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<version>{_RELEASE})\s(?:of\s)?$", re.IGNORECASE
+)
 _HOUR = re.compile(
     r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?(?:hour|hr|h)(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?:小?时|钟头)",
     re.IGNORECASE,
@@ -30,12 +46,28 @@ _PER_NODE_AFTER = re.compile(
 
 
 def read_engine(page: Page, claims: Claims) -> None:
-    """Read the serving engine that the plan is meant for."""
+    """Read the serving engine that the plan is meant for, with its version where one stands beside it."""
     for match in page.search(_ENGINE):
-        if page.is_negated(*match.span()):
-            page.take(*match.span())
+        start, end, version = _with_version(page, match)
+        is_meant = not page.is_negated(*match.span())
+        words = page.take(start, end)
+        if not is_meant:
             continue
-        claims.claim("engine", str(match.lastgroup), page.take(*match.span()))
+        claims.claim("engine", str(match.lastgroup), words)
+        if version is not None:
+            claims.claim("engine_version", version.lower(), words)
+
+
+def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:
+    """The span of an engine with its version, and the version; a figure with a unit ("vLLM 0.9 s") is none."""
+    start, end = engine.span()
+    if after := _VERSION_AFTER.match(page.text, end):
+        unit = unit_at(page.text, after.end("version"))[0]
+        if unit == "count" or after["said"] or after["sign"]:
+            return start, after.end(), after["version"]
+    if before := _VERSION_BEFORE.search(page.text[max(0, start - 40) : start]):
+        return start - len(before.group()), end, before["version"]
+    return start, end, None
 
 
 def read_price(page: Page, claims: Claims) -> None:

@@ -13,6 +13,7 @@ from shardwright.agent.intent.request import read_request
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.errors import UnknownNameError
+from shardwright.tools.plan.document import ServingBlock
 
 MODEL = "Llama-3.1-8B"
 
@@ -113,3 +114,10 @@ def test_no_model_is_refused() -> None:
 def test_an_unknown_model_names_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Llama-3"):
         complete(Said(model="llama 3.1 80b"))
+
+
+def test_an_engine_keeps_its_version_until_another_engine_is_named() -> None:
+    said = Said(model="Llama-3.1-8B", engine="vllm", engine_version="0.11.0")
+    same, other = complete(said, Said(engine="vllm")), complete(said, Said(engine="sglang"))
+    assert same.serving == ServingBlock(engine="vllm", engine_version="0.11.0")
+    assert other.serving == ServingBlock(engine="sglang")
