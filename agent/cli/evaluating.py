@@ -68,6 +68,7 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     """
     bars = [_bar(text) for text in options.pop("fail_under")]
     places = {name: options.pop(name) for name in _OUTPUTS}
+    _check_ablation(options, places, bars)
     for place in places.values():
         if place is not None:
             check_place(place)
@@ -90,10 +91,10 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     )
     if options["ablate"] is not None:
         return _ablate(cases, solver, options["ablate"], run, places["output"], output_format)
-    from ..evaluation.evaluate import evaluate
+    from ..evaluation.evaluate import run_evaluation
 
     with progress(cases, run.epochs) as on_done:
-        found = evaluate(cases, solver, run, baseline=options["baseline"], on_done=on_done)
+        found = run_evaluation(cases, solver, run, baseline=options["baseline"], on_done=on_done)
     missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
     _write(found, places, output_format)
     for line in missed:
@@ -103,6 +104,18 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0
+
+
+def _check_ablation(options: dict[str, Any], places: dict[str, Path | None], bars: list[tuple[str, float]]) -> None:
+    """Refuse what an ablation would not do: it compares its own variants, and has a report of its own.
+
+    Raises:
+        InputError: the call asks for it.
+    """
+    asked = {"html": places["html"], "junit": places["junit"], "baseline": options["baseline"], "fail-under": bars}
+    unfit = [f"--{name}" for name, value in asked.items() if value]
+    if options["ablate"] is not None and unfit:
+        raise InputError(f"--ablate sets variants side by side and knows no {' or '.join(unfit)}; leave that out")
 
 
 def _bar(text: str) -> tuple[str, float]:
@@ -204,7 +217,7 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
 def _write(found: Evaluation, places: dict[str, Path | None], output_format: str) -> None:
     import json
 
-    report = json.dumps(found.summary.document(found.kept), ensure_ascii=False, indent=1)
+    report = json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=1)
     if places["output"] is not None:
         write_file(places["output"], report + "\n")
     if places["html"] is not None:

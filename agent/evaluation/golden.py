@@ -21,6 +21,8 @@ _PHASES = ("prefill", "decode")
 # What a phase has beside the degrees that people state for engines.
 _FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 _DEGREES = tuple(StatedDegrees.model_fields)
+_COUNTS = frozenset({*_DEGREES, "tp_expert", "kv_sp", "dp", "gpus", "gpu_count"})
+_MOST = 1_000_000
 _WHOLE = ("dp", "gpus", "gpu_count", *_PHASES)
 
 
@@ -68,7 +70,8 @@ def _foreign(block: dict[str, Any]) -> dict[str, Any]:
 def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
     architecture, hardware = question.request.architecture, question.request.hardware
     shared = {name: block[name] for name in (*_DEGREES, *_FURTHER) if name in block}
-    phases = {name: {**shared, **(block.get(name) or {})} for name in _PHASES}
+    phases = {name: _counted({**shared, **_phase(block, name)}) for name in _PHASES}
+    whole = _counted({name: block[name] for name in _WHOLE if name in block and name not in _PHASES})
     for phase in phases.values():
         if not architecture.has_split_ffn:
             # Readers take TP that names no operator for that of the FFN too; where every FFN is experts there is none.
@@ -80,11 +83,39 @@ def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
         name: StatedDegrees.model_validate({key: phase[key] for key in phase if key in _DEGREES})
         for name, phase in phases.items()
     }
-    gpus = block.get("gpus", block.get("gpu_count"))
-    stated = StatedStrategy.model_validate({"gpus": gpus, "dp": block.get("dp"), **degrees})
+    gpus = whole.get("gpus", whole.get("gpu_count"))
+    stated = StatedStrategy.model_validate({"gpus": gpus, "dp": whole.get("dp"), **degrees})
     found = read_strategy(stated, architecture, hardware)
-    whole = found.model_copy(update={name: _with(getattr(found, name), phases[name]) for name in _PHASES})
-    return whole.model_copy(update={"gpu_count": gpus or gpu_count(whole)})
+    found = found.model_copy(update={name: _with(getattr(found, name), phases[name]) for name in _PHASES})
+    return found.model_copy(update={"gpu_count": gpus or gpu_count(found)})
+
+
+def _phase(block: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What is stated for one phase.
+
+    Raises:
+        InputError: it is no object.
+    """
+    stated = block.get(name) or {}
+    if not isinstance(stated, Mapping):
+        raise InputError(f"strategy: {name} is no object of degrees, as {{\"tp\": 8}}")
+    return stated
+
+
+def _counted(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """`stated` with its degrees as numbers.
+
+    Raises:
+        InputError: one is no number of devices, or is more than anyone has.
+    """
+    found: dict[str, Any] = {}
+    for name, value in stated.items():
+        if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+            value = int(value)
+        if name in _COUNTS and value is not None and (type(value) is not int or not 1 <= value <= _MOST):
+            raise InputError(f"strategy: {name} is {str(value)[:40]!r}, not a whole number from 1 to {_MOST:,}")
+        found[name] = value
+    return found
 
 
 def _with(phase: PhaseStrategy, own: Mapping[str, Any]) -> PhaseStrategy:

@@ -9,9 +9,11 @@ from .rung import PlanRung
 
 
 def _mark(asked: Asked, subject: Subject) -> Mark | None:
-    golden = next((one.strategy for one in right_documents(asked)), None)
-    if asked.case.expect != "plan" or golden is None or asked.question is None:
+    if asked.case.expect != "plan" or not asked.right or asked.question is None:
         return None
+    golden = next((one.strategy for one in right_documents(asked)), None)
+    if golden is None:
+        return Mark(passed=False, why=f"no golden is a valid plan: {asked.right[0].fault}")
     if not subject.is_valid or subject.strategy is None:
         return Mark(passed=False, why="it is no valid plan")
     found = regret_or_why(asked.question, subject.strategy, golden)
