@@ -10,7 +10,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import COUNT, TEXT, calibration_option, output_format
-from .streams import check_place, may_style, text_width, write_file, write_stdout
+from .streams import STANDARD, check_place, may_style, read_stdin, text_width, write_file, write_stdout
 
 if TYPE_CHECKING:
     from ..evaluation.dataset import Dataset
@@ -72,9 +72,7 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     for place in places.values():
         if place is not None:
             check_place(place)
-    from ..evaluation.dataset import read_dataset
-
-    cases = read_dataset(dataset)
+    cases = _cases(dataset)
     if options["only"]:
         cases = cases.only(options["only"])
     for note in cases.notes:
@@ -104,6 +102,19 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0
+
+
+def _cases(place: Path | None) -> Dataset:
+    """The cases at `place`, of standard input, or those that ship.
+
+    Raises:
+        InputError: they cannot be read, or are none.
+    """
+    from ..evaluation.dataset import MAX_FILE_BYTES, dataset_of_text, read_dataset
+
+    if place is None or str(place) != STANDARD:
+        return read_dataset(place)
+    return dataset_of_text(read_stdin(MAX_FILE_BYTES), "standard input")
 
 
 def _check_ablation(options: dict[str, Any], places: dict[str, Path | None], bars: list[tuple[str, float]]) -> None:

@@ -6,8 +6,9 @@ Input is a stranger's: bounded in size and depth, and refused in one line that s
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,10 @@ MAX_CASES = 10_000
 SHIPPED = Path(__file__).parent / "cases"
 _SUFFIXES = (".json", ".jsonl")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+# What the form says of names, for people.
+_PLAINER = {
+    ((name,), "string_pattern_mismatch"): "letters, digits, '.', '_' and '-' only" for name in ("id", "family")
+}
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]+")
 
 # What people call a field in files of their own.
@@ -72,15 +77,29 @@ def read_dataset(path: Path | None = None) -> Dataset:
     Raises:
         InputError: it cannot be read, holds no case, or one that is not of the form.
     """
-    place = path or SHIPPED
     name = "shipped" if path is None else shown_path(path)
+    texts = ((shown_path(file), file.stem, _text_of(file)) for file in _files_of(path or SHIPPED, name))
+    return _dataset(texts, name)
+
+
+def dataset_of_text(text: str, name: str) -> Dataset:
+    """The dataset that `text` is, which errors call `name`.
+
+    Raises:
+        InputError: as `read_dataset`.
+    """
+    return _dataset([(name, name, text)], name)
+
+
+def _dataset(texts: Iterable[tuple[str, str, str]], name: str) -> Dataset:
+    """The cases of texts, each with its place and with what its cases are called where they have no id."""
     notes: dict[str, None] = {}
     cases: list[Case] = []
-    for file in _files_of(place, name):
-        for case in _cases_of(file, notes):
-            cases.append(case)
-            if len(cases) > MAX_CASES:
+    for place, stem, text in texts:
+        for number, (where, raw) in enumerate(_objects(text, place), start=1):
+            if len(cases) == MAX_CASES:
                 raise InputError(f"{name}: more than {MAX_CASES:,} cases")
+            cases.append(_case(raw, where, f"{_as_name(stem)[:80]}-{number}", notes))
     if not cases:
         raise InputError(f"{name}: no case in it; a case is an object with a `request` and a `strategy`")
     _check_ids(cases, name)
@@ -104,11 +123,9 @@ def _check_ids(cases: list[Case], name: str) -> None:
         seen.add(case.id)
 
 
-def _cases_of(file: Path, notes: dict[str, None]) -> Iterator[Case]:
+def _text_of(file: Path) -> str:
     name = shown_path(file)
-    text = utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)
-    for number, (where, raw) in enumerate(_objects(text, name), start=1):
-        yield _case(raw, where, f"{_as_name(file.stem)[:80]}-{number}", notes)
+    return utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)
 
 
 def _objects(text: str, name: str) -> Iterator[tuple[str, Any]]:
@@ -125,7 +142,7 @@ def _objects(text: str, name: str) -> Iterator[tuple[str, Any]]:
     if isinstance(whole, list):
         yield from ((f"{name}: cases/{place}", one) for place, one in enumerate(whole))
     else:
-        yield name, whole
+        yield f"{name}:1", whole
 
 
 def _lines(text: str, name: str, not_whole: ValueError) -> Iterator[tuple[str, Any]]:
@@ -150,13 +167,20 @@ def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case
     """
     if not isinstance(raw, Mapping):
         raise InputError(f"{where}: a case is an object with a `request` and a `strategy`")
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: it holds half a character (a lone surrogate), which no text can") from None
     fields = _completed(raw, where, default_id, notes)
     try:
         return Case.model_validate(fields)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
+        found = error.errors(include_url=False, include_input=False)
+        # A strategy may be an object or words: what is wrong with the words is the better line.
+        first = next((one for one in found if one["type"] != "dict_type"), found[0])
         place = "/".join(str(part)[:60] for part in first["loc"]) or "the case"
-        raise InputError(f"{where}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+        said = _PLAINER.get((first["loc"][-1:], first["type"]), first["msg"].removeprefix("Value error, "))
+        raise InputError(f"{where}: {place}: {said}") from None
 
 
 def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[str, None]) -> dict[str, Any]:
@@ -175,6 +199,8 @@ def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[
         fields.setdefault("expect", _NO_PLAN[strategy.strip().lower()])
     elif strategy is not None and "goldens" not in fields:
         stated = strategy if isinstance(strategy, list) else [strategy]
+        if not all(isinstance(one, str | Mapping) for one in stated):
+            raise InputError(f'{where}: strategy: write it in words ("TP8") or as an object; variants as a list')
         fields["goldens"] = [{"strategy": one, "source": "the dataset"} for one in stated]
     # People number their cases, and name categories in words.
     fields["id"] = str(default_id if fields.get("id") is None else fields["id"])

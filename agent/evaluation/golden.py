@@ -15,7 +15,7 @@ from ...tools.search.shorthand import read_shorthand
 from ..intent.intent import StatedDegrees, StatedStrategy
 from ..intent.request import read_words
 from ..loop.question import Question
-from ..stated import read_strategy
+from ..stated import MAX_STATED_GPUS, read_strategy
 
 _PHASES = ("prefill", "decode")
 # What a phase has beside the degrees that people state for engines.
@@ -42,7 +42,9 @@ def golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> 
         if words is None:
             raise InputError(f"no strategy was found in {stated[:100]!r}")
         return read_strategy(words, question.request.architecture, question.request.hardware)
-    block = stated or {}
+    block = {name: value for name, value in (stated or {}).items() if value is not None}
+    if not block:
+        raise InputError("no strategy was found: it states nothing")
     if not _is_plain(block):
         block = _foreign(block)
     try:
@@ -87,7 +89,10 @@ def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
     stated = StatedStrategy.model_validate({"gpus": gpus, "dp": whole.get("dp"), **degrees})
     found = read_strategy(stated, architecture, hardware)
     found = found.model_copy(update={name: _with(getattr(found, name), phases[name]) for name in _PHASES})
-    return found.model_copy(update={"gpu_count": gpus or gpu_count(found)})
+    used = gpu_count(found)
+    if used > MAX_STATED_GPUS:
+        raise InputError(f"the strategy needs {used} GPUs; at most {MAX_STATED_GPUS} can be laid out")
+    return found.model_copy(update={"gpu_count": gpus or used})
 
 
 def _phase(block: Mapping[str, Any], name: str) -> Mapping[str, Any]:
