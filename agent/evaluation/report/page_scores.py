@@ -195,7 +195,7 @@ def _mutation(found: Summary) -> Html:
     share = percent(score.killed / score.harmful) if score.harmful else "none was harmful"
     odd = [
         f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
-        for one in (*score.survivors, *score.inexact)
+        for one in dict.fromkeys((*score.survivors, *score.inexact))
     ]
     said = (
         f"Mutation score {share}: {score.killed} of {score.harmful} harmful mutants of {score.goldens} goldens broke a "

@@ -163,8 +163,9 @@ def _mutation(found: Summary) -> Iterator[str]:
         f"{count_text(score.goldens, 'golden')} broke a rule; {score.exact} of {score.mutants} mutants lost exactly "
         "the rungs that they should"
     )
-    for one in (*score.survivors, *score.inexact)[:MOST_LISTED]:
-        yield f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
+    for one in tuple(dict.fromkeys((*score.survivors, *score.inexact)))[:MOST_LISTED]:
+        lost, expected = (", ".join(rungs) or "nothing" for rungs in (one.lost, one.expected))
+        yield f"{one.case}, {one.mutator}: lost {lost}, should {expected}"
 
 
 def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
