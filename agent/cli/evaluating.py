@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +93,7 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
         return _ablate(cases, solver, options["ablate"], run, places["output"], output_format)
     from ..evaluation.evaluate import run_evaluation
 
-    with progress(cases, run.epochs) as on_done:
+    with _goes_on(run.journal), progress(cases, run.epochs) as on_done:
         found = run_evaluation(cases, solver, run, baseline=options["baseline"], on_done=on_done)
     missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
     _write(found, places, output_format)
@@ -102,6 +104,17 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0
+
+
+@contextmanager
+def _goes_on(journal: Path | None) -> Iterator[None]:
+    """Says where finished cases are kept when a person ends the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if journal is not None:
+            click.echo(f"finished cases are kept in {journal}; the same call goes on from there", err=True)
+        raise
 
 
 def _cases(place: Path | None) -> Dataset:
@@ -214,7 +227,7 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
     from .progress import progress
 
     def run_variant(dataset: Dataset, variant: Solver) -> tuple[CaseResult, ...]:
-        with progress(dataset, run.epochs) as on_done:
+        with _goes_on(run.journal), progress(dataset, run.epochs) as on_done:
             return tuple(one.result for one in run_dataset(dataset, variant, run, on_done))
 
     found = ablate(cases, solver, name, run_variant)

@@ -26,10 +26,7 @@ MAX_CASES = 10_000
 SHIPPED = Path(__file__).parent / "cases"
 _SUFFIXES = (".json", ".jsonl")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# What the form says of names, for people.
-_PLAINER = {
-    ((name,), "string_pattern_mismatch"): "letters, digits, '.', '_' and '-' only" for name in ("id", "family")
-}
+_IN_NAMES = "letters, digits, '.', '_' and '-' only"
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]+")
 
 # What people call a field in files of their own.
@@ -179,7 +176,8 @@ def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case
         # A strategy may be an object or words: what is wrong with the words is the better line.
         first = next((one for one in found if one["type"] != "dict_type"), found[0])
         place = "/".join(str(part)[:60] for part in first["loc"]) or "the case"
-        said = _PLAINER.get((first["loc"][-1:], first["type"]), first["msg"].removeprefix("Value error, "))
+        is_name = first["type"] == "string_pattern_mismatch" and first["loc"] in (("id",), ("family",))
+        said = _IN_NAMES if is_name else first["msg"].removeprefix("Value error, ")
         raise InputError(f"{where}: {place}: {said}") from None
 
 
@@ -211,4 +209,3 @@ def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[
 def _as_name(text: str) -> str:
     """`text` as a name may be written."""
     return _NOT_IN_NAMES.sub("-", text)
-

@@ -103,7 +103,7 @@ def _phase(block: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     """
     stated = block.get(name) or {}
     if not isinstance(stated, Mapping):
-        raise InputError(f"strategy: {name} is no object of degrees, as {{\"tp\": 8}}")
+        raise InputError(f'strategy: {name} is no object of degrees, as {{"tp": 8}}')
     return stated
 
 

@@ -38,6 +38,12 @@ class Mutant(ResultModel):
         """Whether it lost the rungs that it should, and no other."""
         return self.lost == self.expected
 
+    @property
+    def line(self) -> str:
+        """What became of it, for people."""
+        lost, expected = (", ".join(rungs) or "nothing" for rungs in (self.lost, self.expected))
+        return f"{self.case}, {self.mutator}: lost {lost}, should {expected}"
+
 
 class MutationScore(ResultModel):
     """How many harmful mutants the rules caught, and of how many all mutants exactly the right rungs were lost.
@@ -52,6 +58,11 @@ class MutationScore(ResultModel):
     exact: int
     survivors: tuple[Mutant, ...] = ()
     inexact: tuple[Mutant, ...] = ()
+
+    @property
+    def odd(self) -> tuple[Mutant, ...]:
+        """Every mutant that says something against the ladder, once."""
+        return tuple(dict.fromkeys((*self.survivors, *self.inexact)))
 
 
 def goldens_to_damage(cases: Sequence[Case]) -> tuple[Case, ...]:

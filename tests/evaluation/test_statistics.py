@@ -15,9 +15,7 @@ from shardwright.agent.evaluation.statistics import case_means, interval, over_e
 
 from .results import result, run_of
 
-SHARES = st.lists(
-    st.tuples(st.sampled_from([0.0, 1.0, 0.5, 1 / 3, 0.1]), st.integers(0, 5)), min_size=1, max_size=20
-)
+SHARES = st.lists(st.tuples(st.sampled_from([0.0, 1.0, 0.5, 1 / 3, 0.1]), st.integers(0, 5)), min_size=1, max_size=20)
 
 
 def by_case(values: list[float]) -> dict[str, float]:
@@ -130,7 +128,9 @@ def test_pass_at_k_and_pass_hat_k_are_shares_of_the_subsets(passed: int, epochs:
 def test_repeats_are_means_over_cases_and_none_where_a_case_has_too_few() -> None:
     marks = {"a": (True, True), "b": (True, False)}
     results = [
-        result(case, case, passed, epoch) for case, found in marks.items() for epoch, passed in enumerate(found, start=1)
+        result(case, case, passed, epoch)
+        for case, found in marks.items()
+        for epoch, passed in enumerate(found, start=1)
     ]
     assert over_epochs(results, lambda one: one.is_solved, 1) == (0.75, 0.75)
     assert over_epochs(results, lambda one: one.is_solved, 2) == (1.0, 0.5)

@@ -163,9 +163,7 @@ def _mutation(found: Summary) -> Iterator[str]:
         f"{count_text(score.goldens, 'golden')} broke a rule; {score.exact} of {score.mutants} mutants lost exactly "
         "the rungs that they should"
     )
-    for one in tuple(dict.fromkeys((*score.survivors, *score.inexact)))[:MOST_LISTED]:
-        lost, expected = (", ".join(rungs) or "nothing" for rungs in (one.lost, one.expected))
-        yield f"{one.case}, {one.mutator}: lost {lost}, should {expected}"
+    yield from (one.line for one in score.odd[:MOST_LISTED])
 
 
 def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
