@@ -46,7 +46,7 @@ class Evaluation(ResultModel):
     @property
     def first_fault(self) -> str:
         """What the first case says of why its model could not be reached."""
-        faults = (one.model_fault for one in self.results if one.model_fault is not None)
+        faults = (one.model_fault for one in self.kept if one.model_fault is not None)
         return next(faults, "no reason is known")
 
 

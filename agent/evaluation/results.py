@@ -55,8 +55,7 @@ class CaseResult(ResultModel):
 
     `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
     rungs about the whole answer. `answer` is the kind of answer, `strategy` what was answered, in the field's
-    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost; `model_fault` why the
-    model could not be reached.
+    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost.
     """
 
     id: str
@@ -74,7 +73,6 @@ class CaseResult(ResultModel):
     spent: Spent = Spent()
     rules_broken: tuple[str, ...] = ()
     fault: str | None = None
-    model_fault: str | None = None
 
     def passed(self, rung: str, stage: str = FINAL) -> bool | None:
         """Whether a rung was passed at a stage; `None` where it does not apply. A stage not reached is the last one."""
@@ -93,12 +91,16 @@ class CaseResult(ResultModel):
 
 
 class Kept(ResultModel):
-    """One finished case as a journal keeps it."""
+    """One finished case as a journal keeps it.
+
+    `model_fault` says why a model could not be reached, in words that are not the same each time.
+    """
 
     key: str
     result: CaseResult
     detail: Detail | None = None
     seconds: float = 0.0
+    model_fault: str | None = None
 
 
 class Rate(ResultModel):

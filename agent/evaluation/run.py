@@ -106,7 +106,13 @@ def solved(turn: Turn, solver: Solver, *, with_detail: bool = False) -> Kept:
             detail = detail_of(scored)
     except Exception as error:  # noqa: BLE001 - a fault in one case must not take the others with it
         return broken(turn, f"{type(error).__name__}: {' '.join(str(error).split())[:300]}")
-    return Kept(key=turn.key, result=scored.result, detail=detail, seconds=scored.seconds)
+    return Kept(
+        key=turn.key,
+        result=scored.result,
+        detail=detail,
+        seconds=scored.seconds,
+        model_fault=scored.model_fault,
+    )
 
 
 def broken(turn: Turn, fault: str) -> Kept:

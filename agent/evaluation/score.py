@@ -19,12 +19,16 @@ from .solver import Solver
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A result with what it was marked on, for a page about it, and the seconds that it took."""
+    """A result with what it was marked on, for a page about it, and the seconds that it took.
+
+    `model_fault` says why a model could not be reached.
+    """
 
     result: CaseResult
     asked: Asked | None = None
     solution: Solution | None = None
     seconds: float = 0.0
+    model_fault: str | None = None
 
 
 def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
@@ -46,7 +50,7 @@ def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
             fault=str(error),
         )
         return Scored(result, seconds=time.monotonic() - started)
-    return Scored(result, found, solution, time.monotonic() - started)
+    return Scored(result, found, solution, time.monotonic() - started, _model_fault(solution))
 
 
 def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
@@ -76,7 +80,6 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
         plan_from=solution.plan_from,
         proposals=len(solution.attempts),
         spent=solution.spent,
-        model_fault=_model_fault(solution),
         rules_broken=found_rules(found, solution) if case.proposal is not None else (),
     )
 

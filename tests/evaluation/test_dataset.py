@@ -54,7 +54,7 @@ def test_ten_lines_of_a_request_and_a_strategy_are_a_dataset(tmp_path: Path) -> 
     assert found.notes == ()
     for case in found.cases[:8]:
         right = asked(case).right
-        assert [describe(one.strategy) for one in right if one.strategy is not None][0] == "TP2"
+        assert next(describe(one.strategy) for one in right if one.strategy is not None) == "TP2"
         assert [one.fault for one in right] == [None] * len(case.goldens)
     assert [len(case.goldens) for case in found.cases] == [1] * 7 + [2, 0, 0]
 

@@ -1,4 +1,4 @@
-"""The strategy of a golden as people write it: every form that is read means one strategy; of others one line says so."""
+"""The strategy of a golden as people write it: what is read means one strategy, what is not is one line."""
 
 from __future__ import annotations
 
