@@ -64,11 +64,11 @@ def test_few_cases_are_no_proof_even_where_all_are_lost() -> None:
 
 def test_runs_that_differ_by_chance_alone_are_seldom_called_worse() -> None:
     draws, called = np.random.default_rng(3), 0
-    for _ in range(150):
+    for _ in range(80):
         runs = ["".join(np.where(draws.random(40) < 0.7, "+", "-")) for _ in range(2)]
         called += bool(compare_runs(run_of(runs[0], 2), run_of(runs[1], 2)).regressions)
     # Either end is beyond chance in 2.5 of 100 at most; here it is one end, and held stricter.
-    assert called <= 4
+    assert called <= 3
 
 
 def test_an_answer_that_was_there_and_is_not_any_more_is_lost() -> None:

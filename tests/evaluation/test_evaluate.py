@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.evaluation.case import Broken
+from shardwright.agent.evaluation.comparison import compare_runs
 from shardwright.agent.evaluation.dataset import Dataset, read_dataset
 from shardwright.agent.evaluation.report.text import render_summary
 from shardwright.agent.evaluation.results import FINAL
@@ -34,12 +36,13 @@ def requests() -> Dataset:
 
 @cache
 def evaluated(solver: str) -> shardwright.Evaluation:
-    return shardwright.evaluate(requests(), solver, jobs=1)
-
-
-def report_of(found: shardwright.Evaluation, path: Path) -> Path:
-    path.write_text(found.model_dump_json())
-    return path
+    """The four by a solver, compared with the built-in one where it is another."""
+    if solver == "builtin":
+        return shardwright.evaluate(requests(), solver, jobs=1)
+    with tempfile.TemporaryDirectory() as folder:
+        baseline = Path(folder) / "old.json"
+        baseline.write_text(evaluated("builtin").model_dump_json())
+        return shardwright.evaluate(requests(), solver, jobs=1, baseline=baseline)
 
 
 def untimed(found: shardwright.Evaluation) -> dict[str, Any]:
@@ -59,9 +62,8 @@ def test_a_solver_that_returns_the_golden_has_full_marks_on_every_rung_that_appl
     assert found.summary.faults == {}
 
 
-def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name(tmp_path: Path) -> None:
-    baseline = report_of(evaluated("builtin"), tmp_path / "old.json")
-    found = shardwright.evaluate(requests(), "unconnected", jobs=1, baseline=baseline)
+def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name() -> None:
+    found = evaluated("unconnected")
     comparison = found.summary.comparison
     assert comparison is not None and comparison.is_exact and comparison.baseline == "builtin"
     assert set(comparison.lost) == set(LINKS_DECIDE)
@@ -72,14 +74,11 @@ def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name(tmp_path
     assert all(name in text for name in LINKS_DECIDE)
 
 
-def test_the_builtin_proposer_is_no_worse_than_the_one_that_errs(tmp_path: Path) -> None:
-    found = shardwright.evaluate(
-        requests(), jobs=1, baseline=report_of(evaluated("unconnected"), tmp_path / "old.json")
-    )
-    comparison = found.summary.comparison
-    assert comparison is not None and not comparison.regressions
-    gained = {case for change in comparison.changes for case in change.gained}
-    assert gained == set(LINKS_DECIDE)
+def test_the_builtin_proposer_is_no_worse_than_the_one_that_errs() -> None:
+    worse, right = (evaluated(name).results for name in ("unconnected", "builtin"))
+    comparison = compare_runs(worse, right, is_exact=True)
+    assert not comparison.regressions
+    assert {case for change in comparison.changes for case in change.gained} == set(LINKS_DECIDE)
 
 
 def test_two_runs_are_identical_but_for_the_seconds() -> None:
