@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .agent.chat.chat import Chat
     from .agent.compare import compare
+    from .agent.evaluation.case import Case
+    from .agent.evaluation.evaluate import Evaluation, evaluate
+    from .agent.evaluation.solver import Solver
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
     from .agent.loop.agent import Agent, AgentOptions
@@ -41,9 +44,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Agent",
     "AgentOptions",
+    "Case",
     "Chat",
     "Deadline",
     "EndpointError",
+    "Evaluation",
     "Explanation",
     "FixResult",
     "InputError",
@@ -58,6 +63,7 @@ __all__ = [
     "Reply",
     "SearchAnswer",
     "ShardwrightError",
+    "Solver",
     "ToolCall",
     "ToolSpec",
     "Usage",
@@ -67,6 +73,7 @@ __all__ = [
     "autofix",
     "compare",
     "estimate",
+    "evaluate",
     "explain",
     "plan",
     "plan_mix",
@@ -78,9 +85,11 @@ __all__ = [
 _HOMES = {
     "Agent": ".agent.loop.agent",
     "AgentOptions": ".agent.loop.agent",
+    "Case": ".agent.evaluation.case",
     "Chat": ".agent.chat.chat",
     "Deadline": ".agent.model.deadline",
     "EndpointError": ".agent.model.client",
+    "Evaluation": ".agent.evaluation.evaluate",
     "Explanation": ".agent.explain",
     "FixResult": ".tools.autofix.result",
     "InputError": ".tools.errors",
@@ -95,6 +104,7 @@ _HOMES = {
     "Reply": ".agent.model.messages",
     "SearchAnswer": ".agent.search_results",
     "ShardwrightError": ".tools.errors",
+    "Solver": ".agent.evaluation.solver",
     "ToolCall": ".agent.model.messages",
     "ToolSpec": ".agent.model.messages",
     "Usage": ".agent.model.messages",
@@ -103,6 +113,7 @@ _HOMES = {
     "autofix": ".agent.fix_api",
     "compare": ".agent.compare",
     "estimate": ".tools.performance.estimate",
+    "evaluate": ".agent.evaluation.evaluate",
     "explain": ".agent.explain",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",

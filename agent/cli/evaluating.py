@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +12,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import COUNT, TEXT, calibration_option, output_format
-from .streams import check_place, may_style, text_width, write_file, write_stdout
+from .streams import STANDARD, check_place, may_style, read_stdin, text_width, write_file, write_stdout
 
 if TYPE_CHECKING:
     from ..evaluation.dataset import Dataset
@@ -71,12 +73,11 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     """
     bars = [_bar(text) for text in options.pop("fail_under")]
     places = {name: options.pop(name) for name in _OUTPUTS}
+    _check_ablation(options, places, bars)
     for place in places.values():
         if place is not None:
             check_place(place)
-    from ..evaluation.dataset import read_dataset
-
-    cases = read_dataset(dataset)
+    cases = _cases(dataset)
     if options["only"]:
         cases = cases.only(options["only"])
     for note in cases.notes:
@@ -93,10 +94,10 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     )
     if options["ablate"] is not None:
         return _ablate(cases, solver, options["ablate"], run, places["output"], output_format)
-    from ..evaluation.evaluate import evaluate
+    from ..evaluation.evaluate import run_evaluation
 
-    with progress(cases, run.epochs) as on_done:
-        found = evaluate(
+    with _goes_on(run.journal), progress(cases, run.epochs) as on_done:
+        found = run_evaluation(
             cases,
             solver,
             run,
@@ -113,6 +114,42 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0
+
+
+@contextmanager
+def _goes_on(journal: Path | None) -> Iterator[None]:
+    """Says where finished cases are kept when a person ends the run."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if journal is not None:
+            click.echo(f"finished cases are kept in {journal}; the same call goes on from there", err=True)
+        raise
+
+
+def _cases(place: Path | None) -> Dataset:
+    """The cases at `place`, of standard input, or those that ship.
+
+    Raises:
+        InputError: they cannot be read, or are none.
+    """
+    from ..evaluation.dataset import MAX_FILE_BYTES, dataset_of_text, read_dataset
+
+    if place is None or str(place) != STANDARD:
+        return read_dataset(place)
+    return dataset_of_text(read_stdin(MAX_FILE_BYTES), "standard input")
+
+
+def _check_ablation(options: dict[str, Any], places: dict[str, Path | None], bars: list[tuple[str, float]]) -> None:
+    """Refuse what an ablation would not do: it compares its own variants, and has a report of its own.
+
+    Raises:
+        InputError: the call asks for it.
+    """
+    asked = {"html": places["html"], "junit": places["junit"], "baseline": options["baseline"], "fail-under": bars}
+    unfit = [f"--{name}" for name, value in asked.items() if value]
+    if options["ablate"] is not None and unfit:
+        raise InputError(f"--ablate sets variants side by side and knows no {' or '.join(unfit)}; leave that out")
 
 
 def _bar(text: str) -> tuple[str, float]:
@@ -200,7 +237,7 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
     from .progress import progress
 
     def run_variant(dataset: Dataset, variant: Solver) -> tuple[CaseResult, ...]:
-        with progress(dataset, run.epochs) as on_done:
+        with _goes_on(run.journal), progress(dataset, run.epochs) as on_done:
             return tuple(one.result for one in run_dataset(dataset, variant, run, on_done))
 
     found = ablate(cases, solver, name, run_variant)
@@ -214,7 +251,7 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
 def _write(found: Evaluation, places: dict[str, Path | None], output_format: str) -> None:
     import json
 
-    report = json.dumps(found.summary.document(found.kept), ensure_ascii=False, indent=1)
+    report = json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=1)
     if places["output"] is not None:
         write_file(places["output"], report + "\n")
     if places["html"] is not None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, utf8_text
+from ...tools.files import read_bounded, shown_path, utf8_text
+from ..model.strict_json import parse
 from .results import CaseResult
 
 MAX_REPORT_BYTES = 128 << 20
@@ -25,7 +25,6 @@ class Baseline(BaseModel):
     dataset_hash: str
     solver: str
     is_deterministic: bool
-    options: dict[str, Any] = Field(default_factory=dict[str, Any])
     results: tuple[CaseResult, ...]
 
 
@@ -33,21 +32,34 @@ def read_baseline(path: Path) -> Baseline:
     """The report at `path`.
 
     Raises:
-        InputError: it cannot be read, or is no JSON report of an evaluation of this version.
+        InputError: it cannot be read, is no JSON report of an evaluation of this version, or says a result twice.
     """
-    name = str(path)
+    name = shown_path(path)
     text = utf8_text(read_bounded(path, MAX_REPORT_BYTES, name), name)
     try:
-        raw: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        raw: Any = parse(text)
+    except ValueError as error:
         raise InputError(f"{name}: not JSON: {error}; give what `eval -o FILE` wrote") from None
     if not isinstance(raw, dict) or raw.get("format") != "shardwright/eval":
         raise InputError(f"{name}: is no report of an evaluation; give what `eval -o FILE` wrote")
     if raw.get("version") != "1":
-        raise InputError(f"{name}: version {raw.get('version')!r} of reports is not known; this reads '1'")
+        raise InputError(f"{name}: version {repr(raw.get('version'))[:40]} of reports is not known; this reads '1'")
     try:
-        return Baseline.model_validate(raw)
+        found = Baseline.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = "/".join(str(part) for part in first["loc"])
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = "/".join(str(part)[:60] for part in first["loc"])
         raise InputError(f"{name}: {place}: {first['msg']}") from None
+    _check_results(found.results, name)
+    return found
+
+
+def _check_results(results: tuple[CaseResult, ...], name: str) -> None:
+    seen: set[tuple[str, int]] = set()
+    asked: dict[str, str] = {}
+    for one in results:
+        if (one.id, one.epoch) in seen:
+            raise InputError(f"{name}: two results are of case {one.id[:100]!r} in epoch {one.epoch}")
+        if asked.setdefault(one.id, one.case) != one.case:
+            raise InputError(f"{name}: case {one.id[:100]!r} is not the same in all epochs")
+        seen.add((one.id, one.epoch))

@@ -15,6 +15,9 @@ Author = Literal["builder", "engineer", "publication"]
 # What kind of answer is right: a plan, the rule that no plan can keep, or a refusal to read the request.
 Expected = Literal["plan", "infeasible", "refused"]
 
+# Each is built, validated and estimated.
+MOST_GOLDENS = 64
+
 _Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[\w.\-]+$")]
 _Text = Annotated[str, Field(max_length=100_000)]
 _RuleId = Annotated[str, Field(pattern=r"^[A-Z]{2}\d{3}$")]
@@ -80,7 +83,7 @@ class Case(CaseModel):
     asks: Literal["base", "proposal"] = "base"
     expect: Expected = "plan"
     intent: dict[str, Any] = Field(default_factory=dict[str, Any])
-    goldens: tuple[Golden, ...] = ()
+    goldens: tuple[Golden, ...] = Field(default=(), max_length=MOST_GOLDENS)
     rules: tuple[_RuleId, ...] = ()
     refusal: tuple[str, ...] = ()
     decided_by: tuple[_RuleId, ...] = ()

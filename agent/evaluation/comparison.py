@@ -7,7 +7,8 @@ are looked at, each is held to a level that is as many times stricter (Bonferron
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from statistics import fmean
 
 from .results import FINAL, CaseResult, ResultModel
 from .rungs.ladder import PLAN_RUNGS, RUNG_NAMES
@@ -35,8 +36,12 @@ class RungChange(ResultModel):
 
 
 class Comparison(ResultModel):
-    """Two runs side by side. `not_compared` are cases that only one of them has, or that were changed between them."""
+    """Two runs side by side. `not_compared` are cases that only one of them has, or that were changed between them.
 
+    `baseline` is the solver of the older run.
+    """
+
+    baseline: str = ""
     changes: tuple[RungChange, ...]
     not_compared: tuple[str, ...] = ()
     is_exact: bool
@@ -52,17 +57,27 @@ class Comparison(ResultModel):
         return tuple(dict.fromkeys(case for one in self.regressions for case in one.lost))
 
 
-def compare_runs(old: Sequence[CaseResult], new: Sequence[CaseResult], *, is_exact: bool = False) -> Comparison:
-    """What changed from `old` to `new`; `is_exact`: both are of deterministic solvers."""
+def same_cases(old: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]]) -> set[str]:
+    """Of cases by id and digest, the ids of those that are in both and were not changed."""
+    return {case for case, _ in set(old) & set(new)}
+
+
+def compare_runs(
+    old: Sequence[CaseResult], new: Sequence[CaseResult], *, is_exact: bool = False, baseline: str = ""
+) -> Comparison:
+    """What changed from `old` to `new`; `is_exact`: both are of deterministic solvers. No order counts."""
     before, after = {one.id: one.case for one in old}, {one.id: one.case for one in new}
-    same = {case for case, digest in before.items() if after.get(case) == digest}
+    same = same_cases(before.items(), after.items())
     first, second = [one for one in old if one.id in same], [one for one in new if one.id in same]
     apart = sorted((set(before) | set(after)) - same)
     plan_rungs = {one.name for one in PLAN_RUNGS}
     places = [(rung, stage) for rung in RUNG_NAMES for stage in (_STAGES if rung in plan_rungs else (FINAL,))]
     found = [_change(first, second, rung, stage, len(places), is_exact) for rung, stage in places]
     return Comparison(
-        changes=tuple(one for one in found if one is not None), not_compared=tuple(apart), is_exact=is_exact
+        baseline=baseline,
+        changes=tuple(one for one in found if one is not None),
+        not_compared=tuple(apart),
+        is_exact=is_exact,
     )
 
 
@@ -71,22 +86,23 @@ def _change(
 ) -> RungChange | None:
     before, after = case_means(old, rung, stage), case_means(new, rung, stage)
     # A case that came to no answer has no mark where it had one: that is lost, not left out.
-    cases = [*before, *(case for case in after if case not in before)]
+    cases = sorted({*before, *after})
     if not cases:
         return None
     first = {case: before.get(case, 0.0) for case in cases}
     second = {case: after.get(case, 0.0) for case in cases}
     families = {one.id: one.family for one in (*old, *new)}
     differences = {case: second[case] - first[case] for case in cases}
-    mean, low, high = interval(differences, families, 1.0 - (1.0 - CONFIDENCE) / looks)
+    mean, low, high = interval(differences, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-1.0, 1.0))
+    has_changed = any(differences.values())
     lost = tuple(case for case in cases if differences[case] < 0)
     return RungChange(
         rung=rung,
         stage=stage,
-        before=sum(first.values()) / len(cases),
-        after=sum(second.values()) / len(cases),
-        low=max(-1.0, low) if mean else 0.0,
-        high=min(1.0, high) if mean else 0.0,
+        before=fmean(first.values()),
+        after=fmean(second.values()),
+        low=low if has_changed else 0.0,
+        high=high if has_changed else 0.0,
         n=len(cases),
         lost=lost,
         gained=tuple(case for case in cases if differences[case] > 0),

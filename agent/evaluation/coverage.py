@@ -10,7 +10,7 @@ from .results import CaseResult, ResultModel
 
 
 class Coverage(ResultModel):
-    """Rules by whether a case exercises them. `not_found` are expected of a case and were not reported there."""
+    """Rules by whether a case exercises them. `not_found` are expected of cases and were reported in none of those."""
 
     rules: int
     exercised: tuple[str, ...]
@@ -20,8 +20,8 @@ class Coverage(ResultModel):
 
 def coverage_of(cases: Sequence[Case], results: Iterable[CaseResult]) -> Coverage | None:
     """The coverage of `cases` by what was found in them; `None` where no case has a broken proposal."""
-    broken = [case for case in cases if case.proposal is not None or case.expect == "infeasible"]
-    if not any(case.proposal is not None for case in broken):
+    broken = [case for case in cases if case.proposal is not None]
+    if not broken:
         return None
     found = {one.id: set(one.rules_broken) for one in results}
     expected = {rule for case in broken for rule in case.rules}

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +17,17 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, utf8_text
+from ...tools.files import read_bounded, shown_path, utf8_text
+from ..model.strict_json import parse
 from .case import Case
 
 MAX_FILE_BYTES = 32 << 20
 MAX_CASES = 10_000
-MAX_DEPTH = 40
 SHIPPED = Path(__file__).parent / "cases"
 _SUFFIXES = (".json", ".jsonl")
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_IN_NAMES = "letters, digits, '.', '_' and '-' only"
+_NOT_IN_NAMES = re.compile(r"[^\w.\-]+")
 
 # What people call a field in files of their own.
 _ALIASES = {
@@ -70,19 +74,42 @@ def read_dataset(path: Path | None = None) -> Dataset:
     Raises:
         InputError: it cannot be read, holds no case, or one that is not of the form.
     """
-    place = path or SHIPPED
-    name = "shipped" if path is None else str(path)
-    files = sorted(one for one in place.iterdir() if one.suffix in _SUFFIXES) if place.is_dir() else [place]
+    name = "shipped" if path is None else shown_path(path)
+    texts = ((shown_path(file), file.stem, _text_of(file)) for file in _files_of(path or SHIPPED, name))
+    return _dataset(texts, name)
+
+
+def dataset_of_text(text: str, name: str) -> Dataset:
+    """The dataset that `text` is, which errors call `name`.
+
+    Raises:
+        InputError: as `read_dataset`.
+    """
+    return _dataset([(name, name, text)], name)
+
+
+def _dataset(texts: Iterable[tuple[str, str, str]], name: str) -> Dataset:
+    """The cases of texts, each with its place and with what its cases are called where they have no id."""
     notes: dict[str, None] = {}
     cases: list[Case] = []
-    for file in files:
-        cases += _cases_of(file, notes)
-        if len(cases) > MAX_CASES:
-            raise InputError(f"{name}: more than {MAX_CASES:,} cases")
+    for place, stem, text in texts:
+        for number, (where, raw) in enumerate(_objects(text, place), start=1):
+            if len(cases) == MAX_CASES:
+                raise InputError(f"{name}: more than {MAX_CASES:,} cases")
+            cases.append(_case(raw, where, f"{_as_name(stem)[:80]}-{number}", notes))
     if not cases:
         raise InputError(f"{name}: no case in it; a case is an object with a `request` and a `strategy`")
     _check_ids(cases, name)
     return Dataset(name, tuple(cases), tuple(notes))
+
+
+def _files_of(place: Path, name: str) -> list[Path]:
+    try:
+        if not place.is_dir():
+            return [place]
+        return sorted(one for one in place.iterdir() if one.suffix in _SUFFIXES)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
 def _check_ids(cases: list[Case], name: str) -> None:
@@ -93,41 +120,40 @@ def _check_ids(cases: list[Case], name: str) -> None:
         seen.add(case.id)
 
 
-def _cases_of(file: Path, notes: dict[str, None]) -> Iterator[Case]:
-    name = str(file)
-    text = utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)
-    for number, (where, raw) in enumerate(_objects(text, name), start=1):
-        yield _case(raw, where, f"{file.stem}-{number}", notes)
+def _text_of(file: Path) -> str:
+    name = shown_path(file)
+    return utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)
 
 
 def _objects(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    """Each object of a file with its place: one JSON value with `cases`, a list, or an object a line."""
-    start = text.lstrip()[:1]
+    """Each object of a file with its place: one JSON value with `cases`, a list, one case, or an object a line."""
     try:
-        whole = _parse(text) if start in ("{", "[") else None
-    except (ValueError, RecursionError):
-        whole = None
+        whole = parse(text)
+    except ValueError as error:
+        yield from _lines(text, name, error)
+        return
     if isinstance(whole, dict) and "cases" in whole:
         whole = whole["cases"]
         if not isinstance(whole, list):
             raise InputError(f"{name}: `cases` is not a list")
     if isinstance(whole, list):
         yield from ((f"{name}: cases/{place}", one) for place, one in enumerate(whole))
-        return
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.strip():
-            try:
-                yield f"{name}:{number}", _parse(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"{name}:{number}: not a JSON object: {error}; a dataset has one a line") from None
+    else:
+        yield f"{name}:1", whole
 
 
-def _parse(text: str) -> Any:
-    return json.loads(text, parse_constant=_refuse_constant)
-
-
-def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON number")
+def _lines(text: str, name: str, not_whole: ValueError) -> Iterator[tuple[str, Any]]:
+    """The object of each line; where already the first line holds none the file is taken for one broken value."""
+    # Not `splitlines`: strings of JSON may hold the separators of Unicode as they are.
+    lines = ((number, line) for number, line in enumerate(_LINE_END.split(text), start=1) if line.strip())
+    for place, (number, line) in enumerate(lines):
+        try:
+            yield f"{name}:{number}", parse(line)
+        except ValueError as error:
+            fault, at = (error, number) if place else (not_whole, getattr(not_whole, "lineno", number))
+            raise InputError(
+                f"{name}:{at}: not JSON: {getattr(fault, 'msg', fault)}; a dataset has one object a line, no comments"
+            ) from None
 
 
 def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case:
@@ -138,14 +164,21 @@ def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case
     """
     if not isinstance(raw, Mapping):
         raise InputError(f"{where}: a case is an object with a `request` and a `strategy`")
-    _check_depth(raw, where)
+    try:
+        json.dumps(raw, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: it holds half a character (a lone surrogate), which no text can") from None
     fields = _completed(raw, where, default_id, notes)
     try:
         return Case.model_validate(fields)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = "/".join(str(part) for part in first["loc"]) or "the case"
-        raise InputError(f"{where}: {place}: {first['msg'].removeprefix('Value error, ')}") from None
+        found = error.errors(include_url=False, include_input=False)
+        # A strategy may be an object or words: what is wrong with the words is the better line.
+        first = next((one for one in found if one["type"] != "dict_type"), found[0])
+        place = "/".join(str(part)[:60] for part in first["loc"]) or "the case"
+        is_name = first["type"] == "string_pattern_mismatch" and first["loc"] in (("id",), ("family",))
+        said = _IN_NAMES if is_name else first["msg"].removeprefix("Value error, ")
+        raise InputError(f"{where}: {place}: {said}") from None
 
 
 def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[str, None]) -> dict[str, Any]:
@@ -154,7 +187,7 @@ def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[
     for given, value in raw.items():
         name = str(given) if given in Case.model_fields else _ALIASES.get(str(given).lower(), str(given).lower())
         if name in fields:
-            raise InputError(f"{where}: {name} is given twice, once as {given!r}; keep one")
+            raise InputError(f"{where}: {name} is given twice, once as {str(given)[:60]!r}; keep one")
         if name in Case.model_fields or name == "strategy":
             fields[name] = value
         else:
@@ -164,22 +197,15 @@ def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[
         fields.setdefault("expect", _NO_PLAN[strategy.strip().lower()])
     elif strategy is not None and "goldens" not in fields:
         stated = strategy if isinstance(strategy, list) else [strategy]
+        if not all(isinstance(one, str | Mapping) for one in stated):
+            raise InputError(f'{where}: strategy: write it in words ("TP8") or as an object; variants as a list')
         fields["goldens"] = [{"strategy": one, "source": "the dataset"} for one in stated]
-    own_id = fields.get("id", default_id)
-    fields["id"] = own_id if isinstance(own_id, str) else str(own_id)
-    fields.setdefault("family", fields["id"])
+    # People number their cases, and name categories in words.
+    fields["id"] = str(default_id if fields.get("id") is None else fields["id"])
+    fields["family"] = fields["id"] if fields.get("family") is None else _as_name(str(fields["family"]))
     return fields
 
 
-def _check_depth(value: Any, where: str) -> None:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return
-    raise InputError(f"{where}: nested deeper than {MAX_DEPTH} levels; write it flatter")
+def _as_name(text: str) -> str:
+    """`text` as a name may be written."""
+    return _NOT_IN_NAMES.sub("-", text)

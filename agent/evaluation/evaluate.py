@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from .baseline import read_baseline
-from .comparison import Comparison, compare_runs
+from pydantic import model_serializer
+
+from ...tools.errors import InputError
+from .baseline import Baseline, read_baseline
+from .comparison import Comparison, compare_runs, same_cases
 from .coverage import coverage_of
-from .dataset import Dataset
+from .dataset import Dataset, read_dataset
 from .mutation import mutation_score
 from .report.summary import Summary, summed_up
-from .results import Header, Kept
+from .results import CaseResult, Header, Kept, ResultModel
 from .run import RunOptions, run_dataset
 from .solver import Solver
+from .solvers.named import SolverSpec, solver_named
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A finished evaluation: its summary, and every case of it."""
+class Evaluation(ResultModel):
+    """A finished evaluation: its summary, and every case of it. Dumped it is the JSON report of the command."""
 
     summary: Summary
     kept: tuple[Kept, ...]
 
+    @model_serializer
+    def _document(self) -> dict[str, Any]:
+        return self.summary.document(self.kept)
+
+    @property
+    def results(self) -> tuple[CaseResult, ...]:
+        """What came of every case, in each epoch."""
+        return tuple(one.result for one in self.kept)
+
     @property
     def is_unanswered(self) -> bool:
         """Whether a model was asked and could not be reached in any case."""
-        asked = [one.result for one in self.kept if one.result.status]
+        asked = [one for one in self.results if one.status]
         return bool(asked) and all(one.status == "endpoint_failed" and not one.spent.turns for one in asked)
 
     @property
@@ -39,6 +51,33 @@ class Evaluation:
 
 
 def evaluate(
+    dataset: Dataset | Path | str | None = None,
+    solver: Solver | str = "builtin",
+    *,
+    epochs: int = 1,
+    jobs: int | None = None,
+    baseline: Path | str | None = None,
+) -> Evaluation:
+    """How good `solver` is on `dataset`: a file or a folder of cases, those that ship where it is `None`.
+
+    `solver` is a name, as `eval --solver` takes it, or your own; `epochs` is how often each case is run, on `jobs`
+    processes (one a core where it is `None`); `baseline` is a JSON report to compare with.
+
+    Raises:
+        InputError: dataset, solver or baseline cannot be read or used.
+    """
+    cases = dataset if isinstance(dataset, Dataset) else read_dataset(None if dataset is None else Path(dataset))
+    chosen = solver_named(SolverSpec(solver, dataset_hash=cases.digest)) if isinstance(solver, str) else solver
+    if epochs < 1 or (jobs is not None and jobs < 1):
+        raise InputError(f"epochs={epochs}, jobs={jobs}: at least 1 of each is needed")
+    place = None if baseline is None else Path(baseline)
+    with_mutants = dataset is None
+    return run_evaluation(
+        cases, chosen, RunOptions(epochs=epochs, jobs=jobs), baseline=place, with_mutants=with_mutants
+    )
+
+
+def run_evaluation(
     dataset: Dataset,
     solver: Solver,
     options: RunOptions,
@@ -52,15 +91,15 @@ def evaluate(
     `with_mutants` damages goldens of the dataset too, to say how many the rules catch.
 
     Raises:
-        InputError: the baseline or the journal cannot be read or written.
+        InputError: the baseline or the journal cannot be read or written, or the baseline has none of the cases.
     """
-    old = read_baseline(baseline) if baseline is not None else None
+    old = _comparable(baseline, dataset) if baseline is not None else None
     kept = run_dataset(dataset, solver, options, on_done)
     results = tuple(one.result for one in kept)
     comparison: Comparison | None = None
     if old is not None:
         is_exact = old.is_deterministic and solver.is_deterministic
-        comparison = compare_runs(old.results, results, is_exact=is_exact)
+        comparison = compare_runs(old.results, results, is_exact=is_exact, baseline=old.solver)
     summary = summed_up(
         header_of(dataset, solver, options.epochs),
         kept,
@@ -68,7 +107,15 @@ def evaluate(
         mutation_score(dataset.cases, options.jobs) if with_mutants else None,
         comparison,
     )
-    return Evaluation(summary, kept)
+    return Evaluation(summary=summary, kept=kept)
+
+
+def _comparable(path: Path, dataset: Dataset) -> Baseline:
+    """The report at `path`; read before anything is run, which may take long."""
+    found = read_baseline(path)
+    if not same_cases(((one.id, one.case) for one in found.results), ((one.id, one.digest) for one in dataset.cases)):
+        raise InputError(f"{path}: none of its cases is in {dataset.name} as it is: nothing could be compared")
+    return found
 
 
 def header_of(dataset: Dataset, solver: Solver, epochs: int) -> Header:

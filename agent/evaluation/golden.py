@@ -14,12 +14,14 @@ from ...tools.search.shorthand import read_shorthand
 from ..intent.intent import StatedDegrees
 from ..intent.request import read_words
 from ..loop.question import Question
-from ..stated import read_block, read_strategy
+from ..stated import MAX_STATED_GPUS, read_block, read_strategy
 
 _PHASES = ("prefill", "decode")
 # What a phase has beside the degrees that people state for engines.
 _FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 _DEGREES = tuple(StatedDegrees.model_fields)
+_COUNTS = frozenset({*_DEGREES, "tp_expert", "kv_sp", "dp", "gpus", "gpu_count"})
+_MOST = 1_000_000
 _WHOLE = ("dp", "gpus", "gpu_count", *_PHASES)
 
 
@@ -39,7 +41,9 @@ def golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> 
         if words is None:
             raise InputError(f"no strategy was found in {stated[:100]!r}")
         return read_strategy(words, question.request.architecture, question.request.hardware)
-    block = stated or {}
+    block = {name: value for name, value in (stated or {}).items() if value is not None}
+    if not block:
+        raise InputError("no strategy was found: it states nothing")
     if not _is_plain(block):
         block = _foreign(block)
     try:
@@ -67,14 +71,15 @@ def _foreign(block: dict[str, Any]) -> dict[str, Any]:
 def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
     architecture, hardware = question.request.architecture, question.request.hardware
     shared = {name: block[name] for name in (*_DEGREES, *_FURTHER) if name in block}
-    phases = {name: {**shared, **(block.get(name) or {})} for name in _PHASES}
+    phases = {name: _counted({**shared, **_phase(block, name)}) for name in _PHASES}
+    whole = _counted({name: block[name] for name in _WHOLE if name in block and name not in _PHASES})
     for phase in phases.values():
         if not architecture.has_split_ffn:
             # People take TP that names no operator for that of the FFN too; where every FFN is experts there is none.
             phase.pop("tp_ffn", None)
         PhaseStrategy.model_validate(phase)
-    gpus = block.get("gpus", block.get("gpu_count"))
-    found = read_block({"dp": block.get("dp"), "gpus": gpus, **phases}, architecture, hardware)
+    gpus = whole.get("gpus", whole.get("gpu_count"))
+    found = read_block({"dp": whole.get("dp"), "gpus": gpus, **phases}, architecture, hardware)
     if found is None:
         raise InputError("the strategy states no degree")
     for name, phase in (("prefill", found.prefill), ("decode", found.decode)):
@@ -82,4 +87,34 @@ def _filled(block: Mapping[str, Any], question: Question) -> Strategy:
             raise InputError(
                 f"{name}.stage_layers: {architecture.num_layers} layers in {phase.pp} stages are not cut so"
             )
+    if found.gpu_count > MAX_STATED_GPUS:
+        raise InputError(f"the strategy needs {found.gpu_count} GPUs; at most {MAX_STATED_GPUS} can be laid out")
     return found.model_copy(update={"gpu_count": gpus or found.gpu_count})
+
+
+def _phase(block: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What is stated for one phase.
+
+    Raises:
+        InputError: it is no object.
+    """
+    stated = block.get(name) or {}
+    if not isinstance(stated, Mapping):
+        raise InputError(f'strategy: {name} is no object of degrees, as {{"tp": 8}}')
+    return stated
+
+
+def _counted(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """`stated` with its degrees as numbers.
+
+    Raises:
+        InputError: one is no number of devices, or is more than anyone has.
+    """
+    found: dict[str, Any] = {}
+    for name, value in stated.items():
+        if isinstance(value, str) and value.isdecimal() and len(value) < 10:
+            value = int(value)
+        if name in _COUNTS and value is not None and (type(value) is not int or not 1 <= value <= _MOST):
+            raise InputError(f"strategy: {name} is {str(value)[:40]!r}, not a whole number from 1 to {_MOST:,}")
+        found[name] = value
+    return found

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
 from ...tools.validate import validate
 from ..workers import Task, local_cores, on_local_cores
@@ -37,6 +38,12 @@ class Mutant(ResultModel):
         """Whether it lost the rungs that it should, and no other."""
         return self.lost == self.expected
 
+    @property
+    def line(self) -> str:
+        """What became of it, for people."""
+        lost, expected = (", ".join(rungs) or "nothing" for rungs in (self.lost, self.expected))
+        return f"{self.case}, {self.mutator}: lost {lost}, should {expected}"
+
 
 class MutationScore(ResultModel):
     """How many harmful mutants the rules caught, and of how many all mutants exactly the right rungs were lost.
@@ -51,6 +58,11 @@ class MutationScore(ResultModel):
     exact: int
     survivors: tuple[Mutant, ...] = ()
     inexact: tuple[Mutant, ...] = ()
+
+    @property
+    def odd(self) -> tuple[Mutant, ...]:
+        """Every mutant that says something against the ladder, once."""
+        return tuple(dict.fromkeys((*self.survivors, *self.inexact)))
 
 
 def goldens_to_damage(cases: Sequence[Case]) -> tuple[Case, ...]:
@@ -77,12 +89,15 @@ def mutation_score(cases: Sequence[Case], jobs: int | None = None) -> MutationSc
         by_place = {task.place: mutants for task, mutants in done}
         by_case = [by_place[place] for place in sorted(by_place)]
     found = [one for mutants in by_case for one in mutants]
-    if not found:
-        return None
+    return scored_mutants(found, sum(bool(mutants) for mutants in by_case)) if found else None
+
+
+def scored_mutants(found: Sequence[Mutant], goldens: int) -> MutationScore:
+    """The score of the mutants of so many goldens."""
     harmful = [one for one in found if one.expected]
     survivors = tuple(one for one in harmful if "rules" not in one.lost)
     return MutationScore(
-        goldens=sum(bool(mutants) for mutants in by_case),
+        goldens=goldens,
         harmful=len(harmful),
         killed=len(harmful) - len(survivors),
         mutants=len(found),
@@ -98,8 +113,12 @@ def _none(case: Case) -> list[Mutant]:
 
 
 def mutants_of(case: Case) -> list[Mutant]:
-    """Every mutant of the first golden of `case`; none where that is large, or no valid plan."""
-    found = asked(case)
+    """Every mutant of the first golden of `case`; none where that is large or no valid plan, or nothing is asked."""
+    try:
+        found = asked(case)
+    except InputError:
+        # The run itself says what is wrong with such a case.
+        return []
     golden = next(iter(right_documents(found)), None)
     if golden is None or golden.document is None:
         return []

@@ -91,7 +91,10 @@ class CaseResult(ResultModel):
 
 
 class Kept(ResultModel):
-    """One finished case as a journal keeps it. `model_fault` says why the model could not be reached."""
+    """One finished case as a journal keeps it.
+
+    `model_fault` says why a model could not be reached, in words that are not the same each time.
+    """
 
     key: str
     result: CaseResult

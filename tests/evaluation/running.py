@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from shardwright.agent.evaluation.asked import Asked
@@ -13,9 +14,19 @@ from shardwright.agent.evaluation.solvers.builtin import BuiltIn
 from shardwright.agent.loop.agent import AgentOptions
 from shardwright.agent.model.client import ModelClient
 from shardwright.tools.calibration.custom import CustomCalibration
+from shardwright.tools.calibration.profile_file import KernelEntry, ProfileFile
 
 BUILTIN = BuiltIn()
 _BASES = ("dense-1", "dense-tp2", "moe-ep2")
+
+
+def own_calibration(share: float) -> CustomCalibration:
+    """Constants by which matmuls on an H100 reach a share of what it can do."""
+    entry = KernelEntry(
+        kernel="gemm", variant="bf16", framework="torch", rows=40, source="own", licence="own", date=date(2026, 11, 21),
+        constants={"compute_share": share, "memory_share": share},
+    )  # fmt: skip
+    return CustomCalibration(name="mine", kernels=(ProfileFile(accelerator="h100-sxm", entries=(entry,)),))
 
 
 def broken_plans(count: int) -> Dataset:

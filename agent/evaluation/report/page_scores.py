@@ -193,15 +193,11 @@ def _mutation(found: Summary) -> Html:
     if score is None:
         return Html("")
     share = percent(score.killed / score.harmful) if score.harmful else "none was harmful"
-    odd = [
-        f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
-        for one in (*score.survivors, *score.inexact)
-    ]
     said = (
         f"Mutation score {share}: {score.killed} of {score.harmful} harmful mutants of {score.goldens} goldens broke a "
         f"rule; {score.exact} of {score.mutants} mutants lost exactly the rungs that they should."
     )
-    rows = [element("li", one) for one in dict.fromkeys(odd)]
+    rows = [element("li", one.line) for one in score.odd]
     return element("section", element("h2", "Damaged goldens"), element("p", said), element("ul", *rows))
 
 

@@ -156,21 +156,21 @@ def _coverage(found: Summary) -> Iterator[str]:
 
 def _mutation(found: Summary) -> Iterator[str]:
     score = found.mutation
-    if score is None:
+    if score is None or not score.harmful:
         return
     yield (
         f"mutation score {percent(score.killed / score.harmful)}: {score.killed} of {score.harmful} harmful mutants of "
         f"{count_text(score.goldens, 'golden')} broke a rule; {score.exact} of {score.mutants} mutants lost exactly "
         "the rungs that they should"
     )
-    for one in (*score.survivors, *score.inexact)[:MOST_LISTED]:
-        yield f"{one.case}, {one.mutator}: lost {', '.join(one.lost) or 'nothing'}, should {', '.join(one.expected)}"
+    yield from (one.line for one in score.odd[:MOST_LISTED])
 
 
 def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
     if found is None:
         return
-    yield "Worse than the baseline." if found.regressions else "No worse than the baseline."
+    verdict = "Worse" if found.regressions else "No worse"
+    yield f"{verdict} than the baseline{f', a run of {found.baseline}' if found.baseline else ''}."
     yield Bullets(tuple(change_line(one) for one in found.changes if one.lost or one.gained))
     if found.not_compared:
         yield f"Not compared, changed or only in one of the two: {listed(found.not_compared)}"

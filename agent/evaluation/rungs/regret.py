@@ -9,9 +9,11 @@ from .rung import PlanRung
 
 
 def _mark(asked: Asked, subject: Subject) -> Mark | None:
-    goldens = [one.strategy for one in right_documents(asked) if one.strategy is not None]
-    if asked.case.expect != "plan" or not goldens or asked.question is None:
+    if asked.case.expect != "plan" or not asked.right or asked.question is None:
         return None
+    goldens = [one.strategy for one in right_documents(asked) if one.strategy is not None]
+    if not goldens:
+        return Mark(passed=False, why=f"no golden is a valid plan: {asked.right[0].fault}")
     if not subject.is_valid or subject.strategy is None:
         return Mark(passed=False, why="it is no valid plan")
     most, own = asked.case.regret_pct, subject.strategy
