@@ -74,6 +74,9 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     bars = [_bar(text) for text in options.pop("fail_under")]
     places = {name: options.pop(name) for name in _OUTPUTS}
     _check_ablation(options, places, bars)
+    given = [place.resolve() for place in places.values() if place is not None]
+    if len(set(given)) < len(given):
+        raise click.UsageError("two reports cannot be one file: name another for each")
     for place in places.values():
         if place is not None:
             check_place(place)
@@ -106,11 +109,11 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
             on_done=on_done,
         )
     missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
+    if found.is_unanswered:
+        raise ServiceError(f"the model answered in no case: {found.first_fault}")
     _write(found, places, output_format)
     for line in missed:
         click.echo(line, err=True)
-    if found.is_unanswered:
-        raise ServiceError(f"the model answered in no case: {found.first_fault}")
     comparison = found.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
     return 1 if missed or is_worse or found.summary.faults else 0

@@ -14,6 +14,10 @@ from .results import FINAL, CaseResult, ResultModel
 from .rungs.ladder import PLAN_RUNGS, RUNG_NAMES
 from .statistics import CONFIDENCE, case_means, interval
 
+# The regret itself, beside the rung that says whether it is too much; smaller changes are rounding.
+REGRET_FIGURE = "regret figure"
+_LEAST_REGRET = 0.005
+_MOST_REGRET = 1000.0
 _STAGES = ("at_once", "after_fix", FINAL)
 
 
@@ -38,10 +42,11 @@ class RungChange(ResultModel):
 class Comparison(ResultModel):
     """Two runs side by side. `not_compared` are cases that only one of them has, or that were changed between them.
 
-    `baseline` is the solver of the older run.
+    `baseline` is the solver of the older run, `compared` the number of cases that both have as they are.
     """
 
     baseline: str = ""
+    compared: int = 0
     changes: tuple[RungChange, ...]
     not_compared: tuple[str, ...] = ()
     is_exact: bool
@@ -73,8 +78,10 @@ def compare_runs(
     plan_rungs = {one.name for one in PLAN_RUNGS}
     places = [(rung, stage) for rung in RUNG_NAMES for stage in (_STAGES if rung in plan_rungs else (FINAL,))]
     found = [_change(first, second, rung, stage, len(places), is_exact) for rung, stage in places]
+    found.append(_regret_change(first, second, len(places), is_exact))
     return Comparison(
         baseline=baseline,
+        compared=len(same),
         changes=tuple(one for one in found if one is not None),
         not_compared=tuple(apart),
         is_exact=is_exact,
@@ -85,12 +92,12 @@ def _change(
     old: Sequence[CaseResult], new: Sequence[CaseResult], rung: str, stage: str, looks: int, is_exact: bool
 ) -> RungChange | None:
     before, after = case_means(old, rung, stage), case_means(new, rung, stage)
-    # A case that came to no answer has no mark where it had one: that is lost, not left out.
-    cases = sorted({*before, *after})
+    # A case that came to no answer has no mark where it had one: that is lost, not left out. Whether a plan is one's
+    # own is asked of those alone who were asked.
+    cases = sorted(before.keys() & after.keys() if rung == "own" else before.keys() | after.keys())
     if not cases:
         return None
-    first = {case: before.get(case, 0.0) for case in cases}
-    second = {case: after.get(case, 0.0) for case in cases}
+    first, second = ({case: means.get(case, 0.0) for case in cases} for means in (before, after))
     families = {one.id: one.family for one in (*old, *new)}
     differences = {case: second[case] - first[case] for case in cases}
     mean, low, high = interval(differences, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-1.0, 1.0))
@@ -108,3 +115,43 @@ def _change(
         gained=tuple(case for case in cases if differences[case] > 0),
         is_regression=bool(lost) if is_exact else mean < 0 and high < 0,
     )
+
+
+def _regret_change(
+    old: Sequence[CaseResult], new: Sequence[CaseResult], looks: int, is_exact: bool
+) -> RungChange | None:
+    """What became of the regret itself, which may rise a long way before its rung is lost; shares are of the golden."""
+    before, after = _regrets(old), _regrets(new)
+    cases = sorted(before.keys() & after.keys())
+    if not cases:
+        return None
+    families = {one.id: one.family for one in (*old, *new)}
+    better = {case: before[case] - after[case] for case in cases}
+    mean, low, high = interval(better, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-_MOST_REGRET, _MOST_REGRET))
+    lost = tuple(case for case in cases if better[case] < -_LEAST_REGRET)
+    return RungChange(
+        rung=REGRET_FIGURE,
+        stage=FINAL,
+        before=fmean(before[case] for case in cases),
+        after=fmean(after[case] for case in cases),
+        low=low if any(better.values()) else 0.0,
+        high=high if any(better.values()) else 0.0,
+        n=len(cases),
+        lost=lost,
+        gained=tuple(case for case in cases if better[case] > _LEAST_REGRET),
+        is_regression=bool(lost) if is_exact else mean < 0 and high < 0,
+    )
+
+
+def _regrets(results: Sequence[CaseResult]) -> dict[str, float]:
+    """The mean final regret of each case that has one in every epoch, as a share of the golden."""
+    found: dict[str, list[float | None]] = {}
+    for one in results:
+        mark = one.stages.get(FINAL, {}).get("regret")
+        if mark is not None:
+            found.setdefault(one.id, []).append(mark.value)
+    return {
+        case: fmean(value / 100.0 for value in values if value is not None)
+        for case, values in found.items()
+        if None not in values
+    }

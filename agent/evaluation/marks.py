@@ -79,7 +79,9 @@ class Solution:
     def stages(self) -> dict[str, Subject]:
         """The subject at each stage that was reached: at once, after auto-fix, after each correction, at the end."""
         if not self.attempts:
-            return {"at_once": self.final, "after_fix": self.final, "final": self.final}
+            # Who was asked and proposed nothing has no part in the plan that a user gets.
+            first = Subject(False, refusal="nothing was proposed") if self.status else self.final
+            return {"at_once": first, "after_fix": first, "final": self.final}
         found = {"at_once": self.attempts[0].proposed}
         for place, attempt in enumerate(self.attempts):
             found["after_fix" if place == 0 else f"after_{place}"] = attempt.repaired

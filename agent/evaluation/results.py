@@ -13,13 +13,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..spent import Spent
+from .case import Case
 from .marks import Mark
 
 # Stages of an answer, in order; `after_1` and on are those after corrections.
 FIRST_STAGES = ("at_once", "after_fix")
 FINAL = "final"
 # The rungs that a right answer passes at the end, as far as they apply.
-DECISIVE = ("outcome", "intent", "diagnosis", "rules", "regret")
+DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret")
 
 
 class ResultModel(BaseModel):
@@ -54,8 +55,9 @@ class CaseResult(ResultModel):
     """What one solver did in one case, one time.
 
     `case` is the digest of the case. `stages` are the marks of each plan rung at each stage, `marks` those of the
-    rungs about the whole answer. `answer` is the kind of answer, `strategy` what was answered, in the field's
-    shorthand. `fault` says what broke in the harness or the dataset: such a case counts as lost.
+    rungs about the whole answer. `is_repair`: the case gives a broken proposal. `answer` is the kind of answer,
+    `strategy` what was answered and `golden` what is right, as it was read, in the field's shorthand. `fault` says
+    what broke in the harness or the dataset: such a case counts as lost.
     """
 
     id: str
@@ -63,8 +65,10 @@ class CaseResult(ResultModel):
     case: str = ""
     epoch: int = 1
     by_builder: bool = False
+    is_repair: bool = False
     answer: str
     strategy: str = ""
+    golden: str = ""
     stages: dict[str, dict[str, Mark]] = Field(default_factory=dict[str, dict[str, Mark]])
     marks: dict[str, Mark] = Field(default_factory=dict[str, Mark])
     status: str = ""
@@ -78,16 +82,50 @@ class CaseResult(ResultModel):
         """Whether a rung was passed at a stage; `None` where it does not apply. A stage not reached is the last one."""
         if rung in self.marks:
             return self.marks[rung].passed
-        marks = self.stages.get(stage) or self.stages.get(FINAL, {})
+        marks = self.stages.get(stage) or self.stages.get(self._last_before(stage), {})
         return marks[rung].passed if rung in marks else None
+
+    def _last_before(self, stage: str) -> str:
+        """The stage of the last proposal that was made by `stage`; the end has the built-in plan where none stands."""
+        corrections = [
+            name for name in self.stages if name not in (*FIRST_STAGES, FINAL) and _number(name) < _number(stage)
+        ]
+        return max(corrections, key=_number, default="after_fix")
 
     @property
     def is_solved(self) -> bool:
-        """Whether the answer is right: of the right kind, read as meant, valid, diagnosed, no worse than the golden.
+        """Whether the answer is right: of the right kind, his own, read as meant, valid, no worse than the golden.
 
         Another plan than the golden that is as good is right; what is equal to a golden is reported apart.
         """
         return self.fault is None and all(self.passed(rung) is not False for rung in DECISIVE)
+
+
+def _number(stage: str) -> int:
+    """Which correction a stage is of; the end is after all of them."""
+    count = stage.rpartition("_")[2]
+    return int(count) if count.isdecimal() else 1 << 30
+
+
+def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
+    """The result of a case that was not brought to an end: lost on every rung that applies to it."""
+    no = Mark(passed=False, why=fault)
+    wants_plan = case.expect == "plan"
+    compared = ("equivalent", "strategy", "regret") if case.goldens else ()
+    plan_rungs: dict[str, Mark] = {name: no for name in ("parses", "schema", "rules", *compared) if wants_plan}
+    about = {"outcome": True, "intent": case.intent, "explanation": case.decided_by, "diagnosis": case.proposal}
+    return CaseResult(
+        id=case.id,
+        family=case.family,
+        case=case.digest,
+        epoch=epoch,
+        by_builder=case.by_builder,
+        is_repair=case.proposal is not None,
+        answer="failed",
+        stages=dict.fromkeys((*FIRST_STAGES, FINAL), plan_rungs) if plan_rungs else {},
+        marks={name: no for name, applies in about.items() if applies},
+        fault=fault,
+    )
 
 
 class Kept(ResultModel):

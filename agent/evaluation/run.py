@@ -19,8 +19,7 @@ from ..workers import DIED, Finished, Task, in_this_process, local_cores, on_loc
 from .case import Case
 from .dataset import Dataset
 from .keys import key_of, solver_digest
-from .marks import Mark
-from .results import CaseResult, Kept
+from .results import Kept, lost_everywhere
 from .solver import Solver
 
 # A page of details is kept with a case: its picture and its proposals are bounded, this is far above.
@@ -81,7 +80,7 @@ def run_dataset(
         with closing(_finished(tasks, solver, options)) as finished:
             for task, kept in finished:
                 found[task.place] = kept
-                if journal is not None and kept.result.fault is None:
+                if journal is not None and kept.result.fault is None and kept.model_fault is None:
                     journal.keep(kept.key, kept)
                 if on_done is not None:
                     on_done(kept)
@@ -117,17 +116,7 @@ def solved(turn: Turn, solver: Solver, *, with_detail: bool = False) -> Kept:
 
 def broken(turn: Turn, fault: str) -> Kept:
     """The result of a case that was not brought to an end."""
-    case = turn.case
-    result = CaseResult(
-        id=case.id,
-        family=case.family,
-        case=case.digest,
-        epoch=turn.epoch,
-        by_builder=case.by_builder,
-        answer="failed",
-        marks={"outcome": Mark(passed=False, why=fault)},
-        fault=fault,
-    )
+    result = lost_everywhere(turn.case, turn.epoch, fault)
     return Kept(key=turn.key, result=result)
 
 

@@ -10,7 +10,7 @@ from ...tools.search.describe import describe
 from .asked import Asked, asked
 from .case import Case
 from .marks import Mark, Solution
-from .results import CaseResult
+from .results import CaseResult, lost_everywhere
 from .rungs.diagnosis import found_rules
 from .rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
 from .solve import solve
@@ -42,16 +42,7 @@ def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
         solution = solve(found, solver, epoch)
         result = marked(found, solution, epoch)
     except ShardwrightError as error:
-        result = CaseResult(
-            id=case.id,
-            family=case.family,
-            case=case.digest,
-            epoch=epoch,
-            by_builder=case.by_builder,
-            answer="failed",
-            marks={"outcome": Mark(passed=False, why=str(error))},
-            fault=str(error),
-        )
+        result = lost_everywhere(case, epoch, str(error))
         return Scored(result, seconds=time.monotonic() - started)
     return Scored(result, found, solution, time.monotonic() - started)
 
@@ -75,8 +66,10 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
         case=case.digest,
         epoch=epoch,
         by_builder=case.by_builder,
+        is_repair=case.proposal is not None,
         answer=solution.kind,
         strategy="" if strategy is None else describe(strategy),
+        golden=" or ".join(describe(one.strategy) for one in found.right if one.strategy is not None),
         stages=stages,
         marks={name: mark for name, mark in answer.items() if mark is not None},
         status=solution.status,

@@ -140,9 +140,12 @@ def _attempt(
     standing = judgement.standing
     if standing is None:
         return Attempt(proposed, proposed, judgement)
+    # A plan for another model or load was not right at once, though all that was asked has been put right in it.
+    wrong = [one for one in judgement.contradictions if not one.startswith("model.name:")]
+    first = replace(proposed, refusal=f"it answers another question: {wrong[0]}" if wrong else None)
     if judgement.verdict == "valid":
-        return Attempt(replace(proposed, refusal=None), replace(proposed, refusal=None), judgement)
-    return Attempt(replace(proposed, refusal=None), _of_plan(standing.plan), judgement)
+        return Attempt(first, replace(proposed, refusal=None), judgement)
+    return Attempt(first, _of_plan(standing.plan), judgement)
 
 
 def _of_plan(plan: Plan) -> Subject:

@@ -17,6 +17,7 @@ from shardwright.agent.evaluation.dataset import Dataset, read_dataset
 from shardwright.agent.evaluation.report.text import render_summary
 from shardwright.agent.evaluation.results import FINAL
 from shardwright.agent.evaluation.solvers.builtin import BuiltIn
+from shardwright.agent.evaluation.solvers.scripted import Script, Scripted
 from shardwright.tools.errors import InputError
 from shardwright.tools.rules.base import Edit
 
@@ -56,7 +57,8 @@ def test_a_solver_that_returns_the_golden_has_full_marks_on_every_rung_that_appl
     found = shardwright.evaluate(mixed, "golden", jobs=1)
     assert found.summary.solved == found.summary.cases == 7
     assert {rung: stages[FINAL].rate for rung, stages in found.summary.rungs.items()} == dict.fromkeys(
-        ("parses", "schema", "rules", "equivalent", "strategy", "regret", "outcome", "intent", "explanation"), 1.0
+        ("parses", "schema", "rules", "equivalent", "strategy", "regret", "outcome", "own", "intent", "explanation"),
+        1.0,
     )
     assert found.summary.regret is not None and found.summary.regret.worst_pct == 0.0
     assert found.summary.faults == {}
@@ -70,7 +72,7 @@ def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name() -> Non
     regret = next(one for one in comparison.regressions if (one.rung, one.stage) == ("regret", FINAL))
     assert (regret.before, regret.after, set(regret.lost)) == (1.0, 0.5, set(LINKS_DECIDE))
     text = render_summary(found.summary, found.kept, width=140)
-    assert "Worse than the baseline, a run of builtin." in text
+    assert "Worse than the baseline, a run of builtin, in the 4 cases that both have." in text
     assert all(name in text for name in LINKS_DECIDE)
 
 
@@ -158,3 +160,36 @@ def test_a_base_plan_that_there_is_not_is_a_fault_of_its_case_alone() -> None:
     found = shardwright.evaluate(Dataset("a", (gone, bare, *broken_plans(1).cases)), jobs=1)
     assert sorted(found.summary.faults) == ["bare", "gone"]
     assert found.summary.solved == 1
+
+
+def test_a_model_that_proposes_nothing_has_no_part_in_the_plan_that_stands_in() -> None:
+    found = shardwright.evaluate(requests(), Scripted(Script(replies={"*": ["I have no idea."]})), jobs=1)
+    assert found.summary.solved == found.summary.own == 0
+    assert found.summary.rungs["rules"]["at_once"].rate == found.summary.rungs["rules"]["after_fix"].rate == 0.0
+    assert found.summary.rungs["rules"][FINAL].rate == 1.0
+    comparison = compare_runs(evaluated("golden").results, found.results, is_exact=True)
+    assert {"own", "rules"} <= {one.rung for one in comparison.regressions}
+
+
+def test_a_plan_for_another_question_is_not_right_at_once() -> None:
+    case = requests().cases[0]
+    own = evaluated("golden").results[0]
+    plan = shardwright.plan(case.request).plan
+    assert plan is not None
+    other = plan.model_dump(mode="json")
+    other["workload"]["input_tokens"] += 1
+    found = shardwright.evaluate(
+        Dataset("one", (case,)), Scripted(Script(replies={"*": [json.dumps(other)]})), jobs=1
+    ).results[0]
+    assert own.passed("rules", "at_once") is True
+    assert found.passed("rules", "at_once") is False
+    assert found.passed("rules", "after_fix") is True
+
+
+def test_a_loss_inside_what_still_counts_as_no_worse_is_seen() -> None:
+    right = evaluated("golden").results
+    mark = right[0].stages[FINAL]["regret"].model_copy(update={"value": 1.5})
+    stages = {**right[0].stages, FINAL: {**right[0].stages[FINAL], "regret": mark}}
+    worse = (right[0].model_copy(update={"stages": stages}), *right[1:])
+    comparison = compare_runs(right, worse, is_exact=True)
+    assert [(one.rung, one.lost) for one in comparison.regressions] == [("regret figure", (right[0].id,))]

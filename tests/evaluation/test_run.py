@@ -50,7 +50,7 @@ def test_the_cases_are_answered(whole: tuple[CaseResult, ...]) -> None:
 def test_a_case_that_kills_its_process_costs_itself_alone(whole: tuple[CaseResult, ...]) -> None:
     two = Dataset("sample", SMALL.cases[:2])
     dead, sound = results(run_dataset(two, Failing(dies=("case-0",)), RunOptions(jobs=2)))
-    assert (dead.id, dead.answer, dead.passed("rules")) == ("case-0", "failed", None)
+    assert (dead.id, dead.answer, dead.passed("rules")) == ("case-0", "failed", False)
     assert (dead.fault or "").startswith("ProcessDied: ")
     assert sound == whole[1]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -18,12 +18,16 @@ Rungs = dict[str, dict[str, Rate]]
 
 
 class Regret(ResultModel):
-    """How much worse than the goldens the final plans are, in percent: below zero is better."""
+    """How much worse than the goldens the final plans are, in percent: below zero is better.
+
+    `beyond_limits` counts plans that miss a limit which the golden holds: they have no figure.
+    """
 
     mean_pct: float
     median_pct: float
     worst_pct: float
     n: int
+    beyond_limits: int = 0
 
 
 class Repeats(ResultModel):
@@ -35,15 +39,23 @@ class Repeats(ResultModel):
 
 
 class Summary(ResultModel):
-    """Everything that a report says of a run. `by_builder` counts cases whose golden the built-in proposer wrote,
-    `without_builder` are the rungs without those.
+    """Everything that a report says of a run. `solved` counts cases that were solved in every epoch,
+    `own` those in which someone was asked and a plan of his own stands in every epoch, `unreachable` those in which he
+    could not be asked, `without_golden` those with a plan to find and none to compare it with. `of_requests` and
+    `of_repairs` are the rungs of cases without and with a broken proposal given. `by_builder` counts cases whose golden
+    this package wrote, `without_builder` are the rungs without those.
     """
 
     header: Header
     cases: int
     solved: int
+    own: int
+    unreachable: int
+    without_golden: int
     by_builder: int
     rungs: Rungs
+    of_requests: Rungs
+    of_repairs: Rungs
     without_builder: Rungs
     regret: Regret | None = None
     repeats: tuple[Repeats, ...] = ()
@@ -81,9 +93,14 @@ def summed_up(
     return Summary(
         header=header,
         cases=len(cases),
+        own=_always(results, lambda one: one.passed("own") is True),
+        unreachable=len({one.result.id for one in kept if one.model_fault is not None}),
+        without_golden=len({one.id for one in results if "rules" in one.stages.get(FINAL, {}) and _lone(one)}),
         by_builder=len({one.id for one in results if one.by_builder}),
-        solved=len(cases - {one.id for one in results if not one.is_solved}),
+        solved=_always(results, lambda one: one.is_solved),
         rungs=rungs_of(results),
+        of_requests=rungs_of([one for one in results if not one.is_repair]),
+        of_repairs=rungs_of([one for one in results if one.is_repair]),
         without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),
         regret=_regret(results),
         repeats=tuple(_repeats(results, header.epochs)),
@@ -95,6 +112,16 @@ def summed_up(
         digest=digest_of(results),
         comparison=comparison,
     )
+
+
+def _always(results: Sequence[CaseResult], holds: Callable[[CaseResult], bool]) -> int:
+    """How many cases hold in every epoch."""
+    return len({one.id for one in results} - {one.id for one in results if not holds(one)})
+
+
+def _lone(result: CaseResult) -> bool:
+    """Whether nothing but the rules says what of the plan is right."""
+    return not {"equivalent", "strategy", "regret"} & result.stages[FINAL].keys()
 
 
 def rungs_of(results: Sequence[CaseResult]) -> Rungs:
@@ -111,15 +138,21 @@ def rungs_of(results: Sequence[CaseResult]) -> Rungs:
 
 
 def _regret(results: Sequence[CaseResult]) -> Regret | None:
-    marks = [one.stages[FINAL]["regret"].value for one in results if "regret" in one.stages.get(FINAL, {})]
-    values = [value for value in marks if value is not None]
+    marks = [one.stages[FINAL]["regret"] for one in results if "regret" in one.stages.get(FINAL, {})]
+    values = [mark.value for mark in marks if mark.value is not None]
     if not values:
         return None
-    return Regret(mean_pct=fmean(values), median_pct=median(values), worst_pct=max(values), n=len(values))
+    return Regret(
+        mean_pct=fmean(values),
+        median_pct=median(values),
+        worst_pct=max(values),
+        n=len(values),
+        beyond_limits=sum(mark.value is None and not mark.passed for mark in marks),
+    )
 
 
 def _repeats(results: Sequence[CaseResult], epochs: int):
-    for k in (k for k in (1, 2, 4, 8, 16, 32, 64) if epochs > 1 and k <= epochs):
+    for k in sorted({k for k in (1, 2, 4, 8, 16, 32, 64, epochs) if 1 <= k <= epochs > 1}):
         found = over_epochs(results, lambda one: one.is_solved, k)
         if found is not None:
             yield Repeats(k=k, at_least_one=found[0], all_of_them=found[1])

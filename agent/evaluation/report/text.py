@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...report.text import NONE, Bullets, Column, Table, count_text, render, section
+from ...report.text import NONE, Bullets, Column, Section, Table, count_text, render, section
 from ..comparison import Comparison, RungChange
 from ..results import FINAL, CaseResult, Kept, Rate
 from ..rungs.ladder import RUNG_NAMES
@@ -21,8 +21,8 @@ def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bo
     results = [one.result for one in kept]
     sections = [
         section("", *_head(found, kept)),
-        section("Rungs", _table(found.rungs), _corrections(found.rungs), _legend(found)),
-        section("Rungs without the cases whose golden the built-in proposer wrote", _others(found)),
+        *_rungs(found),
+        section("Cases", _cases(results)),
         section("Regret against the goldens, by the performance model", _regret(found)),
         section("Repeats", _repeats(found)),
         section("Spent", _spent(found)),
@@ -53,6 +53,21 @@ def _head(found: Summary, kept: Sequence[Kept]) -> Iterator[str]:
     )
     yield f"Dataset {header.dataset_hash[:16]}, results {found.digest[:16]}"
     yield f"Solved: {found.solved} of {found.cases} ({percent(found.solved / found.cases)})"
+    yield (
+        "Solved is a right answer in every epoch: read as meant, the proposer's own, keeping every hard rule, no worse "
+        "than the golden by the performance model. Another plan than the golden may be as good."
+    )
+    asked = {one.result.id for one in kept if one.result.passed("own") is not None}
+    if asked:
+        yield (
+            f"Of {count_text(len(asked), 'case')} in which it was asked, {found.own} end with a plan of its own; in "
+            "the others a user gets the built-in proposer's, whose marks stand under `at the end`."
+        )
+    if found.unreachable:
+        yield f"The model could not be reached in {count_text(found.unreachable, 'case')}."
+    if found.without_golden:
+        lone = count_text(found.without_golden, "case")
+        yield f"{lone} without a golden: only reading and legality are marked there."
 
 
 def _table(rungs: Rungs) -> Table:
@@ -103,22 +118,64 @@ def _count(rate: Rate | None) -> str:
     return NONE if rate is None else str(rate.n)
 
 
+def _rungs(found: Summary) -> Iterator[Section]:
+    """The rungs: apart for cases that give a broken proposal, whose first stage is that proposal's."""
+    both = bool(found.of_requests) and bool(found.of_repairs)
+    if not both:
+        yield section("Rungs", _table(found.rungs), _corrections(found.rungs), _legend(found))
+    else:
+        yield section("Rungs, requests", _table(found.of_requests), _corrections(found.of_requests))
+        repairs = "Rungs, broken proposals that a case gives (at once: as it gives them)"
+        yield section(repairs, _table(found.of_repairs), _corrections(found.of_repairs), _legend(found))
+    if found.by_builder and found.without_builder:
+        yield section("Rungs without the cases whose golden this package wrote", _table(found.without_builder))
+
+
 def _legend(found: Summary) -> str:
-    whose = "" if found.by_builder else " No golden was written by the built-in proposer."
-    return f"A rung counts the cases that it applies to; intervals are of the last stage, clustered by family.{whose}"
+    whose = "" if found.by_builder else " No golden was written by this package."
+    return (
+        "A rung counts the cases that it applies to; intervals are of the last stage, clustered by family. Goldens are "
+        f"strategies by engineers and publications, their DAGs are built.{whose}"
+    )
 
 
-def _others(found: Summary) -> Table | None:
-    return _table(found.without_builder) if found.by_builder else None
+def _cases(results: Sequence[CaseResult]) -> Table | None:
+    """Each case with its golden as it was read, where there are few."""
+    if len(results) > MOST_LISTED:
+        return None
+    columns = (
+        Column("case", wraps=True),
+        Column("golden, as read", wraps=True),
+        Column("answer", wraps=True),
+        Column("regret", figures=True),
+        Column("solved"),
+    )
+    rows = [
+        (
+            one.id + (f" #{one.epoch}" if one.epoch > 1 else ""),
+            one.golden or NONE,
+            one.strategy or one.answer,
+            _case_regret(one),
+            "yes" if one.is_solved else "no",
+        )
+        for one in results
+    ]
+    return Table(columns, tuple(rows))
+
+
+def _case_regret(result: CaseResult) -> str:
+    mark = result.stages.get(FINAL, {}).get("regret")
+    return NONE if mark is None or mark.value is None else f"{mark.value:+.1f}%"
 
 
 def _regret(found: Summary) -> str:
     regret = found.regret
     if regret is None:
         return ""
+    missed = f", and {regret.beyond_limits} that miss a limit of the golden's" if regret.beyond_limits else ""
     return (
         f"median {regret.median_pct:+.1f}%, mean {regret.mean_pct:+.1f}%, worst {regret.worst_pct:+.1f}% "
-        f"over {count_text(regret.n, 'plan')}; below zero is better than the golden"
+        f"over {count_text(regret.n, 'plan')}{missed}; below zero is better than the golden"
     )
 
 
@@ -170,7 +227,8 @@ def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
     if found is None:
         return
     verdict = "Worse" if found.regressions else "No worse"
-    yield f"{verdict} than the baseline{f', a run of {found.baseline}' if found.baseline else ''}."
+    whose = f", a run of {found.baseline}" if found.baseline else ""
+    yield f"{verdict} than the baseline{whose}, in the {count_text(found.compared, 'case')} that both have."
     yield Bullets(tuple(change_line(one) for one in found.changes if one.lost or one.gained))
     if found.not_compared:
         yield f"Not compared, changed or only in one of the two: {listed(found.not_compared)}"
@@ -206,6 +264,6 @@ def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
 def _why(result: CaseResult) -> str:
     """The lowest decisive rung that was lost, or that the answer is none of the right kind."""
     marks = {**result.stages.get(FINAL, {}), **result.marks}
-    lost = [name for name in ("outcome", "diagnosis", "intent", "rules", "regret") if name in marks]
+    lost = [name for name in ("outcome", "own", "diagnosis", "intent", "rules", "regret") if name in marks]
     first = next((name for name in lost if not marks[name].passed), "")
     return f"{first}: {marks[first].why}"[:_LONGEST_WHY] if first else ""

@@ -9,8 +9,10 @@ from .rung import PlanRung
 
 
 def _mark(asked: Asked, subject: Subject) -> Mark | None:
-    if asked.case.expect != "plan" or not asked.right:
+    if asked.case.expect != "plan" or not asked.case.goldens:
         return None
+    if not asked.right:
+        return Mark(passed=False, why="there is no answer that could be compared")
     right = list(right_documents(asked))
     if not right:
         return Mark(passed=False, why=f"no golden is a valid plan: {asked.right[0].fault}")

@@ -6,29 +6,30 @@ from ..asked import Asked, right_documents
 from ..figures import regret_or_why
 from ..marks import Mark, Subject
 from .rung import PlanRung
+from .strategy import same_degrees
 
 
 def _mark(asked: Asked, subject: Subject) -> Mark | None:
-    if asked.case.expect != "plan" or not asked.right or asked.question is None:
+    if asked.case.expect != "plan" or not asked.case.goldens:
         return None
+    if asked.question is None:
+        return Mark(passed=False, why="there is no answer that could be compared")
     goldens = [one.strategy for one in right_documents(asked) if one.strategy is not None]
     if not goldens:
         return Mark(passed=False, why=f"no golden is a valid plan: {asked.right[0].fault}")
     if not subject.is_valid or subject.strategy is None:
         return Mark(passed=False, why="it is no valid plan")
-    most, own = asked.case.regret_pct, subject.strategy
-    found = regret_or_why(asked.question, own, goldens[0])
+    found = regret_or_why(asked.question, subject.strategy, goldens[0])
     if found is None:
         return None
     if isinstance(found, str):
         return Mark(passed=False, why=found)
     value = None if found == float("inf") else found
-    if found <= most:
+    if found <= asked.case.regret_pct:
         return Mark(passed=True, value=value)
-    # What is as good as an admissible variant is admissible; the figure stays that against the golden itself.
+    # An admissible variant is right; what is only as good as one is not. The figure stays that against the golden.
     for place, variant in enumerate(goldens[1:], start=1):
-        against = regret_or_why(asked.question, own, variant)
-        if isinstance(against, float) and against <= most:
+        if same_degrees(subject.strategy, variant):
             return Mark(passed=True, value=value, why=f"variant {place}")
     return Mark(passed=False, value=value, why=_worse(found))
 

@@ -13,11 +13,13 @@ from .rung import PlanRung
 
 def _mark(asked: Asked, subject: Subject) -> Mark | None:
     golden = [one.strategy for one in asked.right if one.strategy is not None]
-    if asked.case.expect != "plan" or not golden:
+    if asked.case.expect != "plan" or not asked.case.goldens:
         return None
+    if not golden:
+        return Mark(passed=False, why="there is no answer, or no golden, that could be compared")
     if subject.strategy is None:
         return Mark(passed=False, why="it states no whole strategy")
-    if any(_same(subject.strategy, one) for one in golden):
+    if any(same_degrees(subject.strategy, one) for one in golden):
         return Mark(passed=True)
     architecture = None if asked.question is None else asked.question.request.architecture
     has_ffn = None if architecture is None else architecture.has_split_ffn
@@ -25,7 +27,7 @@ def _mark(asked: Asked, subject: Subject) -> Mark | None:
     return Mark(passed=False, why=f"{own}, the golden is {right}")
 
 
-def _same(own: Strategy, golden: Strategy) -> bool:
+def same_degrees(own: Strategy, golden: Strategy) -> bool:
     """Whether both have the same degrees; where the golden cuts no layers of its own, any cut is as good."""
     cuts = {phase.stage_layers for phase in (golden.prefill, golden.decode)} != {None}
     return degrees(own, with_cuts=cuts) == degrees(golden, with_cuts=cuts)

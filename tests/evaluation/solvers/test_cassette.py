@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_a_fault_that_names_the_case(
     rewritten(file_of(tmp_path), change)
     result = scored(Played.of(tmp_path))
     assert result.answer == "failed"
-    assert result.passed("rules") is None
+    assert result.passed("rules") is not True
     assert result.fault is not None
     assert "words" in result.fault
     assert words in result.fault

@@ -1,0 +1,17 @@
+"""Rung: the plan is the proposer's own, as proposed or repaired; not the built-in one that stands in where none is."""
+
+from __future__ import annotations
+
+from ..asked import Asked
+from ..marks import Mark, Solution
+from .rung import AnswerRung
+
+
+def _mark(asked: Asked, solution: Solution) -> Mark | None:
+    if asked.case.expect != "plan" or not solution.status:
+        return None
+    is_own = solution.plan_from in ("model", "model_repaired")
+    return Mark(passed=is_own, why="" if is_own else f"the built-in proposer's plan: {solution.status}")
+
+
+RUNG = AnswerRung("own", "is the plan the proposer's own?", _mark)
