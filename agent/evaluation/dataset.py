@@ -8,8 +8,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,15 +19,14 @@ from pydantic import ValidationError
 
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
-from ..model.strict_json import parse
 from .case import Case
+from .dataset_objects import objects_of
+from .refusals import refusal
 
 MAX_FILE_BYTES = 32 << 20
 MAX_CASES = 10_000
 SHIPPED = Path(__file__).parent / "cases"
 _SUFFIXES = (".json", ".jsonl")
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_IN_NAMES = "letters, digits, '.', '_' and '-' only"
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]+")
 
 # What people call a field in files of their own.
@@ -41,15 +41,29 @@ _NO_PLAN = {
     **dict.fromkeys(("infeasible", "impossible", "no plan", "none", "无解", "不可行"), "infeasible"),
     **dict.fromkeys(("refused", "invalid request", "error"), "refused"),
 }
+# Fields that are never left out by a slip of the pen, with what says the same.
+_NEEDED = {"request": ("request",), "strategy": ("strategy", "goldens"), "goldens": ("goldens", "strategy")}
+# How alike, from 0 to 1, a name is to one of them that it is meant for.
+_MISSPELT = 0.75
+_WORD_END = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Cases in order. `notes` are what a reader of a file should know: fields of it that nothing reads."""
+    """Cases in order. `unread` says which fields of the file nothing reads."""
 
     name: str
     cases: tuple[Case, ...]
-    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the file should know: fields that nothing reads, cases that say little."""
+        bare = sum(map(_says_no_answer, self.cases))
+        if not bare:
+            return self.unread
+        counted = f"{bare} of {len(self.cases)} cases {'has' if bare == 1 else 'have'} no golden"
+        return (*self.unread, f"{counted}: only reading and legality are scored there")
 
     @cached_property
     def digest(self) -> str:
@@ -65,7 +79,7 @@ class Dataset:
         kept = tuple(one for one in self.cases if any(pattern in name for name in (one.id, one.family, *one.tags)))
         if not kept:
             raise InputError(f"{self.name}: no case has {pattern!r} in its id, family or tags")
-        return Dataset(self.name, kept, self.notes)
+        return Dataset(self.name, kept, self.unread)
 
 
 def read_dataset(path: Path | None = None) -> Dataset:
@@ -90,17 +104,30 @@ def dataset_of_text(text: str, name: str) -> Dataset:
 
 def _dataset(texts: Iterable[tuple[str, str, str]], name: str) -> Dataset:
     """The cases of texts, each with its place and with what its cases are called where they have no id."""
-    notes: dict[str, None] = {}
+    unread: dict[str, str] = {}
     cases: list[Case] = []
+    places: dict[str, str] = {}
     for place, stem, text in texts:
-        for number, (where, raw) in enumerate(_objects(text, place), start=1):
+        for number, (where, raw) in enumerate(objects_of(text, place), start=1):
             if len(cases) == MAX_CASES:
                 raise InputError(f"{name}: more than {MAX_CASES:,} cases")
-            cases.append(_case(raw, where, f"{_as_name(stem)[:80]}-{number}", notes))
+            case = _case(raw, where, f"{_as_name(stem)[:80]}-{number}", unread)
+            if case.id in places:
+                raise InputError(
+                    f"{where}: the id {case.id!r} is that of the case at {places[case.id]} already: "
+                    "give each an id of its own"
+                )
+            places[case.id] = where
+            cases.append(case)
     if not cases:
         raise InputError(f"{name}: no case in it; a case is an object with a `request` and a `strategy`")
-    _check_ids(cases, name)
-    return Dataset(name, tuple(cases), tuple(notes))
+    return Dataset(name, tuple(cases), tuple(unread.values()))
+
+
+def _says_no_answer(case: Case) -> bool:
+    """Whether nothing of the plan that is asked for can be held to what is right."""
+    says = case.goldens or case.proposal or case.intent or case.decided_by
+    return case.expect == "plan" and not says
 
 
 def _files_of(place: Path, name: str) -> list[Path]:
@@ -112,51 +139,12 @@ def _files_of(place: Path, name: str) -> list[Path]:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
-def _check_ids(cases: list[Case], name: str) -> None:
-    seen: set[str] = set()
-    for case in cases:
-        if case.id in seen:
-            raise InputError(f"{name}: two cases are called {case.id!r}: give each an id of its own")
-        seen.add(case.id)
-
-
 def _text_of(file: Path) -> str:
     name = shown_path(file)
     return utf8_text(read_bounded(file, MAX_FILE_BYTES, name), name)
 
 
-def _objects(text: str, name: str) -> Iterator[tuple[str, Any]]:
-    """Each object of a file with its place: one JSON value with `cases`, a list, one case, or an object a line."""
-    try:
-        whole = parse(text)
-    except ValueError as error:
-        yield from _lines(text, name, error)
-        return
-    if isinstance(whole, dict) and "cases" in whole:
-        whole = whole["cases"]
-        if not isinstance(whole, list):
-            raise InputError(f"{name}: `cases` is not a list")
-    if isinstance(whole, list):
-        yield from ((f"{name}: cases/{place}", one) for place, one in enumerate(whole))
-    else:
-        yield f"{name}:1", whole
-
-
-def _lines(text: str, name: str, not_whole: ValueError) -> Iterator[tuple[str, Any]]:
-    """The object of each line; where already the first line holds none the file is taken for one broken value."""
-    # Not `splitlines`: strings of JSON may hold the separators of Unicode as they are.
-    lines = ((number, line) for number, line in enumerate(_LINE_END.split(text), start=1) if line.strip())
-    for place, (number, line) in enumerate(lines):
-        try:
-            yield f"{name}:{number}", parse(line)
-        except ValueError as error:
-            fault, at = (error, number) if place else (not_whole, getattr(not_whole, "lineno", number))
-            raise InputError(
-                f"{name}:{at}: not JSON: {getattr(fault, 'msg', fault)}; a dataset has one object a line, no comments"
-            ) from None
-
-
-def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case:
+def _case(raw: Any, where: str, default_id: str, unread: dict[str, str]) -> Case:
     """One case, of the full form or of a user's short one.
 
     Raises:
@@ -168,22 +156,23 @@ def _case(raw: Any, where: str, default_id: str, notes: dict[str, None]) -> Case
         json.dumps(raw, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise InputError(f"{where}: it holds half a character (a lone surrogate), which no text can") from None
-    fields = _completed(raw, where, default_id, notes)
+    fields = _completed(raw, where, default_id, unread)
     try:
         return Case.model_validate(fields)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
+        found = error.errors(include_url=False)
         # A strategy may be an object or words: what is wrong with the words is the better line.
         first = next((one for one in found if one["type"] != "dict_type"), found[0])
+        if not first["loc"] and fields.get("request") is None:
+            raise InputError(f"{where}: a case needs a `request` (or a `base` plan)") from None
         place = "/".join(str(part)[:60] for part in first["loc"]) or "the case"
-        is_name = first["type"] == "string_pattern_mismatch" and first["loc"] in (("id",), ("family",))
-        said = _IN_NAMES if is_name else first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{where}: {place}: {said}") from None
+        raise InputError(f"{where}: {refusal(first, place)}") from None
 
 
-def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[str, None]) -> dict[str, Any]:
+def _completed(raw: Mapping[Any, Any], where: str, default_id: str, unread: dict[str, str]) -> dict[str, Any]:
     """The fields of a case, those of a short line under their own names, what it leaves out filled in."""
     fields: dict[str, Any] = {}
+    others: list[str] = []
     for given, value in raw.items():
         name = str(given) if given in Case.model_fields else _ALIASES.get(str(given).lower(), str(given).lower())
         if name in fields:
@@ -191,19 +180,76 @@ def _completed(raw: Mapping[Any, Any], where: str, default_id: str, notes: dict[
         if name in Case.model_fields or name == "strategy":
             fields[name] = value
         else:
-            notes[f"the field {str(given)[:60]!r} says nothing that is scored; it is left out"] = None
-    strategy = fields.pop("strategy", None)
-    if isinstance(strategy, str) and strategy.strip().lower() in _NO_PLAN:
-        fields.setdefault("expect", _NO_PLAN[strategy.strip().lower()])
-    elif strategy is not None and "goldens" not in fields:
-        stated = strategy if isinstance(strategy, list) else [strategy]
-        if not all(isinstance(one, str | Mapping) for one in stated):
-            raise InputError(f'{where}: strategy: write it in words ("TP8") or as an object; variants as a list')
-        fields["goldens"] = [{"strategy": one, "source": "the dataset"} for one in stated]
+            others.append(str(given))
+    for other in others:
+        note = _unread(other, fields, where)
+        unread.setdefault(other, note)
+    _read_strategy(fields, where)
     # People number their cases, and name categories in words.
     fields["id"] = str(default_id if fields.get("id") is None else fields["id"])
     fields["family"] = fields["id"] if fields.get("family") is None else _as_name(str(fields["family"]))
     return fields
+
+
+def _unread(given: str, fields: Mapping[str, Any], where: str) -> str:
+    """The note that a field says nothing.
+
+    Raises:
+        InputError: it is a field misspelt that a case cannot do without: it would pass for a case that asks nothing.
+    """
+    low = given.lower()[:60]
+    near = next(iter(get_close_matches(low, (*Case.model_fields, "strategy", *_ALIASES), 1)), None)
+    meant = f"; did you mean {near!r}?" if near else ""
+    name = _ALIASES.get(near or "", near)
+    if near and name in _NEEDED and SequenceMatcher(None, low, near).ratio() >= _MISSPELT:
+        is_stated = any(fields.get(one) is not None for one in _NEEDED[name])
+        # "request_id" is about the request; "reqest" is one.
+        is_about = near in _WORD_END.split(low)
+        if not is_stated or (near in _NEEDED and not is_about):
+            raise InputError(f"{where}: there is no field {given[:60]!r}{meant} Rename it, or leave it out")
+    hint = "" if name in fields else meant
+    return f"the field {given[:60]!r} says nothing that is scored; it is left out (first at {where}){hint}"
+
+
+def _read_strategy(fields: dict[str, Any], where: str) -> None:
+    """Puts a `strategy` where it belongs: into goldens, or into what is expected where it says that there is none.
+
+    Raises:
+        InputError: it is no strategy, or says both.
+    """
+    strategy = fields.pop("strategy", None)
+    if strategy is None:
+        return
+    if fields.get("goldens"):
+        raise InputError(f"{where}: strategy: it stands beside `goldens`; write it there as one more")
+    stated = strategy if isinstance(strategy, list) else [strategy]
+    if not stated:
+        raise InputError(
+            f'{where}: strategy: an empty list; write "infeasible" where there is no plan, or leave it out'
+        )
+    if not all(isinstance(one, str | Mapping) for one in stated):
+        raise InputError(f'{where}: strategy: write it in words ("TP8") or as an object; variants as a list')
+    none = [one for one in stated if isinstance(one, str) and _no_plan(one)]
+    meant = {_no_plan(one) for one in none}
+    expected = fields.get("expect")
+    if len(none) < len(stated):
+        if none or expected in _NO_PLAN.values():
+            says = none[0] if none else expected
+            raise InputError(
+                f"{where}: strategy: {says!r} says that there is no plan, and another one is stated; keep one"
+            )
+        fields["goldens"] = [{"strategy": one, "source": "the dataset"} for one in stated]
+    elif len(meant) > 1 or expected not in (None, *meant):
+        raise InputError(
+            f"{where}: strategy: {none[0]!r} beside {(none[-1] if expected is None else expected)!r}; keep one"
+        )
+    else:
+        fields["expect"] = meant.pop()
+
+
+def _no_plan(text: str) -> str | None:
+    """What is expected where `text` says that there is no plan."""
+    return _NO_PLAN.get(text.strip().lower())
 
 
 def _as_name(text: str) -> str:

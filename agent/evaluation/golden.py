@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,16 @@ _FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 _DEGREES = tuple(StatedDegrees.model_fields)
 _COUNTS = frozenset({*_DEGREES, "tp_expert", "kv_sp", "dp", "gpus", "gpu_count"})
 _MOST = 1_000_000
+# "Tensor parallel over both GPUs": one degree, said by the devices that it takes.
+_SPREAD = re.compile(
+    r"(?P<kind>tensor|pipeline|expert|tp|pp|ep)(?:[ -]parallel(?:ism)?)? (?:over|across|on)"
+    r" (?P<number>both|all|(?:all )?(?P<figure>\d{1,6}))(?: of)?(?: the)? (?:gpu|card|device)s?\.?",
+    re.IGNORECASE,
+)
+_SPREAD_ZH = re.compile(
+    r"(?P<number>[两双]|(?P<figure>\d{1,6})) ?[张块]?卡(?:的|做)?(?P<kind>张量|流水线?|专家)并行。?"
+)
+_KINDS = {"tensor": "tp", "pipeline": "pp", "expert": "ep", "张量": "tp", "流水": "pp", "流水线": "pp", "专家": "ep"}
 _WHOLE = ("dp", "gpus", "gpu_count", *_PHASES)
 
 
@@ -34,7 +45,7 @@ def golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> 
         InputError: no strategy can be read in it, or it is larger than anything that can be laid out.
     """
     if isinstance(stated, str):
-        short = read_shorthand(stated)
+        short = read_shorthand(stated) or _spread(stated, question)
         if short is not None:
             return golden_strategy(short, question)
         words = read_words(stated).strategy
@@ -51,6 +62,21 @@ def golden_strategy(stated: dict[str, Any] | str | None, question: Question) -> 
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"strategy: {'/'.join(map(str, first['loc']))}: {first['msg']}") from None
+
+
+def _spread(text: str, question: Question) -> dict[str, Any] | None:
+    """The degree that `text` says by the devices that it is spread over; "all" are those of the question."""
+    text = " ".join(text.split())
+    found = _SPREAD.fullmatch(text) or _SPREAD_ZH.fullmatch(text)
+    if found is None:
+        return None
+    hardware = question.request.hardware
+    every = hardware.nodes * hardware.gpus_per_node
+    if found["number"].lower() == "both" and every != 2:
+        raise InputError(f"{text[:100]!r}: there are {every} GPUs, not two: say how many")
+    number = every if found["number"].lower() == "all" else int(found["figure"] or 2)
+    kind = found["kind"].lower()
+    return {_KINDS.get(kind, kind): number}
 
 
 def _is_plain(block: Mapping[str, Any]) -> bool:

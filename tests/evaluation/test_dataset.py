@@ -51,7 +51,7 @@ def test_ten_lines_of_a_request_and_a_strategy_are_a_dataset(tmp_path: Path) -> 
     assert [case.id for case in found.cases] == [f"mine-{number}" for number in range(1, 11)]
     assert len({case.family for case in found.cases}) == 10
     assert [case.expect for case in found.cases] == ["plan"] * 8 + ["infeasible", "plan"]
-    assert found.notes == ()
+    assert found.notes == ("1 of 10 cases has no golden: only reading and legality are scored there",)
     for case in found.cases[:8]:
         right = asked(case).right
         assert next(describe(one.strategy) for one in right if one.strategy is not None) == "TP2"
@@ -75,9 +75,15 @@ def test_a_strategy_goes_by_many_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("said", "meant"),
-    [("infeasible", "infeasible"), (" No Plan ", "infeasible"), ("无解", "infeasible"), ("refused", "refused")],
+    [
+        ("infeasible", "infeasible"),
+        (["infeasible"], "infeasible"),
+        (" No Plan ", "infeasible"),
+        ("无解", "infeasible"),
+        ("refused", "refused"),
+    ],
 )
-def test_that_there_is_no_plan_is_an_answer(said: str, meant: str) -> None:
+def test_that_there_is_no_plan_is_an_answer(said: str | list[str], meant: str) -> None:
     (case,) = dataset_of_text(lines({"request": "x", "answer": said}), "a").cases
     assert (case.expect, case.goldens) == (meant, ())
 
@@ -111,10 +117,32 @@ def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
         assert case.id.endswith("-1") and len(case.id) <= 100
 
 
-def test_a_field_that_nothing_reads_is_noted_once() -> None:
-    found = dataset_of_text(lines({**MINE[0], "weight": 2}, {**MINE[1], "weight": 3, "<b>\x1b[31m": 1}), "a")
-    assert len(found.cases) == 2
-    assert [note.split(" says")[0] for note in found.notes] == ["the field 'weight'", "the field '<b>\\x1b[31m'"]
+def test_a_field_that_nothing_reads_is_noted_once_with_its_place_and_what_may_be_meant() -> None:
+    more = {"weight": 3, "<b>\x1b[31m": 1, "familly": "x", "request_id": 7}
+    found = dataset_of_text(lines(MINE[0], {**MINE[0], "weight": 2}, {**MINE[1], **more}), "a")
+    assert len(found.cases) == 3
+    left_out = "says nothing that is scored; it is left out"
+    assert found.notes == (
+        f"the field 'weight' {left_out} (first at a:2)",
+        f"the field '<b>\\x1b[31m' {left_out} (first at a:3)",
+        f"the field 'familly' {left_out} (first at a:3); did you mean 'family'?",
+        f"the field 'request_id' {left_out} (first at a:3)",
+    )
+
+
+def test_both_gpus_are_those_of_the_request() -> None:
+    (case,) = dataset_of_text(lines({"request": REQUEST, "strategy": "tensor parallel over both GPUs"}), "a").cases
+    (right,) = asked(case).right
+    assert right.fault is None and right.strategy is not None
+    assert describe(right.strategy) == "TP2"
+
+
+def test_cases_that_say_no_answer_are_counted_among_those_that_are_asked() -> None:
+    bare = {"request": "x", "tags": ["bare"]}
+    found = dataset_of_text(lines(bare, MINE[0], bare, MINE[8], {"request": "x", "intent": {"model.name": "y"}}), "a")
+    assert found.notes == ("2 of 5 cases have no golden: only reading and legality are scored there",)
+    assert found.only("a-2").notes == ()
+    assert found.only("bare").notes == ("2 of 2 cases have no golden: only reading and legality are scored there",)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
@@ -133,7 +161,7 @@ def test_what_is_no_dataset_is_refused_in_one_line_with_its_place(row: dict[str,
         ("[" * 10_000_000, "nests too deep"),
         ('{"a":' * 1_000_000, "nests too deep"),
         (lines({"request": "x", "strategy": {"a": json.loads("[" * 70 + "]" * 70)}}), "nests too deep"),
-        ('{"request": "x", "regret_pct": ' + "9" * 5000 + "}", "not JSON"),
+        ('{"request": "x", "regret_pct": ' + "9" * 5000 + "}", "a number of more than"),
         (lines({"request": "x" * 100_001}), "at most 100000"),
         (lines({"request": "x", "strategy": "TP2 " * 600}), "at most 2000"),
         (lines({"request": "x", "strategy": ["TP2"] * (MOST_GOLDENS + 1)}), "goldens"),
@@ -166,7 +194,7 @@ def test_a_folder_is_the_cases_of_its_files(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("not mine")
     assert [case.id for case in read_dataset(tmp_path).cases] == ["a-1", "a-2", "b-1", "b-2"]
     (tmp_path / "c.jsonl").write_text(lines({"id": "a-1", **MINE[0]}))
-    with pytest.raises(InputError, match="two cases are called 'a-1'"):
+    with pytest.raises(InputError, match=r"c\.jsonl:1: the id 'a-1' is that of the case at .*a\.jsonl:1 "):
         read_dataset(tmp_path)
 
 

@@ -28,7 +28,9 @@ _APART = re.compile(
 )
 _TWO = re.compile(r"prefill (?P<prefill>.+), decode (?P<decode>.+)", re.IGNORECASE)
 _RUN = re.compile(r"(?:(\d{1,4})×)?(\d{1,4})")
-_ONE_DEVICE = ("one device", "one gpu", "single gpu", "1 gpu")
+_ONE_DEVICE = re.compile(
+    r"(?:(?:a )?single|one|1) (?:device|gpu|card)|(?:单|一|1) ?(?:张|块|个)? ?(?:卡|gpu)", re.IGNORECASE
+)
 _LONGEST = 400
 # Degrees that a phase has although it does not name them: they are never those of the other phase.
 _ALONE = {"pp": 1, "sp": 1, "tp": 1}
@@ -67,7 +69,7 @@ def _apart(shape: str) -> dict[str, Any] | None:
 
 
 def _phase(text: str) -> dict[str, Any] | None:
-    if text.strip().lower() in _ONE_DEVICE:
+    if _ONE_DEVICE.fullmatch(text.strip()):
         return dict(_ALONE)
     found: dict[str, Any] = {}
     for part in _JOIN.split(text.strip()):

@@ -1,17 +1,19 @@
 """Answers out of a file: what someone would say, case by case, without a model.
 
 The file is `{"about": …, "replies": {case id or "*": [reply, …]}}`; a reply is a text, `{"tool": name, "arguments":
-{…}}`, or `{"tools": [such calls]}`. It is a stranger's: bounded, and refused in one line. A case that it says nothing
+{…}}`, or `{"tools": [such calls]}`. One reply may stand without its list, and a list without a case is of every case.
+It is a stranger's: bounded, and refused in one line. A case that it says nothing
 for is a fault, not a silence; a script that is asked for more than it holds ends its run as a failed endpoint would.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError, model_validator
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
@@ -22,6 +24,7 @@ from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls, says
 from ...model.strict_json import parse
 from ..asked import Asked
+from ..refusals import refusal
 from ..solver import UNHURRIED
 from .speaker import Speaker
 
@@ -29,6 +32,7 @@ MAX_FILE_BYTES = 16 << 20
 MOST_REPLIES, MOST_CASES, MOST_CALLS = 500, 10_000, 100
 # Replies for every case that has none of its own.
 ANY_CASE = "*"
+_FORM = 'a script is {"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "arguments": {…}}]}}'
 _ToolName = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -73,6 +77,18 @@ class Script(_Scripted):
         min_length=1, max_length=MOST_CASES
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _lists_by_case(cls, raw: Any) -> Any:
+        """`raw` with what people leave out: the list of one reply, and the case of replies for every case."""
+        replies = raw.get("replies") if isinstance(raw, dict) else None
+        if isinstance(replies, str | list):
+            replies = {ANY_CASE: replies}
+        if not isinstance(replies, dict):
+            return raw
+        lone = (str, dict, BaseModel)
+        return {**raw, "replies": {name: [said] if isinstance(said, lone) else said for name, said in replies.items()}}
+
 
 def read_script(path: Path) -> Script:
     """The script at `path`.
@@ -83,14 +99,22 @@ def read_script(path: Path) -> Script:
     name = shown_path(path)
     text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
-        return Script.model_validate(parse(text))
+        return Script.model_validate(parse(text, unique_keys=True))
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        # After the place of a reply comes the name of its form, which the file does not have.
-        place = "/".join(str(part)[:100] for part in (*first["loc"][:3], *first["loc"][4:]))
-        raise InputError(f"{name}: {place or 'the script'}: {first['msg']}") from None
+        raise InputError(f"{name}: {_refusal(error)}; {_FORM}") from None
     except ValueError as error:
-        raise InputError(f"{name}: not JSON: {error}; a script is an object with `replies`") from None
+        at = getattr(error, "lineno", None)
+        not_json = f"not JSON: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
+        raise InputError(f"{name}{f':{at}' if at else ''}: {not_json}; {_FORM}") from None
+
+
+def _refusal(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    # After the place of a reply comes the name of its form, which the file does not have.
+    loc = (*first["loc"][:3], *first["loc"][4:])
+    if len(loc) == 3 and first["type"] == "string_type":
+        return f"{'/'.join(str(part)[:100] for part in loc)}: a reply is a text or an object"
+    return refusal(first, "/".join(str(part)[:100] for part in loc) or "the script")
 
 
 @dataclass(frozen=True)

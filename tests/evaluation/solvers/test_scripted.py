@@ -17,6 +17,8 @@ REFUSED = json.loads((CASES / "scripts_refused.json").read_text())
 TP2 = {"tool": "submit_dag", "arguments": {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}}
 TP3 = {"tool": "submit_dag", "arguments": {"strategy": {"dp": 1, "prefill": {"tp": 3}, "decode": {"tp": 3}}}}
 
+FORM = '{"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "arguments": {…}}]}}'
+
 
 def solver(**replies: list[Any]) -> Scripted:
     """The solver of these replies; `any_case` is of every case."""
@@ -33,6 +35,7 @@ def test_a_file_that_is_no_script_is_refused_in_one_line(row: dict[str, Any], tm
     message = str(refused.value)
     assert message.startswith(str(path))
     assert row["says"] in message
+    assert message.endswith("; a script is " + FORM)
     assert "\n" not in message
 
 
@@ -44,6 +47,26 @@ def test_a_script_is_read_and_played_by_case(tmp_path: Path) -> None:
     assert own.spent.tokens_estimated
     assert own.spent.input_tokens > 0
     assert other.strategy == "DP8 of one device"
+
+
+@pytest.mark.parametrize(
+    ("short", "meant"),
+    [
+        ("TP2", {"*": ["TP2"]}),
+        (["TP2", TP3], {"*": ["TP2", TP3]}),
+        ({"a": "TP2", "b": TP3, "c": {"tools": [TP2]}}, {"a": ["TP2"], "b": [TP3], "c": [{"tools": [TP2]}]}),
+    ],
+)
+def test_a_list_of_one_and_the_name_of_every_case_may_be_left_out(short: Any, meant: Any, tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"replies": short}))
+    assert read_script(path) == Script.model_validate({"replies": meant})
+
+
+def test_the_form_that_a_refusal_shows_is_one(tmp_path: Path) -> None:
+    path = tmp_path / "script.json"
+    path.write_text(FORM.replace("{…}", "{}"))
+    assert list(read_script(path).replies) == ["CASE-ID or *"]
 
 
 def test_it_begins_anew_in_each_epoch() -> None:

@@ -1,0 +1,103 @@
+"""The objects that the text of a dataset holds, each with its file and line; what is no JSON is refused in one line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...tools.errors import InputError
+from ..model.strict_json import parse
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_SPACE = re.compile(r"[ \t\r\n]*+")
+
+
+def objects_of(text: str, name: str) -> Iterator[tuple[str, Any]]:
+    """Each object of a file with its place: one JSON value with `cases`, a list, one case, or an object a line.
+
+    Raises:
+        InputError: it is neither JSON nor lines of JSON, or an object has a key twice.
+    """
+    try:
+        whole = parse(text, unique_keys=True)
+    except ValueError as error:
+        yield from _lines(text, name, error)
+        return
+    if isinstance(whole, dict) and "cases" in whole:
+        whole = whole["cases"]
+        if not isinstance(whole, list):
+            raise InputError(f"{name}: `cases` is not a list")
+    if isinstance(whole, list):
+        for place, (line, one) in enumerate(zip(_item_lines(text), whole, strict=True)):
+            yield f"{name}:{line}: cases/{place}", one
+    else:
+        yield f"{name}:{_line_at(text, _after_space(text, 0))}", whole
+
+
+def _lines(text: str, name: str, not_whole: ValueError) -> Iterator[tuple[str, Any]]:
+    """The object of each line; where already the first line holds none the file is taken for one broken value."""
+    # Not `splitlines`: strings of JSON may hold the separators of Unicode as they are.
+    lines = ((number, line) for number, line in enumerate(_LINE_END.split(text), start=1) if line.strip())
+    for place, (number, line) in enumerate(lines):
+        try:
+            yield f"{name}:{number}", parse(line, unique_keys=True)
+        except ValueError as error:
+            if place or type(error) is type(not_whole) is ValueError:
+                raise InputError(f"{name}:{number}: {_said(error)}") from None
+            at = getattr(not_whole, "lineno", None)
+            raise InputError(f"{name}{f':{at}' if at else ''}: {_said(not_whole)}") from None
+
+
+def _said(error: ValueError) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON: {error.msg}; a dataset has one object a line, no comments"
+    return str(error)
+
+
+def _item_lines(text: str) -> Iterator[int]:
+    """The line of each item of the list that a sound `text` is, or has as its `cases`."""
+    line, counted = 1, 0
+    for start in _item_starts(text):
+        line += len(_LINE_END.findall(text, counted, start))
+        counted = start
+        yield line
+
+
+def _item_starts(text: str) -> Iterator[int]:
+    decoder = json.JSONDecoder()
+    at = _after_space(text, 0)
+    if text[at] == "{":
+        at = _cases_start(text, at, decoder)
+    at = _after_space(text, at + 1)
+    while text[at] != "]":
+        yield at
+        at = _next_start(text, at, decoder)
+
+
+def _cases_start(text: str, at: int, decoder: json.JSONDecoder) -> int:
+    """Where the value of `cases` begins in the object that begins at `at`."""
+    at = _after_space(text, at + 1)
+    while True:
+        name, at = decoder.raw_decode(text, at)
+        # Behind the name stands a colon.
+        at = _after_space(text, _after_space(text, at) + 1)
+        if name == "cases":
+            return at
+        at = _next_start(text, at, decoder)
+
+
+def _next_start(text: str, at: int, decoder: json.JSONDecoder) -> int:
+    """Where what follows the value at `at` begins: the next item, or the end of the list or object."""
+    at = _after_space(text, decoder.raw_decode(text, at)[1])
+    return _after_space(text, at + 1) if text[at] == "," else at
+
+
+def _after_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return at if found is None else found.end()
+
+
+def _line_at(text: str, at: int) -> int:
+    return 1 + len(_LINE_END.findall(text, 0, at))
