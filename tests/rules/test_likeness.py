@@ -142,7 +142,7 @@ def test_a_plan_that_repeats_itself_is_valid_and_looked_at_in_part(name: str) ->
     assert len(view.distinct.edges) < len(view.edges)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(nearly_repetitive_plans())
 def test_a_fault_in_one_of_many_copies_is_found_as_if_all_were_looked_at(document: dict[str, Any]) -> None:
     assert _findings(document, compares=True) == _findings(document, compares=False)
@@ -191,7 +191,7 @@ def _some_of_each_rule() -> Iterator[Corruption]:
         seen[case.rule] += 1
 
 
-@pytest.mark.parametrize("case", _some_of_each_rule(), ids=str)
+@pytest.mark.parametrize("case", list(_some_of_each_rule()), ids=str)
 def test_a_corruption_is_found_as_if_all_were_looked_at(case: Corruption) -> None:
     document = apply(case.example)
     assert _findings(document, compares=True) == _findings(document, compares=False)
