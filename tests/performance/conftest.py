@@ -36,9 +36,12 @@ def strategy_of(degrees: dict[str, Any], decode: dict[str, Any] | None, dp: int)
 def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> Layout:
     """A layout of `degrees` in both phases.
 
-    Options: accelerator, nodes, gpus_per_node, weights, activations, kv_cache, relaxations, memory_utilization,
-    serving, decode (degrees of its own), dp, and any field of the workload.
+    Options: layers (the model cut to its first ones), accelerator, nodes, gpus_per_node, weights, activations,
+    kv_cache, relaxations, memory_utilization, serving, decode (degrees of its own), dp, and any field of the workload.
     """
+    config = find_model(model).config
+    if (layers := options.pop("layers", None)) is not None:
+        config = {**config, "num_hidden_layers": layers}
     accelerator: Accelerator | str = options.pop("accelerator", "h100-sxm")
     nodes, gpus_per_node = options.pop("nodes", 1), options.pop("gpus_per_node", 8)
     weights = options.pop("weights", "bf16")
@@ -52,7 +55,7 @@ def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> L
     serving = ServingBlock(**options.pop("serving", {}))
     workload = WorkloadBlock(**{"input_tokens": 2048, "output_tokens": 256, **options})
     part = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
-    architecture = read_architecture(find_model(model).config)
+    architecture = read_architecture(config)
     facts = hardware_facts(part, nodes, gpus_per_node)
     placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus_per_node)
     assert placement is not None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -140,7 +142,7 @@ def test_a_plan_that_repeats_itself_is_valid_and_looked_at_in_part(name: str) ->
     assert len(view.distinct.edges) < len(view.edges)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(nearly_repetitive_plans())
 def test_a_fault_in_one_of_many_copies_is_found_as_if_all_were_looked_at(document: dict[str, Any]) -> None:
     assert _findings(document, compares=True) == _findings(document, compares=False)
@@ -171,13 +173,25 @@ def _spoiled(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**plan, "edges": [*before, *new, *after]}
 
 
-@pytest.mark.parametrize("name", ["replicas", "apart", "stages, unrolled", "sequence shards"])
-def test_a_fault_in_the_last_of_many_copies_is_found_as_if_all_were_looked_at(name: str) -> None:
-    for document in _spoiled(PLANS[name]):
+# A plan written out layer by layer takes long to check: every third of its faults.
+@pytest.mark.parametrize(
+    ("name", "step"), [("replicas", 1), ("apart", 1), ("sequence shards", 1), ("stages, unrolled", 3)]
+)
+def test_a_fault_in_the_last_of_many_copies_is_found_as_if_all_were_looked_at(name: str, step: int) -> None:
+    for document in islice(_spoiled(PLANS[name]), 0, None, step):
         assert _findings(document, compares=True) == _findings(document, compares=False)
 
 
-@pytest.mark.parametrize("case", corruptions(""), ids=str)
+def _some_of_each_rule() -> Iterator[Corruption]:
+    """Every other row of each rule: what comparing leaves out depends on the rule and on the plan, not on the row."""
+    seen: Counter[str] = Counter()
+    for case in corruptions(""):
+        if seen[case.rule] % 2 == 0:
+            yield case
+        seen[case.rule] += 1
+
+
+@pytest.mark.parametrize("case", list(_some_of_each_rule()), ids=str)
 def test_a_corruption_is_found_as_if_all_were_looked_at(case: Corruption) -> None:
     document = apply(case.example)
     assert _findings(document, compares=True) == _findings(document, compares=False)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import pty
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
+
+import pytest
+
+from shardwright.agent.cli.app import run
 
 from ..model.fault_server import FaultServer, refuses
 from .processes import COMMAND, chat, environment
@@ -20,34 +26,58 @@ from .processes import COMMAND, chat, environment
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 
 
-def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path) -> None:
+class Piped:
+    """The command in this process, with lines as its input; what a process of its own shows, other tests look at."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, said: str = "") -> tuple[int, str, str]:
+        """Exit status, standard output and standard error."""
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
+        status = run(["chat", *arguments])
+        return status, *self._capsys.readouterr()
+
+
+@pytest.fixture
+def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Piped:
+    """Without an endpoint, with sessions below the test's folder."""
+    wanted = environment(tmp_path)
+    for name in os.environ.keys() - wanted.keys():
+        monkeypatch.delenv(name)
+    for name in ("SHARDWRIGHT_HOME", "COLUMNS"):
+        monkeypatch.setenv(name, wanted[name])
+    return Piped(monkeypatch, capsys)
+
+
+def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path, piped: Piped) -> None:
     done = chat(tmp_path, REQUEST, "--ttft-ms", "400", "--session", "mine", said="now with 1 GPU\n\nwhy?\n")
     assert done.returncode == 0
     assert done.stdout.count("Valid plan") == 3
     assert "Limit: TTFT" in done.stdout
     assert "--resume=mine" in done.stderr
-    again = chat(tmp_path, "--resume", said="/history\n")
-    assert again.returncode == 0
-    assert again.stdout.startswith(f"> {REQUEST}\n")
+    status, again, _ = piped("--resume", said="/history\n")
+    assert status == 0
+    assert again.startswith(f"> {REQUEST}\n")
     for line in done.stdout.splitlines():
-        assert line in again.stdout
-    assert "GPUs: 2 → 1" in again.stdout
-    listed = json.loads(chat(tmp_path, "--list", "--format", "json").stdout)
+        assert line in again
+    assert "GPUs: 2 → 1" in again
+    listed = json.loads(piped("--list", "--format", "json")[1])
     assert [(one["id"], one["turns"]) for one in listed["sessions"]] == [("mine", 4)]
 
 
-def test_json_is_one_object_a_turn_and_nothing_else(tmp_path: Path) -> None:
+def test_json_is_one_object_a_turn_and_nothing_else(piped: Piped) -> None:
     said = f"{REQUEST}\nwhat if 1 GPU\nblub\nnow with 0 GPUs\n/quit\nnever read\n"
-    done = chat(tmp_path, "--format", "json", said=said)
-    assert done.returncode == 0
-    turns = [json.loads(line) for line in done.stdout.splitlines()]
+    status, out, _ = piped("--format", "json", said=said)
+    assert status == 0
+    turns = [json.loads(line) for line in out.splitlines()]
     assert [one["turn"] for one in turns] == [1, 2, 3, 4, 5]
     assert [one["kind"] for one in turns] == ["plan", "what_if", "unknown", "refused", "quit"]
     assert turns[0]["result"]["plan"]["format"] == "shardwright/plan"
     assert turns[3]["error"]
 
 
-def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
+def test_wrong_calls_are_refused_in_one_line(piped: Piped) -> None:
     for arguments in (
         ("--session", "a b"),
         ("--resume", "nothing"),
@@ -55,14 +85,14 @@ def test_wrong_calls_are_refused_in_one_line(tmp_path: Path) -> None:
         ("-",),
         ("--proposer", "llm", "--llm-url", "http://127.0.0.1:1/v1"),
     ):
-        done = chat(tmp_path, *arguments)
-        assert done.returncode == 2, arguments
-        assert done.stderr.count("\n") == 1
-        assert done.stdout == ""
+        status, out, err = piped(*arguments)
+        assert status == 2, arguments
+        assert err.count("\n") == 1
+        assert out == ""
 
 
-def test_a_chat_in_which_nothing_was_said_leaves_no_file(tmp_path: Path) -> None:
-    assert chat(tmp_path, said="\n\n").returncode == 0
+def test_a_chat_in_which_nothing_was_said_leaves_no_file(tmp_path: Path, piped: Piped) -> None:
+    assert piped(said="\n\n")[0] == 0
     assert not [*(tmp_path / "chats").iterdir()]
 
 
@@ -122,16 +152,16 @@ def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Pa
     assert "Traceback" not in told
 
 
-def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(tmp_path: Path) -> None:
+def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(piped: Piped) -> None:
     with FaultServer(refuses(401)) as server:
         asked = ("--llm-url", server.url, "--llm-model", "m")
-        done = chat(tmp_path, "--proposer", "llm", *asked, said=f"{REQUEST}\n")
-        assert done.returncode == 3
-        assert done.stdout.count("Valid plan") == 1
-        assert "answered in no turn" in done.stderr.splitlines()[-1]
+        status, out, err = piped("--proposer", "llm", *asked, said=f"{REQUEST}\n")
+        assert status == 3
+        assert out.count("Valid plan") == 1
+        assert "answered in no turn" in err.splitlines()[-1]
         # Commands ask no model, and who left the choice to the tool has his answers.
-        assert chat(tmp_path, "--proposer", "llm", *asked, said="/help\n").returncode == 0
-        assert chat(tmp_path, *asked, said=f"{REQUEST}\n").returncode == 0
+        assert piped("--proposer", "llm", *asked, said="/help\n")[0] == 0
+        assert piped(*asked, said=f"{REQUEST}\n")[0] == 0
 
 
 class _Screen:

@@ -106,7 +106,7 @@ def test_the_student_changes_the_degree_that_a_code_is_about_and_no_other(epoch:
     assert {**first, "pp": 0} == {**second, "pp": 0}
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.one_of(
