@@ -22,7 +22,7 @@ from .rungs.ladder import PLAN_RUNGS
 # Nodes and edges of a golden that is damaged: every mutant is validated and compared.
 MOST_ELEMENTS = 600
 # Goldens that are damaged; of each family the first.
-MOST_GOLDENS = 16
+MOST_GOLDENS = 8
 
 
 class Mutant(ResultModel):
