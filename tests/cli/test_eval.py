@@ -241,7 +241,7 @@ def test_an_interrupt_is_status_130_and_the_same_call_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, journal, report = tmp_path / "many.jsonl", tmp_path / "journal", tmp_path / "report.json"
-    many = [{**CASES[3], "id": f"case-{place}"} for place in range(500)]
+    many = [{**CASES[3], "id": f"case-{place}"} for place in range(3000)]
     path.write_text("\n".join(map(json.dumps, many)))
     call = [str(PROGRAM), "eval", str(path), "--jobs", "1", "--journal", str(journal), "-o", str(report)]
     begun = subprocess.Popen(
