@@ -5,6 +5,7 @@ The question is decided by the request in words, as for any user; a case about a
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,7 +34,7 @@ from ..pipeline import intent_of
 from ..results import PlanResult
 from .case import Case, Golden
 from .golden import golden_strategy
-from .judged import errors_of
+from .judged import Held, errors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def asked(case: Case) -> Asked:
     """
     try:
         intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
-        found = _asked(intent.model_dump_json(), _Key(intent))
+        # Cases of one family ask the same, and a search is what takes the time.
+        found = _asked(Held(intent, intent.model_dump_json()))
     except InputError as error:
         if case.request is None and case.asks == "base":
             raise
@@ -99,25 +101,11 @@ def with_calibration(found: Asked, calibration: CustomCalibration) -> Question:
     return own
 
 
-class _Key:
-    """An intent as an argument that a cache does not look at: its text beside it is the key."""
-
-    def __init__(self, intent: Intent) -> None:
-        self.intent = intent
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key)
-
-    def __hash__(self) -> int:
-        return 0
-
-
 @lru_cache(maxsize=64)
-def _asked(text: str, key: _Key) -> Question | PlanResult:
-    """The question of an intent; cases of one family ask the same, and a search is what takes the time."""
-    del text
+def _asked(intent: Held) -> Question | PlanResult:
+    """The question of an intent."""
     # What a relaxation would gain is no part of an answer that is marked, and takes as long as the answer.
-    return ask(key.intent, with_hint=False)
+    return ask(intent.value, with_hint=False)
 
 
 def _asking(case: Case) -> Mapping[str, Any]:
@@ -193,15 +181,7 @@ def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | N
     sound = right[0].document if right else None
     if sound is None:
         raise InputError(f"case {case.id}: its first golden has no plan that could be edited")
-    return edited(_copy(sound), proposal.edits)
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _copy(item) for name, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(value, list):
-        return [_copy(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
+    return edited(copy.deepcopy(dict(sound)), proposal.edits)
 
 
 def right_documents(found: Asked) -> Iterator[RightAnswer]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
+from .marks import Subject
 
 # Some documents for each of the few cases that ask about the same plans one after another.
 _KEPT = 64
@@ -47,6 +48,11 @@ def violations_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
 def errors_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
     """The violations that make `document` no plan."""
     return tuple(one for one in violations_of(document) if one.severity == "error")
+
+
+def as_written(document: Mapping[str, Any]) -> Subject:
+    """`document` as it stands, with the rules that it breaks."""
+    return Subject(True, document, tuple(dict.fromkeys(one.rule for one in errors_of(document))))
 
 
 @lru_cache(maxsize=_KEPT)

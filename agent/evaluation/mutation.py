@@ -10,11 +10,10 @@ from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
-from ...tools.validate import validate
 from ..workers import Task, local_cores, on_local_cores
 from .asked import Asked, asked, right_documents
 from .case import Case
-from .marks import Subject
+from .judged import as_written
 from .mutants import MUTATORS, Mutator
 from .results import ResultModel
 from .rungs.ladder import PLAN_RUNGS
@@ -144,8 +143,7 @@ def _mutants(found: Asked, golden: Any) -> Iterator[Mutant]:
 
 
 def _lost(found: Asked, document: Any) -> tuple[str, ...]:
-    errors = tuple(one.rule for one in validate(document).violations if one.severity == "error")
-    subject = Subject(True, document, tuple(dict.fromkeys(errors)))
+    subject = as_written(document)
     marks = {rung.name: rung.mark(found, subject) for rung in PLAN_RUNGS}
     return tuple(name for name, mark in marks.items() if mark is not None and not mark.passed)
 

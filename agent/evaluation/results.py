@@ -19,6 +19,7 @@ from .marks import Mark
 # Stages of an answer, in order; `after_1` and on are those after corrections.
 FIRST_STAGES = ("at_once", "after_fix")
 FINAL = "final"
+STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
 # The rungs that a right answer passes at the end, as far as they apply.
 DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret")
 
@@ -88,9 +89,9 @@ class CaseResult(ResultModel):
     def _last_before(self, stage: str) -> str:
         """The stage of the last proposal that was made by `stage`; the end has the built-in plan where none stands."""
         corrections = [
-            name for name in self.stages if name not in (*FIRST_STAGES, FINAL) and _number(name) < _number(stage)
+            name for name in self.stages if name not in STAGE_TITLES and stage_order(name) < stage_order(stage)
         ]
-        return max(corrections, key=_number, default="after_fix")
+        return max(corrections, key=stage_order, default="after_fix")
 
     @property
     def is_solved(self) -> bool:
@@ -101,10 +102,23 @@ class CaseResult(ResultModel):
         return self.fault is None and all(self.passed(rung) is not False for rung in DECISIVE)
 
 
-def _number(stage: str) -> int:
-    """Which correction a stage is of; the end is after all of them."""
-    count = stage.rpartition("_")[2]
-    return int(count) if count.isdecimal() else 1 << 30
+def stage_order(stage: str) -> int:
+    """Where a stage stands: those of the beginning, corrections by their number, the end, and what is no stage."""
+    number = stage.rpartition("_")[2]
+    is_correction = number.isdecimal() and len(number) < 10
+    return {"at_once": -2, "after_fix": -1}.get(stage, int(number) if is_correction else 1 << 30)
+
+
+def about_case(case: Case, epoch: int) -> dict[str, Any]:
+    """The fields of a result that say which case it is of, whatever came of it."""
+    return {
+        "id": case.id,
+        "family": case.family,
+        "case": case.digest,
+        "epoch": epoch,
+        "by_builder": case.by_builder,
+        "is_repair": case.proposal is not None,
+    }
 
 
 def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
@@ -115,12 +129,7 @@ def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
     plan_rungs: dict[str, Mark] = {name: no for name in ("parses", "schema", "rules", *compared) if wants_plan}
     about = {"outcome": True, "intent": case.intent, "explanation": case.decided_by, "diagnosis": case.proposal}
     return CaseResult(
-        id=case.id,
-        family=case.family,
-        case=case.digest,
-        epoch=epoch,
-        by_builder=case.by_builder,
-        is_repair=case.proposal is not None,
+        **about_case(case, epoch),
         answer="failed",
         stages=dict.fromkeys((*FIRST_STAGES, FINAL), plan_rungs) if plan_rungs else {},
         marks={name: no for name, applies in about.items() if applies},

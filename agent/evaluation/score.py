@@ -10,7 +10,7 @@ from ...tools.search.describe import describe
 from .asked import Asked, asked
 from .case import Case
 from .marks import Mark, Solution
-from .results import CaseResult, lost_everywhere
+from .results import CaseResult, about_case, lost_everywhere
 from .rungs.diagnosis import found_rules
 from .rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
 from .solve import solve
@@ -61,12 +61,7 @@ def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
     answer = {rung.name: rung.mark(found, solution) for rung in ANSWER_RUNGS}
     strategy = solution.final.strategy
     return CaseResult(
-        id=case.id,
-        family=case.family,
-        case=case.digest,
-        epoch=epoch,
-        by_builder=case.by_builder,
-        is_repair=case.proposal is not None,
+        **about_case(case, epoch),
         answer=solution.kind,
         strategy="" if strategy is None else describe(strategy),
         golden=" or ".join(describe(one.strategy) for one in found.right if one.strategy is not None),

@@ -24,7 +24,7 @@ from ..model.messages import ModelRequest, Reply, Usage
 from ..model.scripted import calls
 from ..results import PlanResult
 from .asked import Asked, with_calibration
-from .judged import errors_of
+from .judged import as_written
 from .marks import Attempt, Solution, Subject
 from .solver import Finishing, OwnWay, Solver
 
@@ -82,7 +82,7 @@ def _finished(found: Asked, solver: Solver, epoch: int, client: ModelClient | No
 def _judged_alone(question: Question, found: Asked, first: str) -> Attempt:
     """What a case says is proposed first, as it was written, not repaired."""
     if found.broken is not None:
-        subject = _as_written(found.broken)
+        subject = as_written(found.broken)
         return Attempt(subject, subject)
     desk = Desk(question)
     return _attempt(judge_text(desk, first, repairs=False), desk.documents)
@@ -96,7 +96,7 @@ def _first(found: Asked) -> str | None:
 def _own(question: Question) -> Solution:
     """The built-in proposer's answer: its one proposal, judged as any other."""
     document = question.reference_plan.model_dump(mode="json")
-    subject = _as_written(document)
+    subject = as_written(document)
     attempt = Attempt(subject, subject)
     if not subject.is_valid:
         # What auto-fix makes of it is part of the answer.
@@ -124,12 +124,8 @@ def _attempts(ending: Ending, found: Asked) -> tuple[Attempt, ...]:
     attempts = [_attempt(one, ending.documents) for one in ending.judgements]
     if found.broken is not None and attempts:
         # Under the question its header is put right before it is judged; as it was proposed it is as it was written.
-        attempts[0] = replace(attempts[0], proposed=_as_written(found.broken))
+        attempts[0] = replace(attempts[0], proposed=as_written(found.broken))
     return tuple(attempts)
-
-
-def _as_written(document: Mapping[str, Any]) -> Subject:
-    return Subject(True, document, tuple(dict.fromkeys(one.rule for one in errors_of(document))))
 
 
 def _attempt(
@@ -157,7 +153,7 @@ def _of_result(result: PlanResult) -> Subject:
     if result.plan is None:
         return Subject(False, refusal="no plan came of it")
     document = result.plan.model_dump(mode="json")
-    return _as_written(document)
+    return as_written(document)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
-from ...model.client import ModelClient
 from ...spent import Spent, spent_together
 from ..asked import Asked
 from ..keys import solver_digest
@@ -18,7 +16,7 @@ from ..marks import Solution
 from ..results import CaseResult
 from ..solve import solve_question
 from ..solver import Solver
-from .variant import Ablation, Variant, with_options
+from .variant import Ablation, OfAnother, Variant, with_options
 
 MOST_SAMPLES = 100
 _ACCEPTED = ("accepted", "accepted_after_repair")
@@ -30,13 +28,12 @@ def tokens_of(spent: Spent) -> int:
 
 
 @dataclass(frozen=True)
-class FreshSamples:
+class FreshSamples(OfAnother):
     """Asks a solver anew until a proposal is accepted or the tokens of the case are spent; at least once.
 
     `allowed_tokens` are pairs of case and epoch with what may be spent there; a case without one is sampled once.
     """
 
-    inner: Solver
     allowed_tokens: tuple[tuple[str, int, int], ...]
 
     @property
@@ -54,20 +51,6 @@ class FreshSamples:
     def digest(self) -> str:
         """What its answers come of: the solver, and how much may be spent."""
         return f"{solver_digest(self.inner)} {sorted(self.allowed_tokens)}"
-
-    @property
-    def is_deterministic(self) -> bool:
-        """As the solver is."""
-        return self.inner.is_deterministic
-
-    @property
-    def calibration(self) -> CustomCalibration | None:
-        """That of the solver."""
-        return self.inner.calibration
-
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
-        """Whom the solver asks."""
-        return self.inner.client(found, epoch)
 
     def solve(self, found: Asked, epoch: int) -> Solution:
         """The first sample that was accepted, else the best of the last; with what all of them took.

@@ -37,22 +37,10 @@ class Ablation:
 
 
 @dataclass(frozen=True)
-class Varied:
-    """A solver that is run with other options than its own."""
+class OfAnother:
+    """What a solver that runs another one has of that: whom it asks, and how."""
 
     inner: Solver
-    options: AgentOptions
-    label: str
-
-    @property
-    def name(self) -> str:
-        """The solver's, and what is different."""
-        return f"{self.inner.name} ({self.label})"
-
-    @property
-    def digest(self) -> str:
-        """What its answers come of: the solver, and what is varied, which its options say."""
-        return solver_digest(self.inner)
 
     @property
     def is_deterministic(self) -> bool:
@@ -67,6 +55,24 @@ class Varied:
     def client(self, found: Asked, epoch: int) -> ModelClient | None:
         """Whom the solver asks."""
         return self.inner.client(found, epoch)
+
+
+@dataclass(frozen=True)
+class Varied(OfAnother):
+    """A solver that is run with other options than its own."""
+
+    options: AgentOptions
+    label: str
+
+    @property
+    def name(self) -> str:
+        """The solver's, and what is different."""
+        return f"{self.inner.name} ({self.label})"
+
+    @property
+    def digest(self) -> str:
+        """What its answers come of: the solver, and what is varied, which its options say."""
+        return solver_digest(self.inner)
 
     def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
         """As the solver does.

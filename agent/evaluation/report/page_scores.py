@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ..comparison import Comparison
-from ..results import FINAL, Kept, Rate
+from ..results import STAGE_TITLES, Kept, Rate, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS, RUNG_NAMES
 from .markup import Html, element, joined
 from .summary import Rungs, Summary
 from .text import percent
 
 _QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
-_STAGES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
 _MOST_LISTED = 200
 
 
@@ -88,7 +87,7 @@ def _regret(found: Summary) -> str:
 
 
 def _rungs(title: str, rungs: Rungs) -> Html:
-    stages = sorted({stage for by_stage in rungs.values() for stage in by_stage}, key=_stage_order)
+    stages = sorted({stage for by_stage in rungs.values() for stage in by_stage}, key=stage_order)
     head = [element("th", name) for name in ("rung", *(_stage_title(stage) for stage in stages), "cases")]
     rows = [
         element(
@@ -104,14 +103,9 @@ def _rungs(title: str, rungs: Rungs) -> Html:
     return element("div", element("h3", title), element("div", table, class_="wide"))
 
 
-def _stage_order(stage: str) -> int:
-    number = stage.rpartition("_")[2]
-    return {"at_once": -2, "after_fix": -1, FINAL: 1 << 30}.get(stage, int(number) if number.isdecimal() else 0)
-
-
 def _stage_title(stage: str) -> str:
     number = stage.rpartition("_")[2]
-    return _STAGES.get(stage) or f"after {number} correction{'s' if number != '1' else ''}"
+    return STAGE_TITLES.get(stage) or f"after {number} correction{'s' if number != '1' else ''}"
 
 
 def _rate(rate: Rate | None) -> Html:

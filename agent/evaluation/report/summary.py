@@ -10,7 +10,7 @@ from ...spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
 from ..mutation import MutationScore
-from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of
+from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, ResultModel, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
 from ..statistics import over_epochs, rate
 
@@ -127,7 +127,7 @@ def _lone(result: CaseResult) -> bool:
 def rungs_of(results: Sequence[CaseResult]) -> Rungs:
     """The rate of every rung at every stage that some case reached."""
     reached = {stage for one in results for stage in one.stages} - {*FIRST_STAGES, FINAL}
-    corrections = sorted(reached, key=lambda name: int(name.rpartition("_")[2]))
+    corrections = sorted(reached, key=stage_order)
     stages = (*FIRST_STAGES, *corrections, FINAL)
     found = {rung.name: {stage: rate(results, rung.name, stage) for stage in stages} for rung in PLAN_RUNGS}
     found |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS}

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from ...report.text import NONE, Bullets, Column, Section, Table, count_text, render, section
 from ..comparison import Comparison, RungChange
-from ..results import FINAL, CaseResult, Kept, Rate
+from ..results import FINAL, STAGE_TITLES, CaseResult, Kept, Rate, stage_order
 from ..rungs.ladder import RUNG_NAMES
 from .summary import Rungs, Summary
 
 # Cases that are listed with what went wrong; the page and the JSON have all of them.
 MOST_LISTED = 25
 _LONGEST_WHY = 200
-_STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
 
 
 def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bool = False) -> str:
@@ -74,14 +73,14 @@ def _table(rungs: Rungs) -> Table:
     """Each rung at the stages that every run has; what each correction brought is in the JSON and on the page."""
     columns = (
         Column("rung"),
-        *(Column(title, figures=True) for title in _STAGE_TITLES.values()),
+        *(Column(title, figures=True) for title in STAGE_TITLES.values()),
         Column("95% interval", figures=True),
         Column("cases", figures=True),
     )
     rows = tuple(
         (
             name,
-            *(_rate(rungs[name].get(stage)) for stage in _STAGE_TITLES),
+            *(_rate(rungs[name].get(stage)) for stage in STAGE_TITLES),
             _interval(rungs[name].get(FINAL)),
             _count(rungs[name].get(FINAL)),
         )
@@ -93,17 +92,11 @@ def _table(rungs: Rungs) -> Table:
 
 def _corrections(rungs: Rungs) -> str:
     """How many plans keep every rule after each correction."""
-    stages = [stage for stage in rungs.get("rules", {}) if stage not in _STAGE_TITLES]
+    stages = [stage for stage in rungs.get("rules", {}) if stage not in STAGE_TITLES]
     shown = [
-        f"{percent(rungs['rules'][one].rate)} after {one.rpartition('_')[2]}" for one in sorted(stages, key=_place)
+        f"{percent(rungs['rules'][one].rate)} after {one.rpartition('_')[2]}" for one in sorted(stages, key=stage_order)
     ]
     return f"rules kept by correction: {', '.join(shown)}" if shown else ""
-
-
-def _place(stage: str) -> int:
-    """Where a stage stands: those of the beginning, corrections by their number, the end."""
-    known = {"at_once": -2, "after_fix": -1, FINAL: 1 << 30}
-    return known[stage] if stage in known else int(stage.rpartition("_")[2])
 
 
 def _rate(rate: Rate | None) -> str:
@@ -237,7 +230,7 @@ def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
 def change_line(change: RungChange) -> str:
     """What became of a rung at a stage, and in which cases."""
     worse = ", worse" if change.is_regression else ""
-    stage = _STAGE_TITLES.get(change.stage, change.stage)
+    stage = STAGE_TITLES.get(change.stage, change.stage)
     moved = f"{change.rung} {stage}: {percent(change.before)} to {percent(change.after)}{worse}"
     lost = f"; lost {listed(change.lost)}" if change.lost else ""
     gained = f"; gained {listed(change.gained)}" if change.gained else ""
