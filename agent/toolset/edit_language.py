@@ -16,7 +16,7 @@ from pydantic import Field
 
 from ...tools.autofix.edits import apply_patch, compile_patch
 from ...tools.errors import InputError
-from ...tools.plan.faults import size_of
+from ...tools.plan.plan_size import size_of
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.edits import Change, Step
 from ..loop.shorten import short_text

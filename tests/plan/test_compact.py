@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shardwright.tools.plan.canonical import content_hash
-from shardwright.tools.plan.compact import MAX_NODES, expand
+from shardwright.tools.plan.compact import expand
 from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.plan.plan_size import MAX_NODES
 from shardwright.tools.plan.reader import read_document
 
 from .tiny import DENSE, MOE, tiny_plan

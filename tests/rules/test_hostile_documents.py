@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.plan.compact import MAX_NODES, expand
+from shardwright.tools.plan.compact import expand
+from shardwright.tools.plan.plan_size import MAX_NODES
 from shardwright.tools.plan.reader import MAX_HEADER_VALUES, MAX_MEMBERS
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate

@@ -18,8 +18,10 @@ from pydantic import ValidationError
 from ..errors import InputError
 from ..files import utf8_text
 from .collector import collector_paused
-from .compact import MAX_EDGES, MAX_NODES, SchemaFault, expand
+from .compact import expand
 from .document import Plan
+from .faults import SchemaFault
+from .plan_size import excess_of
 from .schema import explain_refusal, shown
 from .view import PlanView, as_list, as_mapping
 
@@ -129,10 +131,9 @@ def _unreadable(fault: SchemaFault) -> ReadDocument:
 
 def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
     """What makes `document` too large to be looked at element by element."""
-    for key, most in (("nodes", MAX_NODES), ("edges", MAX_EDGES)):
-        count = len(as_list(document.get(key)))
-        if count > most:
-            return SchemaFault(f"/{key}", f"too large to be a plan: {count:,} {key}", count, f"at most {most:,}")
+    excess = excess_of(document)
+    if excess is not None:
+        return SchemaFault(f"/{excess.part}", f"too large to be a plan: {excess}", excess.count, excess.most)
     values: list[object] = [value for key, value in document.items() if key not in ("nodes", "edges")]
     for value in values:
         values.extend(as_mapping(value).values())

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from .compact import SchemaFault
 from .document import Plan
+from .faults import SchemaFault
 from .view import as_list, as_mapping
 
 SCHEMA_URI = "https://json-schema.org/draft/2020-12/schema"

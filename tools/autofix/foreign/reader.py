@@ -14,7 +14,7 @@ from ...plan.collector import collector_paused
 from ...plan.compact import expand
 from ...plan.document import FORMAT
 from ...plan.elements import as_list, as_mapping, as_str
-from ...plan.faults import MAX_EDGES, MAX_NODES
+from ...plan.plan_size import excess_of
 from .assemble import assemble
 from .graph import LEVELS
 from .notes import Note, Notes
@@ -91,7 +91,7 @@ def _is_foreign_graph(document: Mapping[str, Any]) -> bool:
 
 
 def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:
-    if len(as_list(document.get("nodes"))) > MAX_NODES or len(as_list(document.get("edges"))) > MAX_EDGES:
+    if excess_of(document) is not None:
         return document
     raw, faults = expand(document)
     for fault in faults:
