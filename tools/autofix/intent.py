@@ -42,12 +42,9 @@ from .intent_header import (
     read_workload,
 )
 from .intent_notes import Note, Notes
-from .placing import place_like
+from .placing import MOST_DEVICES, place_like
 
 __all__ = ["Note", "PlanDefaults", "PlanIntent", "read_intent", "reference_plan"]
-
-# Larger reference plans are not built: their graph is a hostile document's.
-MOST_GPUS = 4096
 
 
 @dataclass(frozen=True)
@@ -147,7 +144,7 @@ def reference_plan(intent: PlanIntent) -> Plan | None:
     `None` where it cannot be built.
     """
     request = intent.request
-    if request is None or request.strategy.gpu_count > MOST_GPUS:
+    if request is None or request.strategy.gpu_count > MOST_DEVICES:
         return None
     try:
         return build_plan(request)
@@ -200,7 +197,7 @@ def _declared_replicas(view: PlanView) -> dict[Phase, int] | None:
     declared: dict[Phase, int] = {}
     for phase in PHASES:
         count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
-        if count is None or not 1 <= count <= MOST_GPUS:
+        if count is None or not 1 <= count <= MOST_DEVICES:
             return None
         declared[phase] = count
     return declared
