@@ -1,20 +1,23 @@
 """Keeps secrets out of everything that can be seen: text of servers, exceptions, replies, log lines.
 
-A secret is found as it is, in URL-encoded, JSON-escaped and base64 form, in upper or lower case. Placeholders that
-local servers are given for a key, and values too short to be a secret, are left alone: they occur in honest text.
+A secret is found in every text that somebody may come to read: as it is, in upper or lower case, in base64, and below
+any number of escapes (`escapes.py`). So it does not matter whether a text is redacted before it is decoded or after.
+What a server enciphers in a way of its own is not found, nor a secret whose parts stand in two texts; a secret that
+our own code puts together is found where the whole leaves us. Placeholders that local servers are given for a key, and
+values too short to be a secret, are left alone: they occur in honest text.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import logging
-import re
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote_plus
+
+from .escapes import layers
 
 REDACTED = "[redacted]"
 # Shorter values occur in ordinary words, and protect nothing.
@@ -32,34 +35,65 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if _is_secret(secret) for form in _forms(secret)}
-        ordered = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE) if ordered else None
-        self._lower = sorted({form.lower() for form in forms})
-        self._longest = len(ordered[0]) if ordered else 0
+        self._forms = sorted(forms)
+        self._longest = max(map(len, self._forms), default=0)
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
-        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+        """`text` without secrets, however they are escaped in it."""
+        pieces: list[str] = []
+        at = 0
+        for start, end in self._spans(text):
+            pieces += (text[at:start], REDACTED)
+            at = end
+        return "".join((*pieces, text[at:])) if pieces else text
 
     def value(self, value: Any) -> Any:
         """A JSON value without secrets, keys included."""
         if isinstance(value, str):
             return self.text(value)
-        if isinstance(value, list):
-            return [self.value(one) for one in value]
+        if isinstance(value, list | tuple):
+            return [self.value(one) for one in value]  # pyright: ignore[reportUnknownVariableType]
         if isinstance(value, dict):
-            return {self.text(str(key)): self.value(one) for key, one in value.items()}
+            return {self.text(str(key)): self.value(one) for key, one in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         return value
 
     def held_back(self, text: str) -> int:
-        """How many characters at the end of `text` may be the beginning of a secret."""
-        tail = text[-(self._longest - 1) :].lower() if self._longest > 1 else ""
-        return next((len(tail) - at for at in range(len(tail)) if self._is_beginning(tail[at:])), 0)
+        """How many characters at the end of `text` may be the beginning of a secret, or of an escape."""
+        if not self._forms:
+            return 0
+        start = len(text)
+        for layer in layers(text):
+            folded, unfinished = layer.folded, layer.unfinished
+            if unfinished is not None:
+                start = min(start, layer.source(unfinished, len(folded))[0])
+                folded = folded[:unfinished]
+            tail = max(0, len(folded) - self._longest + 1)
+            at = next((at for at in range(tail, len(folded)) if self._is_beginning(folded[at:])), None)
+            if at is not None:
+                start = min(start, layer.source(at, len(folded))[0])
+        return len(text) - start
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """The parts of `text` that hold secrets, in order and apart."""
+        found = (
+            layer.source(at, at + len(form))
+            for layer in (layers(text) if self._forms else ())
+            for folded in (layer.folded,)
+            for form in self._forms
+            for at in _places(form, folded)
+        )
+        spans: list[tuple[int, int]] = []
+        for start, end in sorted(found):
+            if spans and start < spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+            else:
+                spans.append((start, end))
+        return spans
 
     def _is_beginning(self, text: str) -> bool:
         # Of sorted texts, those that begin with `text` come first after it.
-        at = bisect_left(self._lower, text)
-        return at < len(self._lower) and self._lower[at].startswith(text)
+        at = bisect_left(self._forms, text)
+        return at < len(self._forms) and self._forms[at].startswith(text)
 
 
 class RedactedStream:
@@ -87,15 +121,23 @@ def _is_secret(text: str) -> bool:
 
 
 def _forms(secret: str) -> set[str]:
+    """What is looked for: the secret and its base64, in lower case, as written and as read with escapes undone."""
     data = secret.encode("utf-8", errors="replace")
-    forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    written = {secret, quote_plus(secret)}
     for before in range(3):
         # Base64 looks different at each of three alignments; the characters that neighbours would change are left out.
         core = base64.b64encode(b"\0" * before + data).decode()[(0, 2, 3)[before] :]
         core = core.rstrip("=")[: -1 if (before + len(data)) % 3 else None]
-        forms |= {core, core.replace("+", "-").replace("/", "_")}
+        written |= {core, core.replace("+", "-").replace("/", "_")}
+    forms = {layer.folded for form in written for layer in layers(form)}
     return {form for form in forms if len(form) >= MIN_SECRET_CHARACTERS}
+
+
+def _places(form: str, text: str) -> Iterator[int]:
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
 
 
 class _LogFilter(logging.Filter):
