@@ -128,7 +128,7 @@ class _Run:
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
-        self.desk = Desk(question)
+        self.desk = Desk(question, getattr(client, "redact", str))
         self.budget = Budget.start(options.limits, options.prices, options.deadline)
         self.clock = Clock(self.budget.deadline, options.stop, log)
         self.judgements: list[Judgement] = []

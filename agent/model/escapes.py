@@ -12,6 +12,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from html.entities import html5
+from urllib.parse import unquote
 
 # More layers than this no reader undoes.
 MAX_LAYERS = 12
@@ -19,19 +20,22 @@ _HEX = "0-9A-Fa-f"
 _NAMED = "|".join(name for name, sign in html5.items() if name.endswith(";") and len(sign) == 1 and sign.isascii())
 _ESCAPE = re.compile(
     rf"\\(?:u\{{0*([{_HEX}]{{1,6}})\}}|u([{_HEX}]{{4}})|U([{_HEX}]{{8}})|x([{_HEX}]{{2}})|([\"'\\/bfnrt]))"
-    rf"|%([{_HEX}]{{2}})|(&(?:\#[xX][{_HEX}]{{1,8}};?|\#[0-9]{{1,8}};?|(?:{_NAMED})))"
+    rf"|((?:%[{_HEX}]{{2}})+)|(&(?:\#[xX][{_HEX}]{{1,8}};?|\#[0-9]{{1,8}};?|(?:{_NAMED})))"
 )
 # What may be the first part of an escape, at the end of a text that goes on.
 _UNFINISHED = re.compile(
-    rf"(?:\\+(?:u\{{?[{_HEX}]{{0,12}}|U[{_HEX}]{{0,7}}|x[{_HEX}]?)?|%[{_HEX}]?"
+    rf"(?:\\+(?:u\{{?[{_HEX}]{{0,12}}|U[{_HEX}]{{0,7}}|x[{_HEX}]?)?|(?=%)(?:%[89A-Fa-f][{_HEX}])*(?:%[{_HEX}]?)?"
     rf"|&(?:\#[xX]?[{_HEX}]{{0,8}}|[A-Za-z][A-Za-z0-9]{{0,31}})?)\Z"
 )
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 # Of no width, or control characters: soft hyphens, joiners, marks of direction, selectors of variants, tags.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]+"
+_UNSEEN_RANGES = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
+_UNSEEN = re.compile(f"[{_UNSEEN_RANGES}]+")
+# Escapes that stand for letters. Without any, undoing the others only takes backslashes away.
+_HIDDEN = re.compile(rf"[{_UNSEEN_RANGES}]|\\[uUx]|%[{_HEX}]{{2}}|&[#A-Za-z]")
 _LEFT_OVER = re.compile(r"\\+")
 _DISGUISED_RANGES = ((0xAA, 0x250), (0x2000, 0x2500), (0xFE00, 0x10000), (0x1D400, 0x1D800), (0x1F100, 0x1F200))
 
@@ -108,6 +112,11 @@ class Layer:
         return bisect_right(self._begins, at) - 1
 
 
+def hides_letters(text: str) -> bool:
+    """Whether letters may stand in `text` otherwise than as themselves, or be parted by what nobody sees."""
+    return _HIDDEN.search(text) is not None
+
+
 def layers(text: str) -> Iterator[Layer]:
     """`text` as written, and each layer below it: every text that a reader may come to see."""
     layer: Layer | None = Layer(None, text)
@@ -127,7 +136,9 @@ def layers(text: str) -> Iterator[Layer]:
 
 def _undo(match: re.Match[str]) -> str:
     braced, short, long, byte, sign, percent, entity = match.groups()
-    if code := braced or short or long or byte or percent:
+    if code := braced or short or long or byte:
         number = int(code, 16)
         return chr(number) if number <= 0x10FFFF else ""
+    if percent:
+        return unquote(percent)
     return html.unescape(entity) if entity else _SHORT.get(sign, sign)
