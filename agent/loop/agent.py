@@ -39,8 +39,8 @@ KNOWLEDGE_TOKENS = 16_000
 class AgentOptions:
     """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
 
-    The time of `limits` runs from the call, the search for the built-in proposer's plan included; no step begins after
-    it, but one that began before it (that search, or one by a tool) may finish late.
+    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search is never
+    cut, since its plan is what a run falls back on; no step begins after the time, and a step of a tool ends with it.
     `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
     server does not refuse. `transcript` is the file that each run is written to.
     """

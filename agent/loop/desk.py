@@ -6,11 +6,13 @@ number and the size of them is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.autofix.fields import same
+from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
@@ -87,6 +89,16 @@ class Desk:
     def stand(self, standing: Standing) -> None:
         """Keep a valid plan."""
         self.standing.append(standing)
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What one step does to the desk, or nothing of it where the step is stopped."""
+        documents, standing = dict(self.documents), list(self.standing)
+        try:
+            yield
+        except StoppedError:
+            self.documents, self.standing = documents, standing
+            raise
 
     @property
     def best(self) -> Standing | None:
