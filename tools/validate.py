@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from .checkpoint import checked, checkpoint
 from .plan.collector import collector_paused
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, read_document
@@ -123,9 +124,10 @@ def _run(rule: Rule, view: PlanView) -> list[Violation]:
 
 
 def _found(rule: Rule, view: PlanView) -> list[Violation]:
+    checkpoint()
     found: list[Violation] = []
     try:
-        found.extend(islice(rule.run(view), MAX_FINDINGS_OF_A_RULE + 1))
+        found.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))
         if len(found) > MAX_FINDINGS_OF_A_RULE:
             more = f"there are more findings of this rule; the first {MAX_FINDINGS_OF_A_RULE:,} are listed"
             found[-1] = rule.violation(Finding(more, remedy="mend those, then check again"))

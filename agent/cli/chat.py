@@ -12,7 +12,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format
-from .proposing import agent_of, proposer_options
+from .proposing import agent_of, proposer_options_of
 from .streams import STANDARD, may_style, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PROMPT = "> "
     help="Go on with a chat; without ID with the last one.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the chats that are kept, the newest first.")
-@proposer_options
+@proposer_options_of("in one turn")
 @output_format
 def chat_command(
     request: tuple[str, ...],

@@ -14,6 +14,7 @@ import click
 
 from ...tools.errors import InputError
 from ..intent.cluster import Cluster, read_cluster
+from ..model.deadline import MAX_SECONDS
 from .streams import well_formed
 
 if TYPE_CHECKING:
@@ -101,9 +102,12 @@ class CountType(click.ParamType):
 
 
 class LimitType(click.ParamType):
-    """A positive figure, such as milliseconds or USD."""
+    """A positive figure, such as milliseconds or USD, of at most `most`."""
 
     name = "number"
+
+    def __init__(self, most: float = MAX_LIMIT) -> None:
+        self._most = most
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """`value` as a number above 0."""
@@ -111,8 +115,8 @@ class LimitType(click.ParamType):
             number = float(value)
         except ValueError:
             self.fail(f"{value!r} is not a number", param, ctx)
-        if not 0 < number <= MAX_LIMIT:
-            self.fail(f"{value!r} is not above 0 and at most {MAX_LIMIT:g}", param, ctx)
+        if not 0 < number <= self._most:
+            self.fail(f"{value!r} is not above 0 and at most {self._most:,.0f}", param, ctx)
         return number
 
 
@@ -189,6 +193,7 @@ def relaxation_names() -> Sequence[str]:
 TEXT = TextType()
 COUNT = CountType()
 LIMIT = LimitType()
+SECONDS = LimitType(MAX_SECONDS)
 HARDWARE = HardwareType()
 DTYPE = NameType("dtype", dtype_names)
 PRECISION = PrecisionType("precision", lambda: ("any", *dtype_names()))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import ServiceError
+from ..report.safe import one_line
 from .asking import asked, asks, request_text
 from .flags import output_format
 from .mixing import deliver_mix, mix_option
@@ -46,6 +47,9 @@ def plan_command(
       shardwright plan "Serve DeepSeek-V3 on 16 H200, 4k/1k, best throughput"
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
+
+    The exit status is 0 with a valid plan, 1 without. Where --proposer llm asked for a language model that did not
+    answer it is 3, beside the plan of the built-in proposer; with auto a line on standard error says so.
     """
     if options["transcript"] is not None:
         check_place(options["transcript"])
@@ -58,7 +62,8 @@ def plan_command(
     if mix is not None:
         return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
-        return _by_model(agent, intent, request, output, output_format)
+        must_answer = options["proposer"] == "llm"
+        return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)
@@ -66,17 +71,34 @@ def plan_command(
     return result.exit_status
 
 
-def _by_model(agent: Agent, intent: Intent, request: tuple[str, ...], output: Path | None, output_format: str) -> int:
-    """Plan with a language model; a service that failed shows in the exit status, beside the plan that there is."""
+def _by_model(
+    agent: Agent,
+    intent: Intent,
+    request: tuple[str, ...],
+    output: Path | None,
+    output_format: str,
+    *,
+    must_answer: bool,
+) -> int:
+    """Plan with a language model. That it did not answer is said beside the plan that there is.
+
+    Raises:
+        ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
+    """
     result = agent.run_intent(intent, request_text(request) or "")
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
-    if use is not None and use.status == "endpoint_failed":
-        raise ServiceError(f"{use.model}: {use.fault}; the plan is the {_AUTHORS[use.plan_from]}")
+    if use is None or (use.turns and use.status != "endpoint_failed") or use.status == "infeasible":
+        return result.exit_status
+    why = use.fault or "the time allowed was over before it was asked"
+    message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
+    if must_answer and use.requests:
+        raise ServiceError(message)
+    click.echo(f"shardwright plan: {one_line(message)}", err=True)
     return result.exit_status
 
 
-# Whose plan stands where the service failed, as the line on stderr says it.
+# Whose plan stands where the model did not answer, as the line on stderr says it.
 _AUTHORS = {
     "model": "model's last valid one",
     "model_repaired": "model's last valid one, repaired",

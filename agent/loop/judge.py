@@ -181,10 +181,10 @@ def _judge_pinned(
     notes: tuple[str, ...] = (),
     contradictions: tuple[str, ...] = (),
 ) -> Judgement:
-    document = desk.question.pinned(raw)
     hashed = ""
     try:
-        check_size(desk, document)
+        check_size(desk, raw)
+        document = desk.pinned(raw)
         hashed = content_hash(document)
         handle = desk.put(document)
     except InputError as error:
@@ -222,7 +222,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
     if fixed.valid and fixed.document is not None:
-        mended = desk.question.pinned(fixed.document)
+        mended = desk.pinned(fixed.document)
         try:
             standing = stand(desk, mended, desk.put(mended), is_repaired=True)
         except InputError as error:

@@ -14,7 +14,7 @@ from typing import Any
 from .client import FaultKind
 from .features import TOO_LONG, TOOLS_REFUSED
 from .messages import Usage
-from .redaction import Redactor
+from .redaction import MIN_SECRET_CHARACTERS, Redactor
 from .strict_json import well_formed
 
 MAX_WORDS = 300
@@ -58,7 +58,7 @@ def unreadable(why: str) -> FaultError:
 
 def from_status(status: int, body: str, headers: Mapping[str, str], redactor: Redactor) -> FaultError:
     """The fault that a status of 3xx, 4xx or 5xx is; `body` as far as it was read."""
-    said = redactor.text(well_formed(server_words(body)))[:MAX_READ]
+    said = _whole(redactor.text(well_formed(server_words(body))), redactor)[:MAX_READ]
     if status in (401, 403):
         return FaultError("key_refused", f"HTTP {status}: the server refuses the key", may_retry=False)
     kind = _kind(status, said)
@@ -97,7 +97,7 @@ def server_words(body: str) -> str:
     try:
         found: Any = json.loads(body)
     except (ValueError, RecursionError):
-        return " ".join(body[:MAX_READ].split())
+        return " ".join(body.split())
     while isinstance(found, dict):
         inner = next((found[key] for key in ("error", "message", "detail", "msg") if found.get(key)), None)
         if inner is None:
@@ -114,6 +114,12 @@ def _kind(status: int, said: str) -> FaultKind:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "server_error" if status >= 500 else "bad_request"
+
+
+def _whole(said: str, redactor: Redactor) -> str:
+    """`said`, which may have been cut off, without the beginning of a secret at its end."""
+    begun = redactor.held_back(said)
+    return said[: len(said) - begun] if begun >= MIN_SECRET_CHARACTERS else said
 
 
 def _line(text: str) -> str:

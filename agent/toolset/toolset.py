@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -58,11 +59,13 @@ class Toolset:
         calls: Sequence[ToolCall],
         why_stop: Callable[[int], str | None] = lambda done: None,
         most_rejected: int | None = None,
+        working: Callable[[int], AbstractContextManager[None]] = lambda done: nullcontext(),
     ) -> Answered:
         """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
 
         `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
-        Nor are any made after `most_rejected` proposals of the answer were rejected.
+        Nor are any made after `most_rejected` proposals of the answer were rejected. Each call is made inside of what
+        `working` gives for the number of calls before it, which may stop it.
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
@@ -75,7 +78,9 @@ class Toolset:
             elif reason := why_stop(done):
                 answer = Answer({"message": f"not done: {reason}"})
             else:
-                answer = self.answer(call)
+                answer = _stopped(call)
+                with working(done):
+                    answer = self.answer(call)
             if answer.judgement is not None:
                 judgements.append(answer.judgement)
             handles.append(answer.handle)
@@ -100,6 +105,11 @@ class Toolset:
         except Exception:  # noqa: BLE001 - one faulty tool must not end a run, nor tell a model of our insides
             _LOG.exception("the tool %s failed", tool.name)
             return Answer({"message": f"{tool.name} failed; this is no fault of the call: do without it"}, "bug")
+
+
+def _stopped(call: ToolCall) -> Answer:
+    """The answer to a call that was stopped."""
+    return Answer({"message": f"{short_text(call.name, 60)} was stopped: the time allowed was over"}, "stopped")
 
 
 def _read(kind: type[A], text: str) -> A:

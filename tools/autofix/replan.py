@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from ..catalog.hardware import hardware_facts
+from ..checkpoint import checked
 from ..errors import InputError
 from ..performance.estimate import quick_times
 from ..performance.limits import excess_shares
@@ -137,7 +138,7 @@ def find_nearest(intent: PlanIntent, view: PlanView) -> Replanned | Failure:
     assert author is not None
     walk = Nearest(request, author)
     attempt = _Attempt(intent, view, walk)
-    for strategy in walk.strategies():
+    for strategy in checked(walk.strategies(), 1):
         found = attempt.judged(strategy)
         if found is not None:
             return found

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ..calibration.forms.elementary import Number, larger
+from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.performance import PathStep, TimeParts
@@ -105,6 +106,7 @@ class PhaseTimer:
 
     def stage_pass(self, index: int, load: TokenLoad, *, with_head: bool = True) -> Pass:
         """The pass of `load` through stage `index`, the transfer to the next one included."""
+        checkpoint()
         following = self.stages[index + 1] if index + 1 < len(self.stages) else None
         pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
         return Pass(pieces, host_seconds(self.setting, load) if index == 0 else 0.0)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from ..checkpoint import checked
 from .elements import as_int, as_list, as_mapping, as_str
 from .faults import SchemaFault
 from .plan_size import Room, size_of
@@ -57,7 +58,7 @@ def _fill(value: object, i: int, *, numeric: bool) -> Any:
 def _copies(item: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     return [
         {key: _fill(value, i, numeric=key in _NUMERIC_FIELDS) for key, value in item.items() if key != "repeat"}
-        for i in range(count)
+        for i in checked(range(count))
     ]
 
 

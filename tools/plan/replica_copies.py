@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..checkpoint import checked
 from .elements import as_int, as_list, as_mapping, as_str, parse_device
 from .faults import SchemaFault
 from .plan_size import Room, size_of
@@ -73,7 +74,7 @@ class ReplicaCopier:
             nodes.extend(self._copied(body, node))
             edges.extend(
                 {**edge, "source": f"{node['id']}/{edge['source']}", "target": f"{node['id']}/{edge['target']}"}
-                for edge in body.edges
+                for edge in checked(body.edges)
             )
         return nodes, edges
 
@@ -127,7 +128,7 @@ class ReplicaCopier:
 
     def _copied(self, body: _Body, replica: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         pattern, name, offset = replica["like"], replica["id"], as_int(replica.get("device_offset")) or 0
-        for node in body.nodes:
+        for node in checked(body.nodes):
             copy = dict(node)
             copy["id"] = f"{name}/{node.get('id')}"
             copy["parent"] = name if node.get("parent") == pattern else f"{name}/{node.get('parent')}"

@@ -20,7 +20,7 @@ import pytest
 
 from shardwright.agent.cli.app import run
 
-from ..model.fault_server import FaultServer, refuses
+from ..model.fault_server import FaultServer, hangs, refuses
 from .processes import COMMAND, chat, environment
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
@@ -162,6 +162,16 @@ def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(
         # Commands ask no model, and who left the choice to the tool has his answers.
         assert piped("--proposer", "llm", *asked, said="/help\n")[0] == 0
         assert piped(*asked, said=f"{REQUEST}\n")[0] == 0
+
+
+def test_the_time_of_a_model_is_that_of_one_turn(piped: Piped) -> None:
+    with FaultServer(hangs) as server:
+        asked = ("--proposer", "llm", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "0.5")
+        status, out, _ = piped(*asked, said=f"{REQUEST}\nwhy not TP1?\n")
+        # What the first turn waited for is not taken from the second one.
+        assert len(server.bodies) == 2
+    assert (status, out.count("no answer in time")) == (3, 2)
+    assert "may take in one turn" in " ".join(piped("--help", said="")[1].split())
 
 
 class _Screen:

@@ -13,6 +13,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from ...checkpoint import checkpoint
+
 MAX_DEPTH = 100
 _MAX_VALUES = 500_000
 
@@ -93,6 +95,7 @@ class _Parser:
         return self.text[self.at : self.at + 1]
 
     def value(self, depth: int) -> Any:
+        checkpoint()
         self.values += 1
         if depth > MAX_DEPTH or self.values > _MAX_VALUES:
             raise TooDeepError

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
+from ...checkpoint import checkpoint
 from ...errors import InputError
 from ...rules.combination.dimension_names import read_dimension
 from .axes import degrees_by_axis, lengths_of
@@ -71,6 +72,7 @@ class Walker:
 
     def walk(self, value: object, scope: Scope) -> None:
         """Take down what `value` says."""
+        checkpoint()
         self.values += 1
         if self.values > _MAX_VALUES or scope.where.count("/") > MAX_DEPTH:
             self.notes.unclear("too large or too deep to be read whole", scope.where)
