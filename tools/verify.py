@@ -19,9 +19,10 @@ import jsonpointer
 from pydantic import BaseModel, ConfigDict
 
 from .errors import InputError
-from .files import read_bounded, utf8_text
+from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
+from .strict_json import MAX_WRAPPED_DEPTH, JsonError, check_value, parse
 from .validate import validate
 
 FORMAT = "shardwright/certificate"
@@ -70,13 +71,13 @@ def verify_file(path: Path) -> Verification:
     Raises:
         InputError: it cannot be read, or is no certificate.
     """
-    text = utf8_text(read_bounded(path, MAX_CERTIFICATE_BYTES, str(path)), str(path))
+    name = shown_path(path)
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a certificate: not JSON: {error}") from None
+        found = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+    except JsonError as error:
+        raise InputError(f"{error}: no certificate that `shardwright fix --certificate` wrote") from None
     if not isinstance(found, dict):
-        raise InputError(f"{path}: not a certificate: not a JSON object")
+        raise InputError(f"{name}: not a certificate: not a JSON object")
     return verify(cast("dict[str, Any]", found))
 
 
@@ -88,11 +89,9 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     """
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
+    check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)
     replay = _Replay(certificate)
-    try:
-        checks = tuple(replay.checks())
-    except RecursionError:
-        raise InputError("not a certificate: nested too deeply") from None
+    checks = tuple(replay.checks())
     return Verification(
         confirmed=all(check.holds for check in checks),
         valid=replay.valid,

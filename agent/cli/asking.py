@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tools.strict_json import check_text
 from .flags import (
     COUNT,
     DTYPE,
@@ -21,7 +22,7 @@ from .flags import (
     inline_config,
     own_calibration,
 )
-from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, well_formed
+from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
@@ -107,7 +108,7 @@ def request_text(parts: tuple[str, ...]) -> str | None:
         return None
     if parts == (STANDARD,):
         return read_stdin(MAX_REQUEST_BYTES)
-    return well_formed(" ".join(parts), "the request")
+    return check_text(" ".join(parts), "the request")
 
 
 def said_of_options(options: dict[str, Any]) -> Said:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from ...tools.errors import InputError
+from ...tools.strict_json import check_text
 from ..intent.cluster import Cluster, read_cluster
 from ..model.deadline import MAX_SECONDS
-from .streams import well_formed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -79,7 +79,7 @@ class TextType(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """`value`, refused where it is not UTF-8."""
         try:
-            return well_formed(str(value), "the value")
+            return check_text(str(value), "the value")
         except InputError as error:
             self.fail(str(error), param, ctx)
 

@@ -24,19 +24,6 @@ DEFAULT_WIDTH = 100
 WIDTH_LIMITS = (60, 140)
 
 
-def well_formed(text: str, what: str) -> str:
-    """`text`, an argument of the call.
-
-    Raises:
-        InputError: it holds bytes that are not UTF-8, which no document could carry.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what}: not UTF-8 text") from None
-    return text
-
-
 def read_stdin(limit_bytes: int) -> str:
     """All of standard input as text.
 

@@ -11,6 +11,7 @@ import re
 
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError
+from ...tools.strict_json import HALF_A_CHARACTER, is_text
 from .claims import Claims
 from .errors import RequestError
 from .hardware_words import read_hardware
@@ -67,6 +68,8 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
+    if not is_text(text):
+        raise RequestError(f"the request {HALF_A_CHARACTER}")
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     page = Page(mended)

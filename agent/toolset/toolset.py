@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 
 from ...tools.errors import ShardwrightError
+from ...tools.strict_json import JsonError, parse
 from ..loop.judge import Judgement
 from ..loop.shorten import short_text
 from ..model.messages import Message, ToolCall, ToolSpec
@@ -121,9 +122,9 @@ def _read(kind: type[A], text: str) -> A:
     if len(text) > MAX_ARGUMENT_CHARACTERS:
         raise ValueError(f"the arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARACTERS:,} are read")
     try:
-        found: Any = json.loads(text or "{}", parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the arguments are not JSON: {error}") from None
+        found: Any = parse(text or "{}", "the arguments")
+    except JsonError as error:
+        raise ValueError(str(error)) from None
     if not isinstance(found, dict):
         raise ValueError("the arguments are not a JSON object")
     try:
@@ -135,10 +136,6 @@ def _read(kind: type[A], text: str) -> A:
         ]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _cut(text: str) -> str:

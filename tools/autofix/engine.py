@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from ..checkpoint import checked, checkpoint
-from ..plan.reader import ReadDocument, read_document
+from ..plan.reader import ReadDocument, read_sound
 from ..plan.schema import MAX_FAULTS
 from ..plan.view import PlanView
 from ..rules.base import Violation
@@ -61,7 +61,7 @@ class State:
 
 def state_of(document: dict[str, Any]) -> State:
     """`document`, read and validated."""
-    read = read_document(document)
+    read = read_sound(document)
     return State(read, validate_read(read))
 
 

@@ -15,6 +15,7 @@ from ...plan.compact import expand
 from ...plan.document import FORMAT
 from ...plan.elements import as_list, as_mapping, as_str
 from ...plan.plan_size import excess_of
+from ...strict_json import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
 from .notes import Note, Notes
@@ -43,13 +44,15 @@ class ReadProposal:
 def read_proposal(text: str | Mapping[str, Any]) -> ReadProposal:
     """Read a proposal in whatever form. Never raises."""
     notes = Notes()
-    try:
-        found = extract(text, notes) if isinstance(text, str) else Extract(dict(text), False, "")
-        document, assumed = _document(found, notes)
-        return ReadProposal(document, notes.all(), assumed)
-    except RecursionError:
-        notes.unclear("nested too deeply to be a proposal", "/")
-        return ReadProposal(None, notes.all())
+    if isinstance(text, str):
+        found = extract(whole_characters(text), notes)
+    else:
+        value, faults = cleaned(text)
+        found = Extract(value, False, "")
+        for fault in faults:
+            notes.unclear(fault.reason, fault.pointer or "/")
+    document, assumed = _document(found, notes)
+    return ReadProposal(document, notes.all(), assumed)
 
 
 def _document(found: Extract, notes: Notes) -> tuple[dict[str, Any] | None, frozenset[str]]:
