@@ -72,12 +72,24 @@ def verify_file(path: Path) -> Verification:
     """
     text = utf8_text(read_bounded(path, MAX_CERTIFICATE_BYTES, str(path)), str(path))
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a certificate: not JSON: {error}") from None
     if not isinstance(found, dict):
         raise InputError(f"{path}: not a certificate: not a JSON object")
     return verify(cast("dict[str, Any]", found))
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object; one that stands twice says two things, of which a hash would see the last."""
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return members
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
 
 
 def verify(certificate: Mapping[str, Any]) -> Verification:
@@ -88,8 +100,8 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     """
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
-    replay = _Replay(certificate)
     try:
+        replay = _Replay(certificate)
         checks = tuple(replay.checks())
     except RecursionError:
         raise InputError("not a certificate: nested too deeply") from None
@@ -102,10 +114,15 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     )
 
 
-def _sha256(document: object) -> str:
+def content_sha256(document: object) -> str:
     """Of the document as JSON with sorted keys and no spaces."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def certificate_sha256(certificate: Mapping[str, Any]) -> str:
+    """Of all that a certificate says but this hash itself, so that what no replay can show is bound to the rest."""
+    return content_sha256({name: value for name, value in certificate.items() if name != "certificate_sha256"})
 
 
 def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
@@ -128,11 +145,15 @@ class _Replay:
     def __init__(self, certificate: Mapping[str, Any]) -> None:
         self.claimed = certificate
         self.document: Any = certificate.get("read")
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         self.valid = False
         self.not_checked: list[str] = []
 
     def checks(self) -> Iterator[Check]:
+        yield Check(
+            what="the hash of the certificate",
+            holds=self.claimed.get("certificate_sha256") == certificate_sha256(self.claimed),
+        )
         yield from self._proposal()
         fixes = self.claimed.get("fixes")
         if not isinstance(fixes, list):
@@ -180,7 +201,7 @@ class _Replay:
         wrong = _misnamed(step, cast("list[Any]", patch))
         if wrong:
             return Check(what=what, holds=False, detail=wrong)
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         if step.get("after") != self.sha256:
             return Check(what=what, holds=False, detail="it ends in another document")
         return Check(what=what, holds=True)
