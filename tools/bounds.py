@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pydantic import Field
-
 
 class Bounds(NamedTuple):
     """Both ends are allowed."""
@@ -19,10 +17,15 @@ class Bounds(NamedTuple):
 
     def whole(self) -> Any:
         """The constraint of a whole number within the bounds."""
+        # Who only compares needs no pydantic.
+        from pydantic import Field
+
         return Field(strict=True, ge=int(self.least), le=int(self.most))
 
     def real(self) -> Any:
         """The constraint of a number within the bounds."""
+        from pydantic import Field
+
         return Field(strict=True, ge=self.least, le=self.most, allow_inf_nan=False)
 
     def over(self, unit: float) -> Bounds:

@@ -87,7 +87,7 @@ def test_the_certificate_as_it_was_written_is_confirmed() -> None:
 def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
     whole = json.loads(_text())
     for at, value in _places(whole):
-        if not at or at == ("certificate_sha256",) or at[0] == "read" and len(at) > 3:
+        if not at or at == ("certificate_sha256",) or (at[0] == "read" and len(at) > 3):
             continue
         changed = [_with(at, other) for other in _others(value) if json.dumps(other) != json.dumps(value)]
         for one in (*changed, _without(at)):

@@ -134,4 +134,3 @@ def _distinct_terms(layout: Layout) -> _Distinct:
         found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
         layout.memo["terms"] = found
     return found
-

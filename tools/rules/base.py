@@ -2,7 +2,7 @@
 
 A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. Its check is a generator of
 findings over the prepared view of a plan; it never prints and never changes its input. Where it cannot read what it
-needs it lets the `InputError` through that says so: nothing passes because it could not be judged (`tools/validate.py`).
+needs it lets the `InputError` through that says so: nothing passes because it could not be judged.
 """
 
 from __future__ import annotations
