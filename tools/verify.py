@@ -101,10 +101,15 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     )
 
 
-def _sha256(document: object) -> str:
+def content_sha256(document: object) -> str:
     """Of the document as JSON with sorted keys and no spaces."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def certificate_sha256(certificate: Mapping[str, Any]) -> str:
+    """Of all that a certificate says but this hash itself, so that what no replay can show is bound to the rest."""
+    return content_sha256({name: value for name, value in certificate.items() if name != "certificate_sha256"})
 
 
 def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
@@ -127,11 +132,15 @@ class _Replay:
     def __init__(self, certificate: Mapping[str, Any]) -> None:
         self.claimed = certificate
         self.document: Any = certificate.get("read")
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         self.valid = False
         self.not_checked: list[str] = []
 
     def checks(self) -> Iterator[Check]:
+        yield Check(
+            what="the hash of the certificate",
+            holds=self.claimed.get("certificate_sha256") == certificate_sha256(self.claimed),
+        )
         yield from self._proposal()
         fixes = self.claimed.get("fixes")
         if not isinstance(fixes, list):
@@ -179,7 +188,7 @@ class _Replay:
         wrong = _misnamed(step, cast("list[Any]", patch))
         if wrong:
             return Check(what=what, holds=False, detail=wrong)
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         if step.get("after") != self.sha256:
             return Check(what=what, holds=False, detail="it ends in another document")
         return Check(what=what, holds=True)

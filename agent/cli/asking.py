@@ -10,14 +10,16 @@ import click
 
 from ...tools.strict_json import check_text
 from .flags import (
-    COUNT,
     DTYPE,
     HARDWARE,
-    LIMIT,
+    LATENCY,
     OBJECTIVE,
     PRECISION,
+    PRICE,
     RELAXATION,
+    REQUEST_COUNT,
     TEXT,
+    TOKEN_COUNT,
     HardwareFlag,
     inline_config,
     own_calibration,
@@ -44,11 +46,11 @@ _OPTIONS = (
     click.argument("request", nargs=-1, type=TEXT),
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
     click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm."),
-    click.option("--input-tokens", type=COUNT, help="Prompt length; k is 1024."),
-    click.option("--output-tokens", type=COUNT, help="Tokens to generate; k is 1024."),
-    click.option("--concurrency", type=COUNT, help="Requests in flight, over the whole deployment."),
-    click.option("--ttft-ms", type=LIMIT, help="Time to first token at most."),
-    click.option("--tpot-ms", type=LIMIT, help="Time per output token at most."),
+    click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
+    click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
+    click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
+    click.option("--ttft-ms", type=LATENCY, help="Time to first token at most."),
+    click.option("--tpot-ms", type=LATENCY, help="Time per output token at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
     click.option(
         "--precision",
@@ -65,7 +67,7 @@ _OPTIONS = (
         multiple=True,
         help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
     ),
-    click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens."),
+    click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens."),
     own_calibration,
 )
 

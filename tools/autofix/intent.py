@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
 from ..errors import InputError
 from ..plan.builder import BuildRequest, build_plan
@@ -212,7 +213,7 @@ def _serves_both(view: PlanView) -> bool:
 def _dp(view: PlanView, width: int, notes: Notes) -> int:
     """Replicas: those of the graph, or the declared ones where there are fewer and the GPU count bears them out."""
     stated, found = as_int(view.strategy.get("dp")), len(root_replicas(view))
-    if stated is None or not 1 <= stated <= 1_000_000:
+    if stated is None or not DEGREE.hold(stated):
         stated = None
     if stated is not None and stated == len(view.replicas):
         found = stated

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from ..errors import InputError, UnknownNameError
-from .accelerators import Accelerator
+from .accelerators import MAX_NAME_CHARS, Accelerator
 from .cluster import HardwareFacts, facts_of
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
 ]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
-_MAX_NAME = 200
 _MAX_TEXT = 1_000_000
 
 # The family of each entry and its place in the order of preference: the first that fits the qualifiers is meant.
@@ -103,8 +102,8 @@ def find_accelerator(name: str) -> Accelerator:
     """The accelerator that `name` stands for.
 
     Raises:
-        UnknownNameError: the catalogue has none of this name; it carries the nearest known ids.
-        InputError: the family is known but not with this memory or form.
+        UnknownNameError: the catalogue has none of this name, memory and form; it carries the nearest known ids.
+        InputError: it is no name at all.
     """
     return read_accelerator_name(name).accelerator
 
@@ -112,8 +111,8 @@ def find_accelerator(name: str) -> Accelerator:
 def read_accelerator_name(name: str) -> NamedAccelerator:
     """As `find_accelerator`, with the GPUs per node that a system's name implies (DGX, HGX: 8; GB200: 4 per tray)."""
     written = name.strip()
-    if not written or len(name) > _MAX_NAME:
-        raise InputError(f"an accelerator name must have 1 to {_MAX_NAME} characters")
+    if not written or len(name) > MAX_NAME_CHARS:
+        raise InputError(f"an accelerator name must have 1 to {MAX_NAME_CHARS} characters")
     if written.lower() in _by_id():
         return NamedAccelerator(_by_id()[written.lower()], None)
     words = _NOISE.sub(" ", re.sub(r"[_()\-,]", " ", written.lower().replace("pci-e", "pcie")))
@@ -128,7 +127,7 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
         raise UnknownNameError("accelerator", written, _nearest(key))
     fitting = [_by_id()[i] for i in ids if _fits(_by_id()[i], memory[1] if memory else None, form[1] if form else None)]
     if not fitting:
-        raise InputError(f"unknown accelerator {written!r}: of this family the catalogue has {', '.join(ids)}")
+        raise UnknownNameError("accelerator", written, ids)
     return NamedAccelerator(fitting[0], fitting[0].typical_node_accelerators if is_system else None)
 
 

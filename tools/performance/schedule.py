@@ -22,7 +22,7 @@ from .shape import PhaseLayout
 from .timing import KINDS, Piece, StageTimer, kind_seconds, pieces_seconds
 
 # More passes than this for one prompt is a chunk size that no engine would run.
-_MOST_CHUNKS = 4096
+_MOST_CHUNKS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +243,7 @@ def prefill_loads(setting: Setting, prompts: int, groups: int) -> tuple[TokenLoa
     if (total - cached) / chunk > _MOST_CHUNKS:
         raise InputError(
             f"serving.prefill_chunk_tokens {setting.prefill_chunk_tokens} cuts a prompt of {total} tokens into more "
-            f"than {_MOST_CHUNKS} passes: choose a larger chunk"
+            f"than {_MOST_CHUNKS} passes: choose a larger chunk",
+            "/serving/prefill_chunk_tokens",
         )
     return tuple(TokenLoad(prompts, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))

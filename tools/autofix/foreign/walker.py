@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...bounds import DEGREE
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
 from ...checkpoint import checkpoint
@@ -30,7 +31,7 @@ from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
 # The format's own bound on a degree.
-_MOST_DEGREE = 1_000_000
+_MOST_DEGREE = int(DEGREE.most)
 _MAX_VALUES = 500_000
 _OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
