@@ -24,7 +24,7 @@ from .flags import (
     inline_config,
     own_calibration,
 )
-from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
+from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, standard_input
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
@@ -96,6 +96,8 @@ def asked(
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import intent_of
 
+    if Path(STANDARD) in brief:
+        standard_input()
     briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
     return intent_of(words, brief=briefs, flags=said, calibration=calibration)
 

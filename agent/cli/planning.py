@@ -14,7 +14,7 @@ from .asking import asked, asks, request_text
 from .flags import output_format
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
-from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -51,8 +51,8 @@ def plan_command(
     The exit status is 0 with a valid plan, 1 without. Where --proposer llm asked for a language model that did not
     answer it is 3, beside the plan of the built-in proposer; with auto a line on standard error says so.
     """
-    if options["transcript"] is not None:
-        check_place(options["transcript"])
+    to_file = None if output is None or str(output) == STANDARD else output
+    check_places({"-o": to_file, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
     agent = agent_of(options)
     if agent is not None:
         words = request_text(request)
@@ -69,6 +69,11 @@ def plan_command(
     result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status
+
+
+def _named(options: dict[str, Any]) -> Path | None:
+    """The model's name, which may be the path of a config."""
+    return None if options["model"] is None else Path(options["model"])
 
 
 def _by_model(
@@ -109,18 +114,21 @@ _AUTHORS = {
 def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:
     document = result.plan.model_dump_json(indent=2) + "\n" if result.plan is not None else None
     to_stdout = output is not None and str(output) == STANDARD
-    if output is not None and not to_stdout and document is not None:
-        write_file(output, document)
     if to_stdout and document is not None:
         write_stdout(document)
         return
-    if output_format == "json":
-        write_json(result)
-        return
-    from ..report.plan import render_plan
 
-    text = render_plan(result, width=text_width(), bold=may_style(), saved_as=output)
-    if to_stdout:  # standard output was promised a document; there is none
-        sys.stderr.write(text)
-    else:
-        write_stdout(text)
+    def report(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(result)
+            return
+        from ..report.plan import render_plan
+
+        saved_as = None if output in unwritten else output
+        text = render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as)
+        if to_stdout:  # standard output was promised a document; there is none
+            sys.stderr.write(text)
+        else:
+            write_stdout(text)
+
+    write_files({} if output is None or document is None else {output: document}, report)

@@ -154,7 +154,7 @@ def test_a_baseline_that_was_better_is_status_1_and_what_was_lost_is_named(
         (["{}", "-o", "missing/report.json"], "missing does not exist"),
         (["{}", "--html", "."], "is a folder"),
         (["{}", "--junit", "missing/report.xml"], "missing does not exist"),
-        (["{}", "--journal", "{}"], "no evaluation journal"),
+        (["{}", "--journal", "{}"], "is read here; name another file"),
         (["{}", "--journal", "missing/journal"], "missing/journal: cannot be written"),
         (["{}", "--record", "tape"], "only a live model is recorded"),
         (["{}", "--solver", "golden", "--feedback", "bit"], "takes no options"),
