@@ -1,0 +1,295 @@
+"""Every file that the command line reads, each with every hostile content, by processes of the real command.
+
+What holds of all: the exit status is one of those that are promised, within the time, no traceback, and where the call
+is refused one line says why. With `--format json` standard output is JSON or nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from shardwright.tools.rules.examples import DENSE
+
+from .certificates import proofs
+from .hostile_files import hostile_contents, put_hostile
+from .probe import Case, Probe
+from .seeds import seed_text
+
+SECONDS, PATIENCE_S, MOST_BYTES = 10, 40.0, 3 << 29
+_ROOT = Path(__file__).parents[2]
+_COMMAND = (sys.executable, "-c", "import sys; from shardwright.agent.cli import main; sys.exit(main())")
+_LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
+_SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
+_REQUEST = "Llama-3.1-8B on 2 H100, 1k/128"
+_GEMM = {
+    "kernel": "gemm", "variant": "bf16", "framework": "torch", "constants": {"compute_share": 0.5}, "rows": 3, "source": "s",
+    "licence": "l", "date": "2026-01-01",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """A way in: the arguments, with `{file}` for the hostile file of that name and `{NAME}` for honest ones.
+
+    `base` names the honest content; `is_json`: it is JSON, whatever the name of the file says.
+    """
+
+    arguments: tuple[str, ...]
+    base: str
+    file: str = "file.json"
+    is_json: bool = True
+    environment: dict[str, str] = field(default_factory=dict[str, str])
+    by_stdin: bool = False
+    statuses: tuple[int, ...] = (0, 1, 2)
+
+
+def _e(line: str, base: str, **more: Any) -> Entrance:
+    return Entrance(tuple(line.split(" ")), base, **more)
+
+
+_ASK = "Llama-3.1-8B,2xH100"
+_PLAN = "plan Llama-3.1-8B,1k/128,2xH100"
+ENTRANCES: dict[str, Entrance] = {
+    "validate": _e("validate {file}", "plan"),
+    "validate -": _e("validate -", "plan", by_stdin=True),
+    "validate sarif": _e("validate {file} --format sarif", "plan"),
+    "estimate": _e("estimate {file}", "plan"),
+    "estimate calibration": _e("estimate {plan} --calibration {file}", "calibration"),
+    "expand": _e("expand {file} --fold", "plan"),
+    "expand dot": _e("expand {file} --fold --dot", "plan"),
+    "compare a": _e("compare {file} {plan}", "plan"),
+    "compare b": _e("compare {plan} {file}", "plan"),
+    "fix": _e("fix {file} -o {out} --certificate {out}.certificate", "plan"),
+    "fix -": _e("fix -", "plan", by_stdin=True),
+    "fix diff": _e("fix {file} --diff", "broken"),
+    "fix words": _e("fix {file}", "words", is_json=False),
+    "verify": _e("verify {file}", "certificate"),
+    "models": _e("models {file}", "config"),
+    "models -": _e("models -", "config", by_stdin=True),
+    "plan model": _e("plan --model {file} --hardware 1x2:h100-sxm", "config"),
+    "plan model inline": _e("plan --model {text} --hardware 1x2:h100-sxm", "config"),
+    "search model": _e("search --model {file} --hardware 1x2:h100-sxm --top 1", "config"),
+    "plan brief json": _e("plan --brief {file}", "brief"),
+    "plan brief yaml": _e("plan --brief {file}", "brief", file="brief.yaml"),
+    "plan brief md": _e("plan --brief {file}", "prose", file="brief.md", is_json=False),
+    "search brief": _e("search --brief {file} --top 1", "brief"),
+    "plan mix json": _e(f"{_PLAN} --mix {{file}}", "mix"),
+    "plan mix yaml": _e(f"{_PLAN} --mix {{file}}", "mix", file="mix.yaml"),
+    "plan calibration": _e(f"{_PLAN} --calibration {{file}}", "calibration"),
+    "plan request": _e("plan -", "request", is_json=False, by_stdin=True),
+    "plan transcript": _e(f"{_PLAN} --transcript {{file}}", "transcript"),
+    "plan output": _e(f"{_PLAN} -o {{file}}", "plan"),
+    "sweep json": _e("sweep {file} -o {out}.csv --jobs 1", "sweep"),
+    "sweep yaml": _e("sweep {file} -o {out}.csv --jobs 1", "sweep", file="sweep.yaml"),
+    "sweep journal": _e("sweep {sweep} -o {folder}/t.csv --jobs 1", "sweep journal", file="t.csv.journal"),
+    "eval dataset": _e("eval {file} --jobs 1", "dataset"),
+    "eval lines": _e("eval {file} --jobs 1", "dataset", file="cases.jsonl"),
+    "eval folder": _e("eval {folder} --jobs 1", "dataset"),
+    "eval baseline": _e("eval {dataset} --jobs 1 --baseline {file}", "baseline"),
+    "eval journal": _e("eval {dataset} --jobs 1 --journal {file}", "eval journal"),
+    "eval script": _e("eval {dataset} --jobs 1 --solver scripted:{file}", "script"),
+    "eval cassette": _e("eval {dataset} --jobs 1 --solver cassette:{folder}", "recording", file="recording.json"),
+    "fidelity": _e("fidelity {file}", "measured", file="measured.csv", is_json=False),
+    "calibrate bench": _e("calibrate {file} --hardware 1x1:h100-sxm -o {out}", "bench"),
+    "calibrate csv": _e("calibrate {file} -o {out}", "measured", file="measured.csv", is_json=False),
+    "calibrate from": _e("calibrate {bench} --hardware 1x1:h100-sxm --calibration {file} -o {out}", "calibration"),
+    "replay": _e("replay {file}", "transcript"),
+    "chat session": _e(f"chat {_ASK} --session {{file}}", "session", is_json=False),
+    "chat turns": _e("chat --session {out}.chat", "turns", is_json=False, by_stdin=True),
+    "chat brief": _e("chat --brief {file} --session {out}.chat", "brief"),
+    "settings": _e(
+        "doctor --seconds 5", "settings", file="config.toml", is_json=False, environment={"SHARDWRIGHT_CONFIG": "{file}"},
+        statuses=(0, 1, 2, 3),
+    ),
+    "settings of plan": _e(
+        _PLAN, "settings", file="config.toml", is_json=False, environment={"SHARDWRIGHT_CONFIG": "{file}"}, statuses=(0, 1, 2, 3),
+    ),
+    "explain": _e("explain {text}", "request", is_json=False),
+    "compare words": _e("compare {plan} {text}", "request", is_json=False),
+    "fix request": _e("fix {plan} --request {text}", "request", is_json=False),
+}  # fmt: skip
+
+
+@cache
+def base(name: str) -> str | bytes:
+    """The honest content of that name."""
+    cases = _ROOT / "tests" / "cases"
+    folders: dict[str, Path] = {
+        "prose": cases / "briefs" / "prose_mla" / "brief.md",
+        "measured": cases / "fidelity_rows.csv",
+        "transcript": _ROOT / "docs" / "demos" / "dense-careless.json",
+    }
+    if name in folders:
+        found = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
+        return found.read_bytes().decode() if name != "measured" else b"\n".join(found.read_bytes().splitlines()[:4])
+    if name in ("baseline", "eval journal", "sweep journal", "session"):
+        return _made(name)
+    broken = json.loads(seed_text("dense-tp2"))
+    broken["nodes"].pop()
+    texts: dict[str, Any] = {
+        "plan": json.loads(seed_text("dense-tp2")),
+        "broken": broken,
+        "certificate": json.loads(proofs()[-1]),
+        "config": {**DENSE, "architectures": ["LlamaForCausalLM"], "rope_scaling": {"type": "yarn", "factor": 4.0}},
+        "brief": {"model": "Llama-3.1-8B", "hardware": {"accelerator": "h100-sxm", "gpus": 2}, "workload": _LOAD, "notes": "none"},
+        "mix": {"workloads": [{**_LOAD, "weight": 1}, {**_LOAD, "name": "b", "weight": 2.5}]},
+        "calibration": {"name": "x", "kernels": [{"accelerator": "h100-sxm", "entries": [_GEMM]}]},
+        "sweep": _SWEEP,
+        "dataset": {"request": _REQUEST, "strategy": "TP2", "id": "a", "tags": ["t"]},
+        "script": {"about": "x", "replies": {"*": ["TP2", {"tool": "look_up_model", "arguments": {"name": "Qwen3-8B"}}]}},
+        "recording": {"format": "shardwright/recording", "version": "1", "dataset_hash": "0" * 64, "model": "m"},
+        "bench": json.loads((cases / "bench_outputs.json").read_text("utf-8"))["plain"]["vllm"],
+    }
+    if name in texts:
+        return json.dumps(texts[name])
+    return {
+        "request": _REQUEST,
+        "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
+        "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
+        "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nrequest_timeout_s = 1\ntransport_attempts = 1\n',
+    }[name]
+
+
+def _made(name: str) -> bytes:
+    """A file that the command itself writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "cases.json").write_text(str(base("dataset")), "utf-8")
+        (place / "sweep.json").write_text(str(base("sweep")), "utf-8")
+        calls = {
+            "baseline": ("eval", "cases.json", "--jobs", "1", "-o", "out"),
+            "eval journal": ("eval", "cases.json", "--jobs", "1", "--journal", "out"),
+            "sweep journal": ("sweep", "sweep.json", "--jobs", "1", "-o", "out.csv"),
+            "session": ("chat", _REQUEST, "--session", "out"),
+        }
+        subprocess.run((*_COMMAND, *calls[name]), cwd=place, capture_output=True, input=b"", timeout=120, check=False)
+        return (place / ("out.csv.journal" if name == "sweep journal" else "out")).read_bytes()
+
+
+def entrance_cases(seed: int, count: int = 0) -> Iterator[Case]:
+    """All entrances with all contents, in both formats by turns; of these `count`, drawn, where it is not 0."""
+    rng = random.Random(f"entrances:{seed}")
+    every = [
+        Case("entrances", json.dumps([name, content, index % 2 == 0, seed]), f"{name} < {content}")
+        for name, entrance in ENTRANCES.items()
+        for index, content in enumerate(hostile_contents(entrance.is_json))
+    ]
+    yield from rng.sample(every, min(count, len(every))) if count else every
+
+
+def check_entrance(case: Case, probe: Probe) -> None:
+    """Run the command of `case` and judge how it ended."""
+    name, content, as_json, seed = json.loads(case.text)
+    entrance = ENTRANCES[name]
+    with tempfile.TemporaryDirectory() as folder:
+        call = _prepared(entrance, content, Path(folder), random.Random(f"{case.text}:{seed}"))
+        if call is None:
+            return
+        arguments, environment, stdin = call
+        if as_json and "--dot" not in arguments and "--diff" not in arguments and "sarif" not in arguments:
+            arguments = (*arguments, "--format", "json")
+        else:
+            as_json = False
+        _judge(name, entrance, _run(arguments, environment, stdin, Path(folder)), probe, as_json=as_json)
+
+
+def _prepared(
+    entrance: Entrance, content: str, place: Path, rng: random.Random
+) -> tuple[tuple[str, ...], dict[str, str], Path | None] | None:
+    """The arguments, the environment and standard input of the call; none where the content is no argument."""
+    inner = place / "in"
+    inner.mkdir()
+    for honest in ("plan", "dataset", "sweep", "bench"):
+        (place / f"{honest}.json").write_text(str(base(honest)), "utf-8")
+    file = put_hostile(content, base(entrance.base), inner / entrance.file, rng)
+    words = {"{file}": str(file), "{folder}": str(inner), "{out}": str(place / "out"), "{text}": ""}
+    words |= {f"{{{honest}}}": str(place / f"{honest}.json") for honest in ("plan", "dataset", "sweep", "bench")}
+    if "{text}" in entrance.arguments:
+        data = file.read_bytes() if file.is_file() and not file.is_symlink() and os.access(file, os.R_OK) else b""
+        if not 0 < len(data) < 100_000 or b"\x00" in data:
+            return None
+        words["{text}"] = os.fsdecode(data)
+
+    def filled(text: str) -> str:
+        for word, value in words.items():
+            text = text.replace(word, value)
+        return text
+
+    by_stdin = file if entrance.by_stdin else None
+    if by_stdin is not None and (content in ("a pipe", "not there", "a link to itself", "a closed door", "a folder")):
+        return None
+    return (
+        tuple(filled(word).replace(",", " ") if "," in word and "{" not in word else filled(word) for word in entrance.arguments),
+        {key: filled(value) for key, value in entrance.environment.items()},
+        by_stdin,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    status: int | None
+    out: bytes
+    err: str
+
+
+def _limits() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS + 1))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+
+
+def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> _Ended:
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
+    own |= {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"}
+    with (stdin or Path(os.devnull)).open("rb") as given:
+        try:
+            ended = subprocess.run(
+                (*_COMMAND, *arguments), stdin=given, capture_output=True, cwd=folder, env={**own, **environment},
+                timeout=PATIENCE_S, check=False, preexec_fn=_limits,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            return _Ended(None, error.stdout or b"", (error.stderr or b"").decode("utf-8", "replace"))
+    return _Ended(ended.returncode, ended.stdout, ended.stderr.decode("utf-8", "replace"))
+
+
+def _judge(name: str, entrance: Entrance, ended: _Ended, probe: Probe, *, as_json: bool) -> None:
+    lines = ended.err.strip().splitlines()
+    last = lines[-1] if lines else ""
+    if "MemoryError" in ended.err:
+        probe.fault("large", name, "MemoryError", last)
+    elif "Traceback (most recent call last)" in ended.err:
+        probe.fault("traceback", name, f"{last.partition(':')[0][:60]} at {_own_frame(lines)}", last)
+    elif ended.status is None:
+        probe.fault("slow", name, "does not end, and does nothing", last)
+    elif ended.status < 0:
+        probe.fault("slow", name, f"ended by signal {-ended.status} after {SECONDS} s of the processor", last)
+    elif ended.status not in entrance.statuses:
+        probe.wrong(name, f"exit status {ended.status}", ended.err)
+    elif ended.status in (2, 3) and len(lines) != 1:
+        probe.wrong(name, f"status {ended.status} with {len(lines)} lines of error", ended.err)
+    elif as_json and ended.status in (0, 1) and ended.out.strip() and not name.startswith("chat") and not _is_json(ended.out):
+        probe.wrong(name, "standard output is not JSON", ended.out[:300])
+
+
+def _own_frame(lines: list[str]) -> str:
+    frames = [line.split('"')[1] + ":" + line.split(",")[1].split()[1] for line in lines if line.startswith('  File "')]
+    own = [frame.removeprefix(f"{_ROOT}/") for frame in frames if frame.startswith(f"{_ROOT}/") and ".venv" not in frame]
+    return own[-1] if own else "outside of the project"
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data)
+    except ValueError:
+        return False
+    return True
