@@ -19,7 +19,24 @@ from .seeds import seed_plan, seed_text
 # What is proved: a plan that needs nothing, plans that need something, a layout in words.
 _BROKEN = ("dense-1", "dense-tp2", "moe-ep2", "dense-pp2-tp2", "disaggregated-tp2", "mla-tp2-ep2-pp2")
 _WORDS = '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}'
-_REPLACEMENTS = ("", "x", 0, 1, -1, 1.5, True, False, None, [], {}, "as it stands", "translated", "safe", "ST001", "0" * 64)
+_REPLACEMENTS = (
+    "",
+    "x",
+    0,
+    1,
+    -1,
+    1.5,
+    True,
+    False,
+    None,
+    [],
+    {},
+    "as it stands",
+    "translated",
+    "safe",
+    "ST001",
+    "0" * 64,
+)
 
 
 @cache
@@ -35,7 +52,9 @@ def proofs() -> tuple[str, ...]:
     made: list[str] = []
     for proposal in proposals:
         try:
-            made.append(json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, safe_only=False, rules=None))))
+            made.append(
+                json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, safe_only=False, rules=None)))
+            )
         except TypeError:  # of what is no document at all there is none: check_document says so
             continue
     return tuple(made)

@@ -6,7 +6,19 @@ import random
 from typing import Any
 
 _COUNTS = (0, 1, 2, 8, 1000, 20_000, 100_000, 10**6, 10**9, 10**18, -1, 1.5, "3", True, None, [])
-_TEMPLATES = ("{i}", "{i*8+7}", "{i*999999999}", "{i-1}", "{i+i}", "{j}", "{", "}{", "{i}{i}{i}{i}", "{ i * 2 }", "{i*0}")
+_TEMPLATES = (
+    "{i}",
+    "{i*8+7}",
+    "{i*999999999}",
+    "{i-1}",
+    "{i+i}",
+    "{j}",
+    "{",
+    "}{",
+    "{i}{i}{i}{i}",
+    "{ i * 2 }",
+    "{i*0}",
+)
 
 
 def _small_or_any(rng: random.Random) -> Any:
@@ -75,7 +87,9 @@ def _like(document: dict[str, Any], rng: random.Random) -> str:
     elif kind == "stranger":
         nodes.append(copy(1, rng.choice((nodes[0]["id"], nodes[-1]["id"], "nobody", "", None, 3, ["L1"]))))
     else:
-        nodes.append({**copy(1, first["id"]), "id": "L{i}", "index": "{i+1}", "repeat": count, "device_offset": "{i*8+8}"})
+        nodes.append(
+            {**copy(1, first["id"]), "id": "L{i}", "index": "{i+1}", "repeat": count, "device_offset": "{i*8+8}"}
+        )
     if rng.random() < 0.5:
         document["strategy"]["dp"] = len(replicas) + count
         document["hardware"]["nodes"] = rng.choice((count + 1, 10**6))

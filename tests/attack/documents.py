@@ -13,6 +13,7 @@ from typing import Any
 
 import shardwright
 from shardwright import FixResult, ValidationReport
+from shardwright.agent.fix_api import fixed
 from shardwright.agent.report.fix import render_fix
 from shardwright.agent.report.validation import render_validation
 from shardwright.tools.autofix.certificate import certificate
@@ -23,9 +24,8 @@ from shardwright.tools.performance.execution import expand_plan
 from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.reader import read_text
 from shardwright.tools.verify import verify
-from shardwright.agent.fix_api import fixed
 
-from .probe import Case, Failed, Probe, Refused
+from .probe import Case, FailedError, Probe, Refused
 from .seeds import seed_text
 
 _DEVICE_LEAVES = ("ShardNode", "ExpertNode", "EmbeddingNode", "LMHeadNode")
@@ -33,7 +33,9 @@ _DEVICE_LEAVES = ("ShardNode", "ExpertNode", "EmbeddingNode", "LMHeadNode")
 
 def check_document(case: Case, probe: Probe) -> None:
     """Everything that is done with a document, done with that of `case`."""
-    report = probe.must("validate", lambda: shardwright.validate(case.text), "validate reports whatever a document holds")
+    report = probe.must(
+        "validate", lambda: shardwright.validate(case.text), "validate reports whatever a document holds"
+    )
     _each(probe, lambda: _printable(report, probe))
     raw = read_text(case.text).raw
     if report.valid and raw is not None:
@@ -46,13 +48,16 @@ def _each(probe: Probe, *checks: Any) -> None:
     for check in checks:
         try:
             check()
-        except Failed:
+        except FailedError:
             continue
 
 
 def _printable(report: ValidationReport, probe: Probe) -> None:
     probe.call("validate --format json", lambda: report.model_dump_json(indent=2))
-    probe.call("validate --format text", lambda: render_validation(report, title="plan.json", width=100).encode(errors="replace"))
+    probe.call(
+        "validate --format text",
+        lambda: render_validation(report, title="plan.json", width=100).encode(errors="replace"),
+    )
 
 
 def _check_valid(case: Case, raw: dict[str, Any], probe: Probe) -> None:
@@ -61,7 +66,8 @@ def _check_valid(case: Case, raw: dict[str, Any], probe: Probe) -> None:
     _each(
         probe,
         lambda: _check_estimate(case.text, probe),
-        lambda: [probe.must(f"expand {phase}", lambda: _expanded(raw, phase), "the plan is valid") for phase in ("prefill", "decode")],
+        lambda: probe.must("expand prefill", lambda: _expanded(raw, "prefill"), "the plan is valid"),
+        lambda: probe.must("expand decode", lambda: _expanded(raw, "decode"), "the plan is valid"),
         lambda: probe.must("compare", lambda: shardwright.compare(case.text, seed_text(case.seed)), "both are valid"),
         lambda: _check_picture(raw, probe),
         lambda: probe.must("content_hash", lambda: content_hash(raw), "the plan is valid"),
@@ -91,7 +97,9 @@ def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
         return
     if isinstance(value, int | float):
         yield path, value
-    for key, member in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, member in (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    ):
         yield from _numbers(member, f"{path}/{key}")
 
 

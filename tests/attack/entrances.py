@@ -33,8 +33,8 @@ _LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
 _SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
 _REQUEST = "Llama-3.1-8B on 2 H100, 1k/128"
 _GEMM = {
-    "kernel": "gemm", "variant": "bf16", "framework": "torch", "constants": {"compute_share": 0.5}, "rows": 3, "source": "s",
-    "licence": "l", "date": "2026-01-01",
+    "kernel": "gemm", "variant": "bf16", "framework": "torch", "constants": {"compute_share": 0.5}, "rows": 3,
+    "source": "s", "licence": "l", "date": "2026-01-01",
 }  # fmt: skip
 
 
@@ -60,6 +60,12 @@ def _e(line: str, base: str, **more: Any) -> Entrance:
 
 _ASK = "Llama-3.1-8B,2xH100"
 _PLAN = "plan Llama-3.1-8B,1k/128,2xH100"
+_OF_SETTINGS: dict[str, Any] = {
+    "file": "config.toml",
+    "is_json": False,
+    "environment": {"SHARDWRIGHT_CONFIG": "{file}"},
+    "statuses": (0, 1, 2, 3),
+}
 ENTRANCES: dict[str, Entrance] = {
     "validate": _e("validate {file}", "plan"),
     "validate -": _e("validate -", "plan", by_stdin=True),
@@ -108,13 +114,8 @@ ENTRANCES: dict[str, Entrance] = {
     "chat session": _e(f"chat {_ASK} --session {{file}}", "session", is_json=False),
     "chat turns": _e("chat --session {out}.chat", "turns", is_json=False, by_stdin=True),
     "chat brief": _e("chat --brief {file} --session {out}.chat", "brief"),
-    "settings": _e(
-        "doctor --seconds 5", "settings", file="config.toml", is_json=False, environment={"SHARDWRIGHT_CONFIG": "{file}"},
-        statuses=(0, 1, 2, 3),
-    ),
-    "settings of plan": _e(
-        _PLAN, "settings", file="config.toml", is_json=False, environment={"SHARDWRIGHT_CONFIG": "{file}"}, statuses=(0, 1, 2, 3),
-    ),
+    "settings": _e("doctor --seconds 5", "settings", **_OF_SETTINGS),
+    "settings of plan": _e(_PLAN, "settings", **_OF_SETTINGS),
     "explain": _e("explain {text}", "request", is_json=False),
     "compare words": _e("compare {plan} {text}", "request", is_json=False),
     "fix request": _e("fix {plan} --request {text}", "request", is_json=False),
@@ -142,12 +143,20 @@ def base(name: str) -> str | bytes:
         "broken": broken,
         "certificate": json.loads(proofs()[-1]),
         "config": {**DENSE, "architectures": ["LlamaForCausalLM"], "rope_scaling": {"type": "yarn", "factor": 4.0}},
-        "brief": {"model": "Llama-3.1-8B", "hardware": {"accelerator": "h100-sxm", "gpus": 2}, "workload": _LOAD, "notes": "none"},
+        "brief": {
+            "model": "Llama-3.1-8B",
+            "hardware": {"accelerator": "h100-sxm", "gpus": 2},
+            "workload": _LOAD,
+            "notes": "none",
+        },
         "mix": {"workloads": [{**_LOAD, "weight": 1}, {**_LOAD, "name": "b", "weight": 2.5}]},
         "calibration": {"name": "x", "kernels": [{"accelerator": "h100-sxm", "entries": [_GEMM]}]},
         "sweep": _SWEEP,
         "dataset": {"request": _REQUEST, "strategy": "TP2", "id": "a", "tags": ["t"]},
-        "script": {"about": "x", "replies": {"*": ["TP2", {"tool": "look_up_model", "arguments": {"name": "Qwen3-8B"}}]}},
+        "script": {
+            "about": "x",
+            "replies": {"*": ["TP2", {"tool": "look_up_model", "arguments": {"name": "Qwen3-8B"}}]},
+        },
         "recording": {"format": "shardwright/recording", "version": "1", "dataset_hash": "0" * 64, "model": "m"},
         "bench": json.loads((cases / "bench_outputs.json").read_text("utf-8"))["plain"]["vllm"],
     }
@@ -157,7 +166,8 @@ def base(name: str) -> str | bytes:
         "request": _REQUEST,
         "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
         "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
-        "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\nrequest_timeout_s = 1\ntransport_attempts = 1\n',
+        "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
+        "request_timeout_s = 1\ntransport_attempts = 1\n",
     }[name]
 
 
@@ -230,7 +240,10 @@ def _prepared(
     if by_stdin is not None and (content in ("a pipe", "not there", "a link to itself", "a closed door", "a folder")):
         return None
     return (
-        tuple(filled(word).replace(",", " ") if "," in word and "{" not in word else filled(word) for word in entrance.arguments),
+        tuple(
+            filled(word).replace(",", " ") if "," in word and "{" not in word else filled(word)
+            for word in entrance.arguments
+        ),
         {key: filled(value) for key, value in entrance.environment.items()},
         by_stdin,
     )
@@ -250,7 +263,12 @@ def _limits() -> None:
 
 def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> _Ended:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
-    own |= {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "OPENBLAS_NUM_THREADS": "1"}
+    own |= {
+        "HOME": str(folder),
+        "XDG_DATA_HOME": str(folder),
+        "XDG_CONFIG_HOME": str(folder),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
     with (stdin or Path(os.devnull)).open("rb") as given:
         try:
             ended = subprocess.run(
@@ -277,13 +295,21 @@ def _judge(name: str, entrance: Entrance, ended: _Ended, probe: Probe, *, as_jso
         probe.wrong(name, f"exit status {ended.status}", ended.err)
     elif ended.status in (2, 3) and len(lines) != 1:
         probe.wrong(name, f"status {ended.status} with {len(lines)} lines of error", ended.err)
-    elif as_json and ended.status in (0, 1) and ended.out.strip() and not name.startswith("chat") and not _is_json(ended.out):
+    elif (
+        as_json
+        and ended.status in (0, 1)
+        and ended.out.strip()
+        and not name.startswith("chat")
+        and not _is_json(ended.out)
+    ):
         probe.wrong(name, "standard output is not JSON", ended.out[:300])
 
 
 def _own_frame(lines: list[str]) -> str:
     frames = [line.split('"')[1] + ":" + line.split(",")[1].split()[1] for line in lines if line.startswith('  File "')]
-    own = [frame.removeprefix(f"{_ROOT}/") for frame in frames if frame.startswith(f"{_ROOT}/") and ".venv" not in frame]
+    own = [
+        frame.removeprefix(f"{_ROOT}/") for frame in frames if frame.startswith(f"{_ROOT}/") and ".venv" not in frame
+    ]
     return own[-1] if own else "outside of the project"
 
 

@@ -90,7 +90,16 @@ OF_BYTES: Mapping[str, Callable[[bytes], bytes]] = {
     "quotes": lambda data: data + b'"' * 5000,
 }
 # Instead of a file.
-SPECIAL = ("a pipe", "/dev/zero", "/dev/full", "a folder", "a link to itself", "200 MB of nothing", "not there", "a closed door")
+SPECIAL = (
+    "a pipe",
+    "/dev/zero",
+    "/dev/full",
+    "a folder",
+    "a link to itself",
+    "200 MB of nothing",
+    "not there",
+    "a closed door",
+)
 
 
 def hostile_contents(is_json: bool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -29,16 +29,17 @@ def nested(levels: int, inner: Any = 0) -> Any:
 def nasty_values() -> tuple[Any, ...]:
     """What a place of a document does not expect."""
     return (
-        "", " ", "\n", "\t\x0b", (_STATEMENT * 5)[:201], "x" * 10_000, "\ud800", "a\udfffb", "\x00", "{i}", "n0.g0", "٣",
-        "🦀", "\u202e", "../../etc/passwd", 10**400, -(10**400), -1, 0, 1, 2, -0.0, 0.5, 1e-35, 5e-324, 1e308, 2**31, 2**63,
-        2**64, math.nan, math.inf, -math.inf, True, False, None, [], {}, [[]], [None], {"": ""}, {"\ud800": 1}, [1] * 1000,
-        list(range(100)), [0, 10**9], [1, 0], [0, 0], {"$ref": "#"}, nested(DEPTH), nested(30), {"tp": 0},
+        "", " ", "\n", "\t\x0b", (_STATEMENT * 5)[:201], "x" * 10_000, "\ud800", "a\udfffb", "\x00", "{i}", "n0.g0",
+        "٣", "🦀", "\u202e", "../../etc/passwd", 10**400, -(10**400), -1, 0, 1, 2, -0.0, 0.5, 1e-35, 5e-324, 1e308,
+        2**31, 2**63, 2**64, math.nan, math.inf, -math.inf, True, False, None, [], {}, [[]], [None], {"": ""},
+        {"\ud800": 1}, [1] * 1000, list(range(100)), [0, 10**9], [1, 0], [0, 0], {"$ref": "#"},
+        nested(DEPTH), nested(30), {"tp": 0},
     )  # fmt: skip
 
 
 _NUMBERS: tuple[float, ...] = (
-    0, 1, 2, 3, 7, 8, 64, 1000, 10**6, 10**9, 10**12, 10**18, -1, 0.5, 1e-35, 1e-300, 5e-324, 1e-9, 1e-3, 1e12, 1e18, 1e300, 1e308,
-    2**31, 2**53 + 1, 2**63,
+    0, 1, 2, 3, 7, 8, 64, 1000, 10**6, 10**9, 10**12, 10**18, -1, 0.5, 1e-35, 1e-300, 5e-324, 1e-9, 1e-3, 1e12, 1e18,
+    1e300, 1e308, 2**31, 2**53 + 1, 2**63,
 )  # fmt: skip
 
 
@@ -186,7 +187,9 @@ def _rewired(document: dict[str, Any], rng: random.Random) -> str:
 def _devices(document: dict[str, Any], rng: random.Random) -> str:
     """Device names that are far away, twice there, or endless."""
     rows = [node for node in document["nodes"] if isinstance(node, dict) and isinstance(node.get("devices"), list)]
-    new = rng.choice(("n0.g0", "n0.g7", "n0.g8", "n999999999.g999999999", "n1.g0", "n00.g0", "N0.G0", "n0.g0\n", "n0.g٣"))
+    new = rng.choice(
+        ("n0.g0", "n0.g7", "n0.g8", "n999999999.g999999999", "n1.g0", "n00.g0", "N0.G0", "n0.g0\n", "n0.g٣")
+    )
     if rng.random() < 0.4:
         text, old = json.dumps(document), rng.choice(rng.choice(rows)["devices"])
         document.update(json.loads(text.replace(json.dumps(old), json.dumps(new))))
@@ -219,7 +222,9 @@ def _spoilt_text(text: str, rng: random.Random) -> tuple[str, str]:
     """The text of a document, spoilt where no object could be."""
     at = rng.randrange(len(text))
     old = rng.choice(("1", "2", "8", "512", "null", "true"))
-    for value in rng.sample(("9" * 5000, "1e999", "-1e999", "NaN", "Infinity", "0x10", "01", "1" * 4301, "+1", "1.", ".5"), 1):
+    for value in rng.sample(
+        ("9" * 5000, "1e999", "-1e999", "NaN", "Infinity", "0x10", "01", "1" * 4301, "+1", "1.", ".5"), 1
+    ):
         if rng.random() < 0.5 and f": {old}" in text:
             return text.replace(f": {old}", f": {value}", 1), f"{old} is {value[:20]}"
     deep = rng.choice((300, 900, 5000, 100_000))
@@ -237,10 +242,13 @@ def _spoilt_text(text: str, rng: random.Random) -> tuple[str, str]:
     return rng.choice(choices)
 
 
-def document_case(seed: int, number: int, *, in_full: bool = False) -> Case:
-    """The hostile document of that number; the same each time. `in_full`: none in the compact form."""
+def document_case(seed: int, number: int, names: Sequence[str] = (), *, in_full: bool = False) -> Case:
+    """The hostile document of that number; the same each time.
+
+    `names` are the seeds it may be made out of (all where left out); `in_full`: none is in the compact form.
+    """
     rng = random.Random(f"documents:{seed}:{number}")
-    name = rng.choice(seed_names())
+    name = rng.choice(names or seed_names())
     document = seed_plan(name)
     drawn = rng.random()
     if drawn < 0.3:
@@ -248,7 +256,9 @@ def document_case(seed: int, number: int, *, in_full: bool = False) -> Case:
     elif drawn < 0.4 and not in_full:
         about = compact(document, rng)
     else:
-        about = "; ".join(rng.choice(_OPERATIONS)(document, rng) for _ in range(rng.choice((1, 1, 1, 2, 4))) if document.get("nodes"))
+        about = "; ".join(
+            rng.choice(_OPERATIONS)(document, rng) for _ in range(rng.choice((1, 1, 1, 2, 4))) if document.get("nodes")
+        )
     text = json.dumps(document)
     if drawn > 0.9:
         text, spoilt = _spoilt_text(text, rng)

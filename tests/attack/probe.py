@@ -50,7 +50,7 @@ class Refused:
         self.message = str(error)
 
 
-class Failed(Exception):
+class FailedError(Exception):
     """A call ended in a fault, which the probe keeps; what would follow from its answer is left out."""
 
 
@@ -66,7 +66,7 @@ class Probe:
         """What `function` returns, or that it refused.
 
         Raises:
-            Failed: it raised what it should not.
+            FailedError: it raised what it should not.
         """
         self._announce(name)
         try:
@@ -76,25 +76,25 @@ class Probe:
             return Refused(error)
         except MemoryError as error:
             self.faults.append(Fault("large", name, f"MemoryError at {innermost_frame(error)}"))
-        except Failed:
+        except FailedError:
             raise
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # noqa: BLE001 - what escapes is what is looked for, panics of extensions too
             cause = f"{type(error).__name__} at {innermost_frame(error)}"
             self.faults.append(Fault("traceback", name, cause, repr(str(error))[:300]))
-        raise Failed(name)
+        raise FailedError(name)
 
     def must(self, name: str, function: Callable[[], _T], why: str) -> _T:
         """As `call`, where a refusal is a contradiction.
 
         Raises:
-            Failed: it refused, or raised what it should not.
+            FailedError: it refused, or raised what it should not.
         """
         answer = self.call(name, function)
         if isinstance(answer, Refused):
             self.wrong(name, f"refused, though {why}", answer.message)
-            raise Failed(name)
+            raise FailedError(name)
         return answer
 
     def wrong(self, name: str, cause: str, detail: object = "") -> None:
@@ -126,11 +126,9 @@ def innermost_frame(error: BaseException) -> str:
     return place
 
 
-def attempt(
-    check: Callable[[Case, Probe], None], case: Case, announce: Callable[[str], None] | None = None
-) -> Probe:
+def attempt(check: Callable[[Case, Probe], None], case: Case, announce: Callable[[str], None] | None = None) -> Probe:
     """What `check` finds with `case`: its faults and notes."""
     probe = Probe(announce)
-    with contextlib.suppress(Failed):
+    with contextlib.suppress(FailedError):
         check(case, probe)
     return probe

@@ -9,7 +9,7 @@ from shardwright import PlanResult
 from shardwright.agent.report.plan import render_plan
 
 from .documents import impossible
-from .probe import Case, Failed, Probe, Refused
+from .probe import Case, FailedError, Probe, Refused
 
 # Where figures of the plan and of the plan read again may differ: the last digits of a sum.
 _TOLERANCE = 1e-9
@@ -20,7 +20,7 @@ def check_request(case: Case, probe: Probe) -> None:
     for check in (_check_plan, _check_search):
         try:
             check(case.text, probe)
-        except Failed:
+        except FailedError:
             continue
 
 
