@@ -1,7 +1,8 @@
 """Attacks the package from outside and says what gave way: the table, one line for each distinct cause, its input.
 
     python benchmarks/attack.py [KIND ...] [--documents 20000] [--requests 5000] [--certificates 2000] [--entrances 0]
-        [--threads 20] [--memory 2000] [--seed 1] [--workers 2] [--seconds 10] [--save attack-findings]
+        [--threads 20] [--memory 2000] [--seed 1] [--workers 2] [--seconds 10] [--minutes inf]
+        [--save attack-findings]
     python benchmarks/attack.py --again attack-findings/documents-03.json
 
 Kinds: `documents` are mutated plans, `requests` fuzzed sentences, `entrances` every file that the command line reads
@@ -10,13 +11,15 @@ once, `memory` many mixed calls in one process. The same seed makes the same att
 
 The table counts attacks that ended in a traceback, took more than the seconds (of the processor), took more than 1 GB,
 or contradicted what holds of any answer. Below it stands each distinct cause with how often it was met, and the file
-that holds its shortest input, which `--again` runs alone. The exit status is 1 where anything gave way.
+that holds its shortest input, which `--again` runs alone. The exit status is 1 where anything gave way. An
+interrupt ends the kind that is running and keeps what it found.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -123,12 +126,28 @@ def run_kind(kind: str, arguments: argparse.Namespace) -> Tally:
     """Attack, and save the input of each cause as it is met."""
     prepare(kind)
     tally, began = Tally(kind), time.monotonic()
-    for end in attacked(CHECKS[kind], cases_of(kind, arguments), bounds_of(kind, arguments)):
-        for cause in tally.add(end):
-            save(cause, arguments.save, len(tally.causes))
-        if tally.runs % 500 == 0:
-            print(f"{kind}: {tally.runs:,} in {time.monotonic() - began:,.0f} s", file=sys.stderr, flush=True)
+    try:
+        for end in attacked(CHECKS[kind], cases_of(kind, arguments), bounds_of(kind, arguments)):
+            for cause in tally.add(end):
+                save(cause, arguments.save, len(tally.causes))
+                if cause.count == 1:
+                    _tell(f"{kind} {tally.runs}: {_line(cause.fault)}")
+            seconds = time.monotonic() - began
+            if tally.runs % 500 == 0:
+                _tell(f"{kind}: {tally.runs:,} in {seconds:,.0f} s")
+            if seconds > arguments.minutes * 60:
+                break
+    except KeyboardInterrupt:
+        _tell(f"{kind}: interrupted after {tally.runs:,}")
     return tally
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _line(fault: Fault) -> str:
+    return f"{fault.sort}: {fault.call}: {fault.cause}"
 
 
 def save(cause: Cause, folder: Path, number: int) -> None:
@@ -150,7 +169,7 @@ def table(tallies: list[Tally]) -> Iterator[str]:
         for cause in sorted(tally.causes.values(), key=lambda one: -one.count):
             fault = cause.fault
             yield ""
-            yield f"{tally.kind}: {fault.sort}, {cause.count} times: {fault.call}: {fault.cause}"
+            yield f"{tally.kind}: {cause.count} × {_line(fault)}"
             yield f"    {fault.detail[:200]}"
             yield f"    {cause.case.seed} {cause.case.about[:150]!a}"
             yield f"    python benchmarks/attack.py --again {cause.file}"
@@ -166,7 +185,7 @@ def again(path: Path, arguments: argparse.Namespace) -> int:
         faults = end.faults
         print(*end.notes, sep="\n")
     for fault in faults:
-        print(f"{fault.sort}: {fault.call}: {fault.cause}\n    {fault.detail}")
+        print(f"{_line(fault)}\n    {fault.detail}")
     print("nothing gave way" if not faults else f"{len(faults)} faults")
     return 1 if faults else 0
 
@@ -190,6 +209,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0, help="that a call may take of the processor")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="after which a kind is ended")
     parser.add_argument("--save", type=Path, default=Path("attack-findings"), help="folder for inputs of findings")
     parser.add_argument("--again", type=Path, help="run the attack of this saved file alone")
     arguments = parser.parse_args()

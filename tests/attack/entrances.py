@@ -11,31 +11,17 @@ import os
 import random
 import resource
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shardwright.tools.rules.examples import DENSE
-
-from .certificates import proofs
-from .hostile_files import hostile_contents, put_hostile
+from .honest_files import COMMAND, ROOT, base
+from .hostile_files import HONEST, hostile_contents, put_hostile
 from .probe import Case, Probe
-from .seeds import seed_text
 
 SECONDS, PATIENCE_S, MOST_BYTES = 10, 40.0, 3 << 29
-_ROOT = Path(__file__).parents[2]
-_COMMAND = (sys.executable, "-c", "import sys; from shardwright.agent.cli import main; sys.exit(main())")
-_LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
-_SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
-_REQUEST = "Llama-3.1-8B on 2 H100, 1k/128"
-_GEMM = {
-    "kernel": "gemm", "variant": "bf16", "framework": "torch", "constants": {"compute_share": 0.5}, "rows": 3,
-    "source": "s", "licence": "l", "date": "2026-01-01",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,71 +108,6 @@ ENTRANCES: dict[str, Entrance] = {
 }  # fmt: skip
 
 
-@cache
-def base(name: str) -> str | bytes:
-    """The honest content of that name."""
-    cases = _ROOT / "tests" / "cases"
-    folders: dict[str, Path] = {
-        "prose": cases / "briefs" / "prose_mla" / "brief.md",
-        "measured": cases / "fidelity_rows.csv",
-        "transcript": _ROOT / "docs" / "demos" / "dense-careless.json",
-    }
-    if name in folders:
-        found = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
-        return found.read_bytes().decode() if name != "measured" else b"\n".join(found.read_bytes().splitlines()[:4])
-    if name in ("baseline", "eval journal", "sweep journal", "session"):
-        return _made(name)
-    broken = json.loads(seed_text("dense-tp2"))
-    broken["nodes"].pop()
-    texts: dict[str, Any] = {
-        "plan": json.loads(seed_text("dense-tp2")),
-        "broken": broken,
-        "certificate": json.loads(proofs()[-1]),
-        "config": {**DENSE, "architectures": ["LlamaForCausalLM"], "rope_scaling": {"type": "yarn", "factor": 4.0}},
-        "brief": {
-            "model": "Llama-3.1-8B",
-            "hardware": {"accelerator": "h100-sxm", "gpus": 2},
-            "workload": _LOAD,
-            "notes": "none",
-        },
-        "mix": {"workloads": [{**_LOAD, "weight": 1}, {**_LOAD, "name": "b", "weight": 2.5}]},
-        "calibration": {"name": "x", "kernels": [{"accelerator": "h100-sxm", "entries": [_GEMM]}]},
-        "sweep": _SWEEP,
-        "dataset": {"request": _REQUEST, "strategy": "TP2", "id": "a", "tags": ["t"]},
-        "script": {
-            "about": "x",
-            "replies": {"*": ["TP2", {"tool": "look_up_model", "arguments": {"name": "Qwen3-8B"}}]},
-        },
-        "recording": {"format": "shardwright/recording", "version": "1", "dataset_hash": "0" * 64, "model": "m"},
-        "bench": json.loads((cases / "bench_outputs.json").read_text("utf-8"))["plain"]["vllm"],
-    }
-    if name in texts:
-        return json.dumps(texts[name])
-    return {
-        "request": _REQUEST,
-        "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
-        "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
-        "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
-        "request_timeout_s = 1\ntransport_attempts = 1\n",
-    }[name]
-
-
-def _made(name: str) -> bytes:
-    """A file that the command itself writes."""
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        (place / "cases.json").write_text(str(base("dataset")), "utf-8")
-        (place / "sweep.json").write_text(str(base("sweep")), "utf-8")
-        calls = {
-            "baseline": ("eval", "cases.json", "--jobs", "1", "-o", "out"),
-            "eval journal": ("eval", "cases.json", "--jobs", "1", "--journal", "out"),
-            "sweep journal": ("sweep", "sweep.json", "--jobs", "1", "-o", "out.csv"),
-            "session": ("chat", _REQUEST, "--session", "out"),
-        }
-        subprocess.run((*_COMMAND, *calls[name]), cwd=place, capture_output=True, input=b"", timeout=120, check=False)
-        return (place / ("out.csv.journal" if name == "sweep journal" else "out")).read_bytes()
-
-
 def entrance_cases(seed: int, count: int = 0) -> Iterator[Case]:
     """All entrances with all contents, in both formats by turns; of these `count`, drawn, where it is not 0."""
     rng = random.Random(f"entrances:{seed}")
@@ -211,7 +132,10 @@ def check_entrance(case: Case, probe: Probe) -> None:
             arguments = (*arguments, "--format", "json")
         else:
             as_json = False
-        _judge(name, entrance, _run(arguments, environment, stdin, Path(folder)), probe, as_json=as_json)
+        ended = _run(arguments, environment, stdin, Path(folder))
+        _judge(name, entrance, ended, probe, as_json=as_json)
+        if content == HONEST and ended.status == 2:
+            probe.wrong(name, "refuses what is honest", ended.err)
 
 
 def _prepared(
@@ -272,7 +196,7 @@ def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | 
     with (stdin or Path(os.devnull)).open("rb") as given:
         try:
             ended = subprocess.run(
-                (*_COMMAND, *arguments), stdin=given, capture_output=True, cwd=folder, env={**own, **environment},
+                (*COMMAND, *arguments), stdin=given, capture_output=True, cwd=folder, env={**own, **environment},
                 timeout=PATIENCE_S, check=False, preexec_fn=_limits,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
@@ -307,9 +231,7 @@ def _judge(name: str, entrance: Entrance, ended: _Ended, probe: Probe, *, as_jso
 
 def _own_frame(lines: list[str]) -> str:
     frames = [line.split('"')[1] + ":" + line.split(",")[1].split()[1] for line in lines if line.startswith('  File "')]
-    own = [
-        frame.removeprefix(f"{_ROOT}/") for frame in frames if frame.startswith(f"{_ROOT}/") and ".venv" not in frame
-    ]
+    own = [frame.removeprefix(f"{ROOT}/") for frame in frames if frame.startswith(f"{ROOT}/") and ".venv" not in frame]
     return own[-1] if own else "outside of the project"
 
 

@@ -51,6 +51,8 @@ def _deep_key(text: str, levels: int, rng: random.Random) -> str:
     return document[:-1] + ', "deep": ' + '{"a":' * levels + "1" + "}" * (levels + 1)
 
 
+# Nothing hostile: shows that the entrance is open.
+HONEST = "as it is"
 # Of JSON, and of what reads JSON as well (YAML).
 OF_JSON: Mapping[str, Callable[[str, random.Random], str]] = {
     "half a letter": lambda text, rng: _with_value(text, "a\ud800", rng),
@@ -77,6 +79,7 @@ OF_JSON: Mapping[str, Callable[[str, random.Random], str]] = {
 }
 # Of any file.
 OF_BYTES: Mapping[str, Callable[[bytes], bytes]] = {
+    HONEST: lambda data: data,
     "not UTF-8": lambda data: data[: len(data) // 2] + b"\xff\xfe" + data[len(data) // 2 :],
     "half a letter in UTF-8": lambda data: data[: len(data) // 2] + b"\xed\xa0\x80" + data[len(data) // 2 :],
     "UTF-16": lambda data: data.decode("utf-8", "replace").encode("utf-16"),
