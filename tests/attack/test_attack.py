@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 import pytest
 
@@ -99,3 +101,24 @@ def test_the_knowledge_base_answers_in_any_thread() -> None:
 def test_the_command_refuses_hostile_files_in_one_line(entrance: str, content: str) -> None:
     case = Case("entrances", json.dumps([entrance, content, True, _SEED]), f"{entrance} < {content}")
     assert not attempt(check_entrance, case).faults
+
+
+def test_who_hangs_waits_dies_or_fills_the_memory_is_found_and_the_next_attack_is_made() -> None:
+    does: dict[str, Callable[[], object]] = {
+        "spins": lambda: [None for _ in iter(int, 1)],
+        "waits": lambda: time.sleep(60),
+        "dies": lambda: os._exit(3),
+        "fills": lambda: bytearray(2 << 30),
+        "fails": lambda: {}["nothing"],
+        "ends": lambda: None,
+    }
+
+    def check(case: Case, probe: Probe) -> None:
+        probe.call(case.text, does[case.text])
+
+    found = {end.case.text: end.faults for end in attacked(check, [Case("", name) for name in does], Bounds(0.3))}
+    sorts = {name: [fault.sort for fault in faults] for name, faults in found.items()}
+    assert sorts.pop("ends") == []
+    assert sorts == {
+        "spins": ["slow"], "waits": ["slow"], "dies": ["traceback"], "fills": ["large"], "fails": ["traceback"]
+    }  # fmt: skip

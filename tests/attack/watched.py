@@ -22,8 +22,8 @@ from .probe import Case, Fault, Probe, attempt
 
 Check = Callable[[Case, Probe], None]
 _FORK = multiprocessing.get_context("fork")
-# So many times the bound by the clock, and a call is not only waiting for its turn.
-_PATIENCE = 6
+# By the clock so many times the bound, and hardly on the processor: it waits for something that does not come.
+_PATIENCE, _IDLE_SHARE = 6, 0.02
 # What a worker has collected over many attacks is another question than what one call takes.
 _RENEW_ABOVE_BYTES = 3 << 29
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -95,7 +95,8 @@ class _Worker:
     def overdue(self) -> Attacked | None:
         """The end of an attack of which a call takes too long; the worker is killed."""
         case, waited, used = self.case, time.monotonic() - self._since, self._seconds()
-        if case is None or max(used, waited / _PATIENCE) <= self._bounds.seconds:
+        is_waiting = waited > _PATIENCE * self._bounds.seconds and used < _IDLE_SHARE * waited
+        if case is None or not (used > self._bounds.seconds or is_waiting):
             return None
         self.end()
         self._slowest = (used, self._call)
@@ -113,11 +114,11 @@ class _Worker:
 
     def _next(self, call: str) -> None:
         self._slowest = max(self._slowest, (self._seconds() if self._call else 0.0, self._call))
-        self._call, self._since, self._used = call, time.monotonic(), _cpu_seconds(self.process.pid)
+        self._call, self._since, self._used = call, time.monotonic(), cpu_seconds(self.process.pid)
 
     def _seconds(self) -> float:
         """Of the processor, since the call began."""
-        return _cpu_seconds(self.process.pid) - self._used
+        return cpu_seconds(self.process.pid) - self._used
 
     def _ended(self, case: Case, faults: tuple[Fault, ...], notes: tuple[str, ...] = ()) -> Attacked:
         self.case, (seconds, call) = None, self._slowest
@@ -125,7 +126,8 @@ class _Worker:
         return Attacked(case, faults, notes, call, seconds)
 
 
-def _cpu_seconds(pid: int | None) -> float:
+def cpu_seconds(pid: int | None) -> float:
+    """Of the processor, that the process has had; 0 where it is gone."""
     with contextlib.suppress(OSError, ValueError):
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
