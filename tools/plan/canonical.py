@@ -57,6 +57,8 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
             block: dict[str, Any] = {**_HEADER_DEFAULTS.get(key, {}), **value}
             if key == "policy" and isinstance(block.get("relaxations"), list):
                 block["relaxations"] = sorted(block["relaxations"], key=str)
+            if key == "hardware" and isinstance(block.get("accelerator"), dict):
+                block["accelerator"] = {"source": [], **block["accelerator"]}
             if key == "strategy":
                 for phase in ("prefill", "decode"):
                     if isinstance(block.get(phase), dict):
