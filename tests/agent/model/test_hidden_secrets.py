@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import base64
 import html
+import io
 import json
 import re
+import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.cli.app import run
@@ -88,6 +91,15 @@ PLACES: dict[str, Callable[[str], Step]] = {
     "node": lambda key: _submits(
         f'{{"document": {{"strategy": {_DEGREES}, "nodes": [{{"id": "{key}", "type": "x"}}]}}}}'
     ),
+    # What the compact form puts together: numbers into names, names of copies behind the name of their replica.
+    "template": lambda key: _submits(
+        f'{{"document": {{"strategy": {_DEGREES}, "nodes": [{{"id": "{key.replace("+1", "+{i}")}", "repeat": 3}}]}}}}'
+    ),
+    "copy": lambda key: _submits(
+        f'{{"document": {{"strategy": {_DEGREES}, "hardware": {{"gpus_per_node": 2}}, "nodes": ['
+        '{"id": "r", "type": "ReplicaNode"}, {"id": "' + key.rpartition("/")[2] + '", "type": "x", "parent": "r"},'
+        '{"id": "' + key.rpartition("/")[0] + '", "type": "ReplicaNode", "like": "r"}]}}'
+    ),
     "field": lambda key: _submits(f'{{"document": {{"strategy": {_DEGREES}, "{key}": {{"{key}": 1}}}}}}'),
     "field of a call": lambda key: _submits(f'{{"{key}": 1}}'),
     "tool": lambda key: sends(answer({"tool_calls": [call(key, "{}", key)]}, "tool_calls")),
@@ -100,9 +112,13 @@ PLACES: dict[str, Callable[[str], Step]] = {
 }
 
 
+@example("template", [])
+@example("copy", [])
+@example("node", ["JSON, each letter"])
+@example("rationale in words", ["JSON, each letter", "JSON"])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(place=st.sampled_from(list(PLACES)), names=LAYERS)
-def test_no_result_and_no_transcript_holds_the_key(place: str, names: list[str], tmp_path: Path) -> None:
+@given(st.sampled_from(list(PLACES)), LAYERS)
+def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, names: list[str]) -> None:
     transcript = tmp_path / "run.json"
     # Of text inside of JSON quotes only what JSON can carry is sent.
     key = disguised(names).replace("\\x", "\\\\x") if "Python" in names else disguised(names)
@@ -149,3 +165,44 @@ def test_a_disguised_key_cut_into_pieces_is_found(names: list[str], lengths: lis
 def test_json_is_json_afterwards(secret: str, text: str) -> None:
     written = json.dumps({"a": f"{text}{secret}{text}", text: [secret, text]})
     assert json.loads(Redactor([secret]).text(written))
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+def test_no_chat_holds_the_key(
+    output_format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    path = tmp_path / "chat.sqlite"
+    hidden = [ESCAPED, *(disguised([name]) for name in ("HTML", "percent", "zero width", "wide", "Python"))]
+    words = f'{{"words": "{SMALL} {ESCAPED}", "is_new_request": true}}'
+    steps = [
+        sends(answer({"content": hidden[1], "tool_calls": [call("replan", words)]}, "tool_calls")),
+        sends(answer({"tool_calls": [call("explain", f'{{"words": "{ESCAPED}"}}')]}, "tool_calls")),
+        streams([*(delta({"content": one}) for one in " ".join(hidden)), delta({}, "stop")]),
+    ]
+    with FaultServer(*steps) as server:
+        asked = ("--llm-url", server.url, "--llm-model", "m", "--session", str(path), "--format", output_format)
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"plan it\nand now?\n")))
+        assert run(["chat", *asked]) == 0
+    with sqlite3.connect(path) as session:
+        kept = [data for (data,) in session.execute("SELECT data FROM events")]
+        kept += [zlib.decompress(data).decode() for (data,) in session.execute("SELECT data FROM documents")]
+    assert len(kept) > 5
+    assert not any(map(holds_key, [*capsys.readouterr(), *kept]))
+
+
+def test_no_evaluation_holds_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.chdir(tmp_path)
+    case = {"id": "one", "request": SMALL, "expected": "plan"}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+    with FaultServer(PLACES["node"](ESCAPED), PLACES["rationale"](ESCAPED)) as server:
+        asked = ("--solver", "live", "--llm-url", server.url, "--llm-model", "m", "--journal", "run.journal")
+        pages = ("--html", "page.html", "--junit", "junit.xml", "--record", "tape")
+        run(["eval", "cases.jsonl", *asked, "-o", "results.json", *pages, "--jobs", "1"])
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(files) > 6
+    seen = [*capsys.readouterr(), *(path.read_text() for path in files)]
+    assert not any(map(holds_key, seen))
