@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import ServiceError
+from ...tools.errors import InputError, ServiceError
 from .asking import asked, asks, request_text
 from .flags import output_format
 from .mixing import deliver_mix, mix_option
@@ -78,6 +78,8 @@ def _by_model(agent: Agent, intent: Intent, request: tuple[str, ...], output: Pa
     use = None if result.report is None else result.report.model_use
     if use is not None and use.status == "endpoint_failed":
         raise ServiceError(f"{use.model}: {use.fault}; the plan is the {_AUTHORS[use.plan_from]}")
+    if use is not None and use.transcript_failure is not None:
+        raise InputError(use.transcript_failure)
     return result.exit_status
 
 

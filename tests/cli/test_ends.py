@@ -172,7 +172,7 @@ with tempfile.TemporaryDirectory() as folder:
 def said_by(code: str) -> str:
     """Both outputs of a process that runs `code`."""
     command = [sys.executable, "-c", BEGIN + code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     return done.stdout + done.stderr
 
 
