@@ -155,7 +155,7 @@ def test_a_baseline_that_was_better_is_status_1_and_what_was_lost_is_named(
         (["{}", "--html", "."], "is a folder"),
         (["{}", "--junit", "missing/report.xml"], "missing does not exist"),
         (["{}", "--journal", "{}"], "is read here; name another file"),
-        (["{}", "--journal", "missing/journal"], "missing/journal: cannot be written"),
+        (["{}", "--journal", "missing/journal"], "missing does not exist"),
         (["{}", "--record", "tape"], "only a live model is recorded"),
         (["{}", "--solver", "golden", "--feedback", "bit"], "takes no options"),
         (["{}", "--calibration", "no-such.json"], "no-such.json"),
