@@ -8,15 +8,17 @@ EXIT_INTERRUPTED = 130
 
 def main() -> int:
     """Run the command with the arguments of this process; returns the exit status."""
-    from . import process
-
     try:
+        from . import process
+
         process.begin()
         from .app import run
 
         status = run()
         process.end()
     except KeyboardInterrupt:
+        from . import process
+
         process.end()
         status = EXIT_INTERRUPTED
     return status

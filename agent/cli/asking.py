@@ -24,7 +24,7 @@ from .flags import (
     inline_config,
     own_calibration,
 )
-from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, standard_input
+from .streams import MAX_REQUEST_BYTES, STANDARD, check_stdin, read_stdin
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
@@ -97,7 +97,7 @@ def asked(
     from ..pipeline import intent_of
 
     if Path(STANDARD) in brief:
-        standard_input()
+        check_stdin()
     briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
     return intent_of(words, brief=briefs, flags=said, calibration=calibration)
 

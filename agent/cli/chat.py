@@ -14,7 +14,7 @@ from .asking import asks, said_of_options
 from .flags import TEXT, output_format
 from .process import interrupts
 from .proposing import agent_of, proposer_options_of
-from .streams import STANDARD, may_style, standard_input, text_width, write_piece, write_stdout
+from .streams import STANDARD, check_stdin, may_style, stdin_bytes, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -64,7 +64,7 @@ def chat_command(
     """
     if is_list:
         return _list(as_json=output_format == "json")
-    standard_input()  # without one no chat is begun
+    check_stdin()  # without one no chat is begun
     path = _session_path(session_name, resumed)
     agent, first = agent_of(options), _first_turn(request, options)
     if resumed is not None and first is not None and first[1]:
@@ -205,8 +205,7 @@ class _Front:
 
 
 def _piped() -> Iterator[str]:
-    lines = standard_input()
-    while data := lines.readline(MAX_LINE_BYTES + 1):
+    while data := stdin_bytes(MAX_LINE_BYTES + 1, is_line=True):
         if len(data) > MAX_LINE_BYTES:
             raise InputError(f"a line of standard input is longer than {MAX_LINE_BYTES:,} bytes")
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import ServiceError
+from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from .asking import asked, asks, request_text
 from .flags import output_format
@@ -19,7 +19,7 @@ from .streams import STANDARD, check_places, may_style, text_width, write_files,
 if TYPE_CHECKING:
     from ..intent.intent import Intent
     from ..loop.agent import Agent
-    from ..results import PlanResult
+    from ..results import ModelUse, PlanResult
 
 # Strategies that the report of a plan for a mix lists.
 MIXES_SHOWN = 5
@@ -93,14 +93,20 @@ def _by_model(
     result = agent.run_intent(intent, request_text(request) or "")
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
-    if use is None or (use.turns and use.status != "endpoint_failed") or use.status == "infeasible":
-        return result.exit_status
-    why = use.fault or "the time allowed was over before it was asked"
-    message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
-    if must_answer and use.requests:
-        raise ServiceError(message)
-    click.echo(f"shardwright plan: {one_line(message)}", err=True)
+    if use is not None and _is_silent(use):
+        why = use.fault or "the time allowed was over before it was asked"
+        message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
+        if must_answer and use.requests:
+            raise ServiceError(message)
+        click.echo(f"shardwright plan: {one_line(message)}", err=True)
+    if use is not None and use.transcript_failure is not None:
+        raise InputError(use.transcript_failure)
     return result.exit_status
+
+
+def _is_silent(use: ModelUse) -> bool:
+    """Whether a model was to be asked and gave no answer, or none any more."""
+    return use.status != "infeasible" and (not use.turns or use.status == "endpoint_failed")
 
 
 # Whose plan stands where the model did not answer, as the line on stderr says it.

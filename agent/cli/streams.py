@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from ...tools import files
 from ...tools.errors import InputError
@@ -25,15 +25,27 @@ DEFAULT_WIDTH = 100
 WIDTH_LIMITS = (60, 140)
 
 
-def standard_input() -> BinaryIO:
-    """Standard input, to read bytes from.
+def check_stdin() -> None:
+    """Whether there is a standard input, before anything is done with what it will say.
 
     Raises:
         InputError: it is closed.
     """
     if sys.stdin is None:
         raise InputError("standard input: is closed")
-    return sys.stdin.buffer
+
+
+def stdin_bytes(most_bytes: int, *, is_line: bool = False) -> bytes:
+    """So many bytes of standard input, or less where it (or, with `is_line`, the line) ends before.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    check_stdin()
+    try:
+        return sys.stdin.buffer.readline(most_bytes) if is_line else sys.stdin.buffer.read(most_bytes)
+    except OSError as error:
+        raise InputError(f"standard input: cannot be read: {error.strerror or error}") from None
 
 
 def read_stdin(limit_bytes: int) -> str:
@@ -42,10 +54,7 @@ def read_stdin(limit_bytes: int) -> str:
     Raises:
         InputError: it cannot be read, is longer than `limit_bytes` or is not UTF-8.
     """
-    try:
-        data = standard_input().read(limit_bytes + 1)
-    except OSError as error:
-        raise InputError(f"standard input: cannot be read: {error.strerror or error}") from None
+    data = stdin_bytes(limit_bytes + 1)
     if len(data) > limit_bytes:
         raise InputError(f"standard input: larger than {limit_bytes:,} bytes")
     return utf8_text(data, "standard input")

@@ -1,8 +1,8 @@
 """Odd ends of a process: commands with standard streams, files and surroundings that do not work, each as a real one.
 
-A table of calls (`CALLS`), of what may be the matter (`TROUBLES`), of options that write a file (`WRITERS`) and of
-places that cannot be written (`PLACES`): every row of a product says what its status must be, and `run_row` whether it
-was. In all of them a message is one line, and no traceback is shown.
+Tables of calls (`CALLS`) and of what may be the matter (`TROUBLES`), of options that write a file (`WRITERS`) and of
+where (`PLACES`). Of each pair `fault` and `misplaced` say what is wrong with how it ended, `disturbed` of an interrupt:
+in all of them a message is one line, the status is the right one, and no traceback is shown.
 """
 
 from __future__ import annotations
@@ -14,17 +14,25 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import shardwright
+from shardwright.agent.fix_api import fixed
+from shardwright.tools.autofix.certificate import certificate
+from shardwright.tools.autofix.reading import read_text_anyhow
+
+from ..sweep.samples import TINY
 
 PROGRAM = Path(sys.executable).parent / "shardwright"
 REPOSITORY = Path(__file__).parents[2]
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in, 64 out, one user, lowest latency"
 TINY_MODEL = "Qwen3-0.6B on 1 H100, 1k in, 64 out"
 # Nobody listens there.
-_NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "1")
-PATIENCE_S = 120
+NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "1")
+PATIENCE_S = 300
 MARKS = ("Traceback", "Exception ignored", "Fatal Python", "Error in sys", "BrokenPipeError", "OSError")
 
 
@@ -176,7 +184,7 @@ def always(one: Call) -> bool:
     return True
 
 
-TROUBLES = (
+TROUBLES: tuple[Trouble, ...] = (
     Trouble("stdout closed", lambda: os.close(1), refused=prints),
     Trouble("stdout full", _onto(1, "/dev/full", os.O_WRONLY), refused=prints),
     Trouble("stdout not for writing", _onto(1, "/dev/null", os.O_RDONLY), refused=prints),
@@ -202,8 +210,6 @@ TROUBLES = (
 
 def prepared(folder: Path) -> Path:
     """`folder` with a file of every kind that a call of the tables reads."""
-    from ..sweep.samples import TINY
-
     cases = (
         {"id": "words", "request": REQUEST, "strategy": "TP2"},
         {"id": "nonsense", "request": "Fly me to the moon", "answer": "refused"},
@@ -215,8 +221,12 @@ def prepared(folder: Path) -> Path:
     shutil.copy(REPOSITORY / "docs" / "demos" / "dense-careless.json", folder / "transcript.json")
     rows = (REPOSITORY / "tests" / "cases" / "fidelity_rows.csv").read_text().splitlines()
     (folder / "measured.csv").write_text("\n".join(rows[:4]) + "\n")
-    for arguments in (("plan", REQUEST, "-o", "plan.json"), ("fix", "plan.json", "--certificate", "certificate.json")):
-        subprocess.run([PROGRAM, *arguments], cwd=folder, env=environment(), check=True, stdout=subprocess.DEVNULL)
+    plan = shardwright.plan(REQUEST).plan
+    assert plan is not None
+    text = plan.model_dump_json(indent=2)
+    (folder / "plan.json").write_text(text)
+    whole = certificate(text, fixed(read_text_anyhow(text), None, safe_only=False, rules=()))
+    (folder / "certificate.json").write_text(json.dumps(whole))
     return folder
 
 
@@ -252,7 +262,8 @@ def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
 
 def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None:
     """What is wrong with how the call ended, beside how it ends where nothing is the matter; `None`: nothing."""
-    is_refusal = found.status == 2 and (found.lines == 1 or not trouble.shows_errors)
+    # A line that was there before the trouble (the name of a chat) may be there, too.
+    is_refusal = found.status == 2 and (1 <= found.lines <= usual.lines + 1 or not trouble.shows_errors)
     if not found.is_clean:
         return "a traceback" if not found.left else f"left {found.left}"
     if trouble.refused(one):
@@ -266,3 +277,115 @@ def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None
     if trouble.same_output and found.out != usual.out:
         return "another output"
     return None
+
+
+# Options that write a file, behind a call that asks for it; the place has this ending.
+WRITERS = (
+    (call("plan -o", "plan", TINY_MODEL, "-o"), ""),
+    (call("plan --mix -o", "plan", TINY_MODEL, "--mix", "mix.yaml", "-o"), ""),
+    (call("plan --transcript", "plan", TINY_MODEL, *NO_ENDPOINT, "--transcript"), ""),
+    (call("search --plot", "search", TINY_MODEL, "--plot"), ".svg"),
+    (call("fix -o", "fix", "plan.json", "-o"), ""),
+    (call("fix --certificate", "fix", "plan.json", "--certificate"), ""),
+    (call("sweep -o", "sweep", "sweep.json", "--jobs", "1", "-o"), ".csv"),
+    (call("sweep --plot", "sweep", "sweep.json", "--jobs", "1", "--plot"), ".png"),
+    (call("eval -o", "eval", "cases.jsonl", "--jobs", "1", "-o"), ""),
+    (call("eval --html", "eval", "cases.jsonl", "--jobs", "1", "--html"), ""),
+    (call("eval --junit", "eval", "cases.jsonl", "--jobs", "1", "--junit"), ""),
+    (call("eval --journal", "eval", "cases.jsonl", "--jobs", "1", "--journal"), ""),
+    (call("fidelity -o", "fidelity", "measured.csv", "-o"), ""),
+    (call("calibrate -o", "calibrate", "measured.csv", "-o"), ""),
+    (call("chat --session", "chat", TINY_MODEL, "--session"), ".sqlite"),
+)
+# Places, made in the folder of the call, and whether a call that writes there is refused.
+PLACES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "an empty place": (lambda place: None, False),
+    "a link to a file": (lambda place: place.symlink_to("there"), False),
+    "a full device": (lambda place: place.symlink_to("/dev/full"), True),
+    "a loop": (lambda place: place.symlink_to(place.name), True),
+    "a link to nowhere": (lambda place: place.symlink_to("missing/file"), True),
+    "a folder": (lambda place: place.mkdir(), True),
+    "a pipe that nobody reads": (os.mkfifo, True),
+    "a file system that takes none": (lambda place: place.symlink_to("/proc/none"), True),
+    "a full disk": (lambda place: None, True),
+}
+
+
+def written(one: Call, folder: Path, ending: str, name: str) -> Ended:
+    """The call as a process in `folder`, writing to the place called `name`."""
+    make, _ = PLACES[name]
+    make(folder / f"place{ending}")
+    limit = Trouble(name, lambda: limit_files(50)) if name == "a full disk" else None
+    return ended(Call(one.name, (*one.arguments, f"./place{ending}"), one.said), folder, limit)
+
+
+def misplaced(usual: Ended, found: Ended, *, is_refused: bool) -> str | None:
+    """What is wrong with how a call ended that writes to a place; `None`: nothing."""
+    if not found.is_clean:
+        return f"left {found.left}" if found.left else "a traceback"
+    if is_refused:
+        # A line that was there before the trouble (the name of a chat) may be there, too.
+        is_said = found.status == 2 and 1 <= found.lines <= usual.lines + 1
+        return None if is_said else f"status {found.status}, {found.lines} lines: must be refused in one line"
+    return None if found.status == usual.status else f"status {found.status}, not {usual.status}"
+
+
+# The program as its script runs it, which tells on a pipe that it has begun: before that, no line of ours is run.
+_ENTRY = """
+import os, sys
+from shardwright.agent.cli import main
+if __name__ == "__main__":
+    os.write(int(sys.argv.pop(1)), b"x")
+    sys.exit(main())
+"""
+
+
+def interrupted(one: Call, folder: Path, after_s: float) -> Ended:
+    """The call as a process that is interrupted so many seconds after it began; `left` names processes, too."""
+    entry = folder / "entry.py"
+    entry.write_text(_ENTRY)
+    told, tell = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, entry, str(tell), *one.arguments],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=(tell,),
+        start_new_session=True,
+        # A shell that runs this in the background has it ignore interrupts, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    os.close(tell)
+    os.read(told, 1)
+    os.close(told)
+    time.sleep(after_s)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    left = [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
+    if not has_ended(process.pid):
+        left.append("processes")
+    return Ended(process.returncode, out, err.decode(errors="replace"), tuple(left))
+
+
+def has_ended(group: int) -> bool:
+    """Whether every process of a group has ended, or does within a generous time."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def disturbed(usual: Ended, found: Ended) -> str | None:
+    """What is wrong with how an interrupted call ended; `None`: nothing."""
+    if not found.is_clean:
+        return f"left {found.left}" if found.left else "a traceback"
+    if found.status not in (130, usual.status):
+        return f"status {found.status}, neither 130 nor {usual.status}"
+    return None if found.lines <= 1 else f"{found.lines} lines on standard error"
