@@ -24,7 +24,7 @@ MAX_DEPTH = 64
 MAX_WRAPPED_DEPTH = MAX_DEPTH + 16
 # A whole number of more digits is no float, and none that anybody writes.
 MAX_DIGITS = 300
-MAX_VALUES = 50_000_000
+MAX_VALUES = 20_000_000
 _LARGEST = 10**MAX_DIGITS
 _SHOWN = 60
 _MOST_FAULTS = 100

@@ -54,8 +54,6 @@ def read_request(text: str) -> Said:
         RequestError: it is too long, names no model or an unknown one, contradicts itself, asks for a non-goal or
             states an impossible figure. The message is one line and ends with what was understood.
     """
-    if len(text) > MAX_REQUEST_CHARACTERS:
-        raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     said = read_words(text)
     if said.model is None:
         raise RequestError("the request names no model; name one (`shardwright models` lists them)", _understood(said))
@@ -68,6 +66,8 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
     shown, hidden = without_markup(text)

@@ -62,11 +62,13 @@ def read_settings_file(environment: Mapping[str, str], file: Path | None = None)
         return {}, name
     import tomllib
 
+    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
-        document = tomllib.loads(utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name))
-        check_value(document, name)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:  # the library descends without a bound
+        document = tomllib.loads(text)
+    # The library descends without a bound, and meets the interpreter's limit of digits.
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not TOML: {error}") from None
+    check_value(document, name)
     endpoint = document.get("endpoint", {})
     unknown = sorted(document.keys() - {"endpoint"})
     if unknown or not isinstance(endpoint, dict):

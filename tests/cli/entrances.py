@@ -51,19 +51,24 @@ def plan_document() -> dict[str, Any]:
     """A sound plan."""
     made = plan(WORDS).plan
     assert made is not None
-    return made.model_dump(mode="json", exclude_none=True)
+    return made.model_dump(mode="json")
 
 
-@cache
+def plan_text() -> str:
+    """The same as JSON."""
+    return json.dumps(plan_document())
+
+
+PLAN_PLACES: tuple[tuple[str | int, ...], ...] = (
+    ("model", "config", "own"), ("model", "config", "hidden_size"), ("model", "name"), ("hardware", "accelerator"),
+    ("workload", "input_tokens"), ("reasoning", 0, "decision"), ("nodes", 1, "id"), ("nodes", 1, "own"),
+    ("nodes", 1, "parent"), ("edges", 0, "source"), ("construction",), ("own",), ("nodes",), ("strategy", "dp"),
+    ("policy", "relaxations"), ("version",),
+)  # fmt: skip
+
+
 def _plans() -> tuple[str, ...]:
-    own = plan_document()
-    places: tuple[tuple[str | int, ...], ...] = (
-        ("model", "config", "own"), ("model", "config", "hidden_size"), ("model", "name"), ("hardware", "accelerator"),
-        ("workload", "input_tokens"), ("reasoning", 0, "decision"), ("nodes", 1, "id"), ("nodes", 1, "own"),
-        ("nodes", 1, "parent"), ("edges", 0, "source"), ("construction",), ("own",), ("nodes",), ("strategy", "dp"),
-        ("policy", "relaxations"), ("version",),
-    )  # fmt: skip
-    return tuple(marked(own, *place) for place in places)
+    return tuple(marked(plan_document(), *place) for place in PLAN_PLACES)
 
 
 @cache

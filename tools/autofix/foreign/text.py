@@ -237,7 +237,7 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
 
     try:
         yield Extract(cleaned(tomllib.loads(text))[0], False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
-    except (tomllib.TOMLDecodeError, RecursionError):  # the library descends without a bound
+    except (ValueError, RecursionError):  # also too many digits, and nesting, of which the library has no bound
         return
 
 
