@@ -46,11 +46,12 @@ class Stop(BaseModel):
 
 @dataclass
 class Clock:
-    """The time of one run, which writes down once that it is over."""
+    """The time of one run, which writes down once that it is over; `cut` is the step that was stopped for it."""
 
     deadline: Deadline
     stop: Stop | None
     log: Log
+    cut: str | None = None
     _is_over: bool = field(default=False, repr=False)
 
     def is_over(self, requests: int, calls: int | None = None) -> bool:
@@ -61,8 +62,8 @@ class Clock:
         return here
 
     @contextmanager
-    def working(self, requests: int, calls: int) -> Iterator[None]:
-        """The step after so many requests and calls: once the time is over it ends at its next checkpoint."""
+    def working(self, step: str, requests: int, calls: int) -> Iterator[None]:
+        """A step, after so many requests and calls: once the time is over it ends at its next checkpoint."""
         here = Stop(requests=requests, calls=calls, is_within=True)
         was_stopped_here = self.stop == here
         is_whole = False
@@ -70,6 +71,7 @@ class Clock:
             yield
             is_whole = True
         if not is_whole:
+            self.cut = step
             self._note(here)
 
     def _note(self, stop: Stop) -> None:

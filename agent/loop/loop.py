@@ -136,7 +136,6 @@ class _Run:
         self.clock = Clock(self.budget.deadline, options.stop, log)
         self.judgements: list[Judgement] = []
         self.asked = 0
-        self.cut: str | None = None
 
     def begin(self, mode: Mode, request_text: str) -> None:
         """Begin a conversation in `mode`: what was judged and spent before it stays."""
@@ -241,12 +240,8 @@ class _Run:
     @contextmanager
     def _working(self, step: str, done: int) -> Iterator[None]:
         """One step of the tools, after so many calls of the answer: what it leaves is whole, or nothing."""
-        is_whole = False
-        with self.clock.working(self.asked, done), self.desk.whole():
+        with self.clock.working(step, self.asked, done), self.desk.whole():
             yield
-            is_whole = True
-        if not is_whole:
-            self.cut = step
 
     def _why_stop(self, done: int, room: int) -> str | None:
         """Why no more calls of an answer are made, where a limit was reached within it."""
@@ -307,4 +302,4 @@ class _Run:
         """The end of the run."""
         accepted = self.judgements[-1].standing if status in ("accepted", "accepted_after_repair") else None
         judged, documents = tuple(self.judgements), self.desk.documents
-        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents, self.cut)
+        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents, self.clock.cut)

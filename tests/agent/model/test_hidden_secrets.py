@@ -25,7 +25,7 @@ from shardwright.agent.model.redaction import RedactedStream, Redactor
 from shardwright.agent.model.settings import EndpointFlags, read_settings
 from shardwright.agent.report.plan import render_plan
 
-from ..loop.questions import SMALL, question
+from ..loop.questions import SMALL, question, reference_document
 from .fault_server import FaultServer, Step, answer, call, delta, refuses, sends, streams
 
 KEY = "sk-Canary_7/Zq+1vB"
@@ -83,6 +83,17 @@ def _submits(document: str) -> Step:
     return sends(answer({"tool_calls": [call("submit_dag", document)]}, "tool_calls"))
 
 
+def _renamed(name: str) -> str:
+    """The arguments that submit a valid plan in which a template of one copy names a node."""
+    document = reference_document()
+    inner = {node["parent"] for node in document["nodes"]}
+    leaf = next(node for node in document["nodes"] if node["id"] not in inner)
+    for edge in document["edges"]:
+        edge.update({end: name for end in ("source", "target") if edge[end] == leaf["id"]})
+    leaf.update(id=name, repeat=1)
+    return json.dumps({"document": document})
+
+
 _DEGREES = '{"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}'
 PLACES: dict[str, Callable[[str], Step]] = {
     "words": _says,
@@ -92,9 +103,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
         f'{{"document": {{"strategy": {_DEGREES}, "nodes": [{{"id": "{key}", "type": "x"}}]}}}}'
     ),
     # What the compact form puts together: numbers into names, names of copies behind the name of their replica.
-    "template": lambda key: _submits(
-        f'{{"document": {{"strategy": {_DEGREES}, "nodes": [{{"id": "{key.replace("+1", "+{i}")}", "repeat": 3}}]}}}}'
-    ),
+    "template": lambda key: _submits(_renamed(key.replace("+1", "+{i+1}"))),
     "copy": lambda key: _submits(
         f'{{"document": {{"strategy": {_DEGREES}, "hardware": {{"gpus_per_node": 2}}, "nodes": ['
         '{"id": "r", "type": "ReplicaNode"}, {"id": "' + key.rpartition("/")[2] + '", "type": "x", "parent": "r"},'
@@ -129,6 +138,8 @@ def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, n
         client = EndpointClient(found, sleep=lambda _: None)
         options = AgentOptions(limits=Limits(corrections=1, tool_calls=2), knowledge_tokens=0, transcript=transcript)
         result = Agent(client, options=options).run_question(question(SMALL), SMALL).result
+    if (place, names) == ("template", []):
+        assert result.report is not None and result.report.proposer == "llm"
     seen = [result.model_dump_json(), render_plan(result, width=100), transcript.read_text()]
     assert not any(map(holds_key, seen))
     assert json.loads(transcript.read_text())["result"] is not None
