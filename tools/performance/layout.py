@@ -85,7 +85,7 @@ class Layout:
         raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _even_experts(experts: int, groups: int, redundant: int) -> tuple[frozenset[int], ...]:
     """The experts of each group as the builder deals them out."""
     result: list[frozenset[int]] = []
