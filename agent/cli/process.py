@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OUTPUT, _ERRORS = 1, 2
 _AGAIN_AFTER_S = 0.01
+_STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
 _failures: list[str] = []
 
 
@@ -105,8 +106,9 @@ class _Stream(io.FileIO):
 class Interrupts:
     """Interrupts of this process: each is a `KeyboardInterrupt` that comes again until it is handled.
 
-    Some code makes another error of it or drops it: an import, a finalizer, a serializer that a library calls and whose
-    errors it replaces. One that is neither being handled nor `taken` a moment later was lost there.
+    Some code makes another error of it or drops it: a finalizer, a serializer that a library calls and whose errors it
+    replaces. One that is neither being handled nor `taken` a moment later was lost there. Some must not be broken off:
+    an import, the start of a process. There it waits.
     """
 
     def __init__(self) -> None:
@@ -135,7 +137,7 @@ class Interrupts:
             return
         if self._come_again():
             signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER_S)
-            if _is_importing(frame) or self._is_handled():
+            if _is_undivided(frame) or self._is_handled():
                 return
         self._raised = KeyboardInterrupt()
         raise self._raised
@@ -162,9 +164,13 @@ class Interrupts:
         return hasattr(signal, "setitimer")
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _is_undivided(frame: FrameType | None) -> bool:
+    """Whether this is within an import or the start of a worker process, which are done whole or leave a half."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        code = frame.f_code
+        if code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code.co_name == "start" and code.co_filename.endswith(_STARTS_WORKERS):
             return True
         frame = frame.f_back
     return False

@@ -35,9 +35,9 @@ TROUBLE = {one.name: one for one in TROUBLES}
 # What a call prints by click, by us, reads, and keeps: each with the troubles that could be its own.
 PAIRS = [
     *(("--version", name) for name in TROUBLE),
-    *(("plan --help", name) for name in ("stdout closed", "stdout full", "stdout without a reader", "an ASCII locale")),
-    *(("completion", name) for name in ("stdout closed", "stdout full", "all closed", "stderr closed")),
-    *(("an unknown option", name) for name in ("stderr closed", "stderr full", "stderr without a reader")),
+    *(("plan --help", name) for name in ("stdout full", "stdout without a reader")),
+    *(("completion", name) for name in ("stdout closed", "all closed")),
+    *(("an unknown option", name) for name in ("stderr closed", "stderr full")),
     *(("validate -", name) for name in ("stdin closed", "stdin not for reading")),
     *(("chat", name) for name in ("stdin closed", "stdout full")),
 ]
@@ -73,7 +73,7 @@ def test_a_process_in_trouble_says_so_in_one_line_or_does_its_work(
 WRITERS = {one.name: (one, ending) for one, ending in ALL_WRITERS}
 
 
-@pytest.mark.parametrize("name", ["sweep -o", "eval --journal", "chat --session"])
+@pytest.mark.parametrize("name", ["sweep -o", "eval --journal"])
 def test_on_a_full_disk_nothing_is_lost_in_silence(name: str, folder: Path) -> None:
     one, ending = WRITERS[name]
     found = written(one, folder, ending, "a full disk")
