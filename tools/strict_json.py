@@ -279,12 +279,12 @@ def is_sound(value: object, most_depth: int = MAX_DEPTH) -> bool:
         kinds = set(map(type, level))
         if not kinds <= _SIMPLE or not _are_sound(level, kinds):
             return False
-        objects = [one for one in level if type(one) is dict] if dict in kinds else []
-        lists = [one for one in level if type(one) is list] if list in kinds else []
+        objects: list[dict[Any, Any]] = [one for one in level if type(one) is dict] if dict in kinds else []
+        lists: list[list[Any]] = [one for one in level if type(one) is list] if list in kinds else []
         left -= sum(map(len, objects)) + sum(map(len, lists))
         if left < 0:
             return False
-        names = list(chain.from_iterable(objects))
+        names: list[Any] = list(chain.from_iterable(objects))
         if not set(map(type, names)) <= {str} or not _are_text(names):
             return False
         level = [*chain.from_iterable(map(dict[Any, Any].values, objects)), *chain.from_iterable(lists)]

@@ -160,7 +160,7 @@ def _header(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has_doubles(document: Mapping[str, Any]) -> bool:
     """Whether two nodes have one id: they are compared whole, at any depth."""
-    names = [node.get("id") for node in as_list(document.get("nodes")) if isinstance(node, dict)]
+    names = [as_mapping(node).get("id") for node in as_list(document.get("nodes"))]
     return len({name for name in names if isinstance(name, str)}) < len(names)
 
 
