@@ -62,7 +62,9 @@ def _own(read: ReadDocument) -> Reading:
     """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be told."""
     if read.raw is None or not read.mended:
         return Reading(read)
-    return Reading(read_sound(read.raw), tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
+    again, unexpanded = read_sound(read.raw), read.unexpanded
+    again = replace(again, faults=(*unexpanded, *again.faults), unexpanded=unexpanded)
+    return Reading(again, tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:

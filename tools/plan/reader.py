@@ -36,13 +36,15 @@ class ReadDocument:
     """A document as read: prose stripped, compact form expanded.
 
     `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read. `mended` are
-    those of the faults that `raw` has no more: what JSON cannot carry was replaced.
+    those of the faults that `raw` has no more: what JSON cannot carry was replaced. Nor does it show `unexpanded`: what
+    of the compact form stands for nothing, and is there as if it were written out.
     """
 
     raw: dict[str, Any] | None
     view: PlanView
     faults: tuple[SchemaFault, ...] = field(default=())
     mended: tuple[SchemaFault, ...] = field(default=())
+    unexpanded: tuple[SchemaFault, ...] = field(default=())
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -133,6 +135,7 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
     if not is_sound(document if is_checked else _header(document)):
         return _read_cleaned(document, mended)
     raw, unexpanded = expand(document)
+    faults = (*mended, *unexpanded)
     view = PlanView(raw)
     if not _is_plan(raw, view):
         if not is_checked and not is_sound(raw):
@@ -142,8 +145,8 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
         except ValidationError as refusal:
             # Where something was replaced the replacement is no fault of its own.
             known = {fault.path for fault in mended if fault.path}
-            unexpanded += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
-    return ReadDocument(raw, view, (*mended, *unexpanded), mended)
+            faults += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
+    return ReadDocument(raw, view, faults, mended, unexpanded)
 
 
 def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:
