@@ -106,7 +106,7 @@ ENTRANCES: dict[str, Entrance] = {
     "settings": _e("doctor --seconds 5", "settings", **_OF_SETTINGS),
     "settings of plan": _e(_PLAN, "settings", **_OF_SETTINGS),
     "explain": _e("explain {text}", "request", is_json=False),
-    "compare words": _e("compare {plan} {text}", "request", is_json=False),
+    "compare words": _e("compare {plan} {text}", "strategy", is_json=False),
     "fix request": _e("fix {plan} --request {text}", "request", is_json=False),
 }  # fmt: skip
 

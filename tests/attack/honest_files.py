@@ -70,6 +70,7 @@ def base(name: str) -> str | bytes:
         return json.dumps(texts[name])
     return {
         "request": _REQUEST,
+        "strategy": "TP2",
         "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
         "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
         "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'
