@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plan.document import Plan
-from ..plan.reader import ReadDocument, read_document, read_file, read_sound, read_text
+from ..plan.reader import ReadDocument, path_named, read_document, read_file, read_sound, read_text
 from ..plan.schema import SchemaFault
 from .foreign.reader import is_ours, read_proposal
 
@@ -49,7 +49,7 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
     if isinstance(source, Mapping):
         return _own(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
     is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
-    return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(Path(source)))
+    return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(path_named(source)))
 
 
 def read_text_anyhow(text: str) -> Reading:

@@ -6,6 +6,7 @@ cannot be opened is an `InputError`; anything that can is read as far as it goes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from ..errors import InputError
 from ..files import read_bounded, shown_path, utf8_text
 from ..strict_json import Fault, JsonError, cleaned, is_sound, load, may_hold_halves
 from .collector import collector_paused
@@ -29,6 +31,7 @@ MAX_DOCUMENT_BYTES = 128 * 2**20
 # More members than any object of a plan has, and more values than its header (all but nodes and edges) has.
 MAX_MEMBERS = 10_000
 MAX_HEADER_VALUES = 1_000_000
+_BEGINS_JSON = re.compile(r"[\ufeff\s]*+[{\[]")
 
 
 @dataclass(frozen=True)
@@ -57,15 +60,33 @@ def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument
     """Read `source`: a document, a JSON text (it starts with `{` or `[`), or the path of a file.
 
     Raises:
-        InputError: the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
+        InputError: it is none of these; the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
     """
     if isinstance(source, Plan):
         return _read_object(_dumped(source), (), is_text=False)
     if isinstance(source, Mapping):
         return _read_object(source, (), is_text=False)
-    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+    if isinstance(source, str) and is_json_text(source):
         return read_text(source)
-    return read_text(read_file(Path(source)))
+    return read_text(read_file(path_named(source)))
+
+
+def is_json_text(text: str) -> bool:
+    """Whether `text` begins as a JSON object or list does, and so is no path of a file."""
+    return _BEGINS_JSON.match(text) is not None
+
+
+def path_named(source: object) -> Path:
+    """The path of a file that `source` is.
+
+    Raises:
+        InputError: it is no text and no path, or an empty text.
+    """
+    if not isinstance(source, str | Path):
+        raise InputError(f"a plan is an object, a text, a path or a Plan, not {type(source).__name__}")
+    if isinstance(source, str) and not source.strip():
+        raise InputError("no plan is given: the text is empty")
+    return Path(source)
 
 
 def _dumped(plan: Plan) -> dict[str, Any]:
