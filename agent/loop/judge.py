@@ -26,7 +26,6 @@ from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
-from ..model.redaction import redacted_value
 from ..proposer import keeps
 from ..stated import build_stated, read_block, read_strategy
 from .declared import as_stated, unassumed
@@ -136,7 +135,7 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
         check_written_out(reading.read)
     except InputError as error:
         return Judgement("invalid", notes=reading.notes, refusal=str(error))
-    raw = redacted_value(raw, desk.redact)
+    raw = desk.hidden(raw)
     said = desk.question.contradictions(raw)
     document, refusal = raw, None
     try:

@@ -78,5 +78,5 @@ def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     raw = document if read.raw is None else read.raw
     check_written_out(read)
     check_size(bench.desk, raw)
-    pinned = bench.desk.pinned(raw)
+    pinned = question.pinned(bench.desk.hidden(raw))
     return bench.desk.put(pinned), pinned, question.contradictions(raw)
