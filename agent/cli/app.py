@@ -60,7 +60,7 @@ def cli(context: click.Context) -> int:
       shardwright fix answer.txt -o plan.json
       shardwright estimate plan.json
 
-    Every command takes --format json for programs. "-" is standard input.
+    Every command takes --format json for programs. "-" is standard input, as -o FILE standard output.
     Exit status: 0 done and valid, 1 the answer is no, 2 the call or the input is wrong, 3 a service failed.
     """
     if context.invoked_subcommand is None:

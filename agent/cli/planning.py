@@ -62,6 +62,8 @@ def plan_command(
     if agent is not None:
         must_answer = options["proposer"] == "llm"
         return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
+    if options["transcript"] is not None:
+        click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)
