@@ -79,8 +79,9 @@ def compare(
 
 
 def _title(source: Document | Words, otherwise: str) -> str:
-    is_name = isinstance(source, Path) or (isinstance(source, str) and not is_json_text(source))
-    return shown_path(Path(source)) if is_name else otherwise
+    if isinstance(source, Path) or (isinstance(source, str) and not is_json_text(source)):
+        return shown_path(Path(source))
+    return otherwise
 
 
 def is_words(text: str) -> bool:
