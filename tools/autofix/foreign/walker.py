@@ -76,9 +76,11 @@ class Walker:
 
     def places_of(self, value: object) -> list[Place] | None:
         """The devices that `value` names, of all that a document may name; `None` where it names none."""
-        found = places_of(value) if self._places < MOST_PLACES else None
+        if self._places > MOST_PLACES:
+            return None
+        found = places_of(value)
         self._places += len(found or ())
-        if found is None or self._places <= MOST_PLACES:
+        if self._places <= MOST_PLACES:
             return found
         self.notes.unclear(f"more than {MOST_PLACES:,} devices, however often one is named", "/")
         return None
