@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..tools.calibration.custom import CustomCalibration, read_calibration
+from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.compare import compare as compare_plans
 from ..tools.comparison.result import Comparison
@@ -64,9 +64,7 @@ def compare(
     Raises:
         InputError: one of them cannot be read as a plan document, or the words name no strategy.
     """
-    own = calibration
-    if isinstance(own, str | Path):
-        own = read_calibration(Path(own))
+    own = own_calibration(calibration)
     words = b if isinstance(b, Words) else Words(b) if isinstance(b, str) and is_words(b) else None
     shown = titles or (_title(a, "A"), words.text if words is not None else _title(b, "B"))
     if words is not None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from ..knowledge.index import knowledge
 from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sections
 from ..knowledge.section import Section
-from ..tools.errors import InputError
+from ..tools.errors import InputError, expect
 from ..tools.plan.performance import Frozen, Sparse
 from ..tools.strict_json import check_text
 
@@ -85,8 +85,9 @@ def explain(question: str, limit: int = 1) -> Explanation:
         raise InputError("nothing was asked: give a topic, the id of a rule or a question")
     if len(asked) > MAX_QUESTION_CHARACTERS:
         raise InputError(f"the question is longer than {MAX_QUESTION_CHARACTERS:,} characters; ask in fewer words")
+    expect(limit, int, "limit", "a whole number is expected")
     if not 1 <= limit <= MAX_ANSWERS:
-        raise InputError(f"{limit} answers: from 1 to {MAX_ANSWERS} can be asked for")
+        raise InputError(f"limit: from 1 to {MAX_ANSWERS} answers can be asked for")
     rule_id = _rule_asked_for(asked)
     if rule_id is not None:
         return _rule_explained(asked, rule_id, limit)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from ..tools.autofix.autofix import Chosen, autofix_read
 from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.reading import SIGNS_OF_TEXT, Reading, read_anything, read_text_anyhow
 from ..tools.autofix.result import FixResult
-from ..tools.errors import InputError
+from ..tools.errors import InputError, expect
 from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import HardwareBlock, ModelBlock, Plan
 from ..tools.plan.view import as_mapping, as_str
@@ -61,6 +62,7 @@ def fixed(
         notes = (*reading.notes, *_contradictions(defaults, reading.read.raw or {}))
         reading = replace(reading, notes=notes)
     else:
+        expect(request, (PlanDefaults, NoneType), "request", "a text is expected")
         defaults = request
     with collector_paused():
         return autofix_read(reading, request=defaults, chosen=chosen)

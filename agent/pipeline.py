@@ -5,11 +5,13 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import NoneType
 
-from ..tools.calibration.custom import CustomCalibration, read_calibration
+from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
+from ..tools.errors import expect
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock
@@ -29,7 +31,7 @@ from .too_wide import too_wide
 def plan(
     request: str | None = None,
     *,
-    brief: Sequence[str | Path] | Path = (),
+    brief: Iterable[str | Path] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
 ) -> PlanResult:
@@ -47,7 +49,7 @@ def plan(
 def intent_of(
     request: str | None = None,
     *,
-    brief: Sequence[str | Path] | Path = (),
+    brief: Iterable[str | Path] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
 ) -> Intent:
@@ -57,10 +59,14 @@ def intent_of(
         InputError: as `plan`.
     """
     said: list[Said] = []
+    expect(flags, (Said, NoneType), "flags", "a Said is expected")
     if brief:
         from .intent.brief import read_brief_files
 
         files = (brief,) if isinstance(brief, str | Path) else brief
+        expect(files, Iterable, "brief", "the path of a file, or several, is expected")
+        for path in files:
+            expect(path, (str, Path), "brief", "the path of a file is expected")
         said.append(read_brief_files([Path(path) for path in files]))
     if request is not None:
         from .intent.request import read_request, read_words
@@ -73,10 +79,8 @@ def intent_of(
     if not said:
         raise RequestError("nothing was asked: give a request, a brief or --model")
     intent = complete(*said)
-    if calibration is None:
-        return intent
-    own = calibration if isinstance(calibration, CustomCalibration) else read_calibration(Path(calibration))
-    return intent.model_copy(update={"calibration": own})
+    own = own_calibration(calibration)
+    return intent if own is None else intent.model_copy(update={"calibration": own})
 
 
 def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:

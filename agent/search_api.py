@@ -6,9 +6,10 @@ The defaults and assumptions are those of `plan`. The search itself is in `tools
 from __future__ import annotations
 
 import time
+from types import NoneType
 from typing import Unpack
 
-from ..tools.errors import InputError
+from ..tools.errors import InputError, expect
 from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.sensitivity import sensitivity as find_flips
@@ -52,7 +53,7 @@ def search(
         TypeError: an argument that there is not.
     """
     said = said_of_arguments(model, hardware, workload, stated)
-    intent = intent_of(request, brief=tuple(stated.get("brief", ())), flags=said, calibration=stated.get("calibration"))
+    intent = intent_of(request, brief=stated.get("brief", ()), flags=said, calibration=stated.get("calibration"))
     serving = stated.get("serving")
     if serving is not None:
         intent = intent.model_copy(update={"serving": checked(ServingBlock, serving, "serving")})
@@ -65,6 +66,7 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
     Raises:
         InputError: the config or the hardware cannot be read.
     """
+    expect(top, (int, NoneType), "top", "a whole number is expected")
     if top is not None and top < 1:
         raise InputError(f"top is {top}; at least one candidate is kept")
     started = time.perf_counter()

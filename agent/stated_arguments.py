@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
-from ..tools.errors import InputError
+from ..tools.errors import InputError, expect
 from ..tools.plan.document import (
     HardwareBlock,
     Objective,
@@ -101,7 +102,7 @@ def said_of_arguments(
     fields["disaggregated"] = arguments.get("disaggregated")
     fields["relaxations"] = _relaxations(arguments.get("relaxations"))
     fields["engine"] = _engine(arguments.get("engine"))
-    fields = {name: value for name, value in fields.items() if value not in (None, ())}
+    fields = {name: value for name, value in fields.items() if value is not None}
     if "memory_utilization" in fields:
         checked(PolicyBlock, {"memory_utilization": fields["memory_utilization"]}, "policy")
     return checked(Said, fields, "the request") if fields else None
@@ -163,6 +164,7 @@ def _hardware(hardware: HardwareArgument | None) -> dict[str, Any]:
 def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
     if isinstance(workload, WorkloadBlock):
         return {name: getattr(workload, name) for name in workload.model_fields_set}
+    expect(workload, (Mapping, NoneType), "workload", "a block or some of its fields are expected")
     return dict(workload or {})
 
 
@@ -187,6 +189,8 @@ def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None
 
 def _choice(precisions: Sequence[PrecisionArgument]) -> dict[str, Any]:
     """Several precisions to choose from; the only one of a list is stated."""
+    for one in precisions[: _MOST_PRECISIONS + 1]:
+        expect(one, (str, PrecisionBlock, Mapping), "precision", "the name of a format, or all three, is expected")
     listed = [_precision(one) for one in precisions[: _MOST_PRECISIONS + 1]]
     if not 1 <= len(listed) <= _MOST_PRECISIONS or any("precisions" in one for one in listed):
         raise InputError(f'precision: a list holds one to {_MOST_PRECISIONS} formats, each by itself; or write "any"')
@@ -196,11 +200,18 @@ def _choice(precisions: Sequence[PrecisionArgument]) -> dict[str, Any]:
     return {"precisions": OpenPrecisions(named=named)}
 
 
-def _relaxations(names: Iterable[str] | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((names,) if isinstance(names, str) else names or ()))
+def _relaxations(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    expect(names, Iterable, "relaxations", "names are expected")
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    for name in listed:
+        expect(name, str, "relaxations", "names are expected")
+    return tuple(dict.fromkeys(listed)) or None
 
 
 def _engine(engine: str | None) -> str | None:
+    expect(engine, (str, NoneType), "engine", "a name is expected")
     if engine is not None and engine_of(engine) is None and engine != "dynamo":
         raise InputError(f"engine {engine[:80]!r} is none of {', '.join(TITLES)}, dynamo")
     return engine

@@ -11,6 +11,7 @@ from .comparison.figures import figures
 from .comparison.result import Comparison
 from .comparison.side import Document, judged
 from .comparison.words import better_of, verdict_of
+from .errors import expect
 
 
 def compare(
@@ -26,6 +27,9 @@ def compare(
     Raises:
         InputError: one of them cannot be read as a plan document. That it breaks rules is reported, not raised.
     """
+    expect(titles, tuple, "titles", "two texts are expected")
+    for title in titles:
+        expect(title, str, "titles", "two texts are expected")
     first = judged(a, titles[0], calibration, usd_per_gpu_hour)
     second = judged(b, titles[1], calibration, usd_per_gpu_hour)
     objective = first.side.workload.objective

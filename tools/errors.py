@@ -1,5 +1,7 @@
 """The errors that the tools raise on purpose. Each message is one line: what, where, and how to mend it."""
 
+_SHOWN_LETTERS = 100
+
 
 class ShardwrightError(Exception):
     """Base of every error that a person can mend; the command prints its message and exits with `exit_status`."""
@@ -18,10 +20,21 @@ class InputError(ShardwrightError, ValueError):
         self.path = path
 
 
+def expect(value: object, kinds: type | tuple[type, ...], name: str, what: str) -> None:
+    """See that an argument, which errors call `name`, is of `kinds`; `what` says these in words.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not isinstance(value, kinds):
+        raise InputError(f"{name}: {what}, not {type(value).__name__}")
+
+
 class UnknownNameError(InputError):
     """A model or an accelerator that the catalogue does not have; carries the nearest known names."""
 
     def __init__(self, kind: str, name: str, nearest: tuple[str, ...]) -> None:
+        name = name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}…"
         hint = f"; did you mean {', '.join(nearest)}?" if nearest else ""
         super().__init__(f"unknown {kind} {name!r}{hint}")
         self.kind = kind

@@ -15,7 +15,7 @@ from .errors import InputError
 # Streams that a caller hands over by a name: standard input, what a shell writes for `<(command)`, and the empty file.
 _STREAM = re.compile(r"/dev/(?:stdin|null|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
 # More than any path that a system takes is nobody's name of a file.
-_SHOWN_LETTERS = 400
+_SHOWN_LETTERS = 300
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device")
 )  # fmt: skip

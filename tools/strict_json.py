@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, cast
 
-from .errors import InputError
+from .errors import InputError, expect
 from .files import utf8_text
 
 MAX_DEPTH = 64
@@ -143,8 +143,7 @@ def check_text(text: str, name: str) -> str:
     Raises:
         InputError: it is no text, or holds half a character, as bytes that are not UTF-8 do in an argument.
     """
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
-        raise InputError(f"{name}: a text, not {type(text).__name__}")  # pyright: ignore[reportUnreachable]
+    expect(text, str, name, "a text is expected")
     if not is_text(text):
         raise InputError(f"{name}: not UTF-8 text: it {HALF_A_CHARACTER}")
     return text

@@ -18,7 +18,7 @@ import jsonpatch
 import jsonpointer
 from pydantic import BaseModel, ConfigDict
 
-from .errors import InputError
+from .errors import InputError, expect
 from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
@@ -87,8 +87,7 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     Raises:
         InputError: it is no certificate.
     """
-    if not isinstance(certificate, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
-        raise InputError(f"a certificate is an object, not {type(certificate).__name__}")
+    expect(certificate, Mapping, "the certificate", "an object is expected")
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
     check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...tools.calibration.custom import CustomCalibration, read_calibration
+from ...tools.calibration.custom import CustomCalibration, own_calibration
 from ...tools.errors import InputError, ShardwrightError
 from ...tools.plan.document import Plan
 from ..intent.intent import Intent, Said
@@ -58,7 +58,7 @@ class Chat:
         self._keeper = Keeper(None if agent is None else agent.client)
         self.session = session if isinstance(session, Session) else Session(_path(session), self._keeper.text)
         own = calibration
-        self._calibration = read_calibration(Path(own)) if isinstance(own, str | Path) else own
+        self._calibration = own_calibration(own)
         self._width = width
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from ...tools.catalog.hardware import find_accelerator
-from ...tools.errors import InputError
+from ...tools.errors import InputError, expect
 from ...tools.strict_json import HALF_A_CHARACTER, is_text
 from .claims import Claims
 from .errors import RequestError
@@ -66,8 +66,7 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
-    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
-        raise RequestError(f"the request is a text, not {type(text).__name__}")  # pyright: ignore[reportUnreachable]
+    expect(text, str, "the request", "a text is expected")
     if len(text) > MAX_REQUEST_CHARACTERS:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):

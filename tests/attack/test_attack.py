@@ -38,7 +38,7 @@ def faults_of(check: Check, cases: Iterable[Case]) -> list[str]:
 
 
 def test_hostile_documents_are_judged_and_what_is_valid_is_usable() -> None:
-    assert not faults_of(check_document, (document_case(_SEED, number, _SMALL) for number in range(20)))
+    assert not faults_of(check_document, (document_case(_SEED, number, _SMALL) for number in range(12, 28)))
 
 
 @pytest.mark.parametrize("part", range(3))

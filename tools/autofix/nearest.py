@@ -8,7 +8,7 @@ were left out.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -30,7 +30,10 @@ _NODE = 8
 # Layouts of a node whose memory is looked at, and pairs that are, before the walk ends; more than a node has.
 MOST_LAYOUTS = 4000
 MOST_PAIRS = 200_000
-# Numbers of replicas of each kind that are all tried; of more, those in steps and the author's.
+# Strategies that take as long to put in order as the memory of one layout takes to look at.
+_STRATEGIES_OF_A_LAYOUT = 25
+# Numbers of replicas that are all tried, of all alike and of each kind; of more, those in steps and the author's.
+_ALL_ALIKE = 1024
 _ALL_REPLICAS = 64
 
 _Key = tuple[float, int, int, str]
@@ -162,6 +165,7 @@ class Nearest:
             return iter(())
         found = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
         keyed = [(self.preference(strategy), strategy) for strategy in found]
+        self.looked_at += len(keyed) // _STRATEGIES_OF_A_LAYOUT
         return iter(sorted(keyed, key=lambda pair: pair[0]))
 
     def _together(self, prefill: Option, decode: Option) -> Iterator[Strategy]:
@@ -172,7 +176,9 @@ class Nearest:
 
         room = self.request.facts.gpus // width
         fewest = _fewest(room, self._holds(strategy(1))) if room else None
-        yield from (strategy(dp) for dp in range(fewest, room + 1)) if fewest is not None else ()
+        if fewest is not None:
+            stated = self.author.dp, min(self.author.gpu_count // width, room)
+            yield from map(strategy, _numbers(fewest, room, stated, all_of=_ALL_ALIKE))
 
     def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> Iterator[Strategy]:
         gpus = self.request.facts.gpus
@@ -180,8 +186,8 @@ class Nearest:
         if least[0] is None or least[1] is None:
             return
         stated = self.author.prefill.replicas, self.author.decode.replicas
-        for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[0]):
-            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1]):
+        for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1]):
+            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:]):
                 yield split_strategy(prefill.degrees, decode.degrees, x, y)
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
@@ -234,13 +240,13 @@ def _fewest(most: int, holds: _Holds) -> int | None:
     return high
 
 
-def _numbers(least: int, most: int, stated: int | None) -> list[int]:
-    """Numbers of replicas to try: all, or of many those in steps of an eighth, with the ends and the stated one."""
+def _numbers(least: int, most: int, stated: Iterable[int | None], *, all_of: int = _ALL_REPLICAS) -> list[int]:
+    """Numbers of replicas to try: all, or of many those in steps of an eighth, with the ends and the stated ones."""
     if most < least:
         return []
-    if most - least < _ALL_REPLICAS:
+    if most - least < all_of:
         return list(range(least, most + 1))
-    found, at = {least, most, min(max(stated or least, least), most)}, least
+    found, at = {least, most, *(min(max(one or least, least), most) for one in stated)}, least
     while at < most:
         found.add(at)
         at += max(1, at // 8)

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..files import read_bounded, shown_path
 from ..strict_json import JsonError, parse
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
@@ -128,6 +128,18 @@ def read_calibration(path: Path) -> CustomCalibration:
     return parse_calibration(
         read_bounded(path, MAX_FILE_BYTES, where, "; a calibration has a few hundred constants"), where
     )
+
+
+def own_calibration(own: object) -> CustomCalibration | None:
+    """A user's own calibration: it, the path of its file, or `None` for none.
+
+    Raises:
+        InputError: as `read_calibration`, or it is none of these.
+    """
+    if own is None or isinstance(own, CustomCalibration):
+        return own
+    expect(own, (str, Path), "calibration", "the path of its file is expected")
+    return read_calibration(Path(cast("str | Path", own)))
 
 
 def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..calibration.custom import CustomCalibration, read_calibration
-from ..errors import InputError
+from ..bounds import USD
+from ..calibration.custom import CustomCalibration, own_calibration
+from ..errors import InputError, expect
 from ..plan.document import Plan
 from ..plan.performance import (
     CostEstimate,
@@ -193,11 +194,13 @@ def estimate(
         finally:
             view.release()
     layout = layout_from_view(document)
-    if isinstance(calibration, str | Path):
-        calibration = read_calibration(Path(calibration))
-    if calibration is not None:
-        layout = replace(layout, setting=layout.setting.with_calibration(calibration), memo={})
+    own = own_calibration(calibration)
+    if own is not None:
+        layout = replace(layout, setting=layout.setting.with_calibration(own), memo={})
     if usd_per_gpu_hour is not None:
+        expect(usd_per_gpu_hour, (int, float), "usd_per_gpu_hour", "a number is expected")
+        if not USD.hold(usd_per_gpu_hour):
+            raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     return estimate_layout(layout)
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from ..errors import InputError
+from ..errors import InputError, expect
 from ..files import read_bounded, shown_path, utf8_text
 from ..strict_json import Fault, JsonError, cleaned, is_sound, load, may_hold_halves
 from .collector import collector_paused
@@ -82,11 +82,12 @@ def path_named(source: object) -> Path:
     Raises:
         InputError: it is no text and no path, or an empty text.
     """
-    if not isinstance(source, str | Path):
-        raise InputError(f"a plan is an object, a text, a path or a Plan, not {type(source).__name__}")
-    if isinstance(source, str) and not source.strip():
-        raise InputError("no plan is given: the text is empty")
-    return Path(source)
+    if isinstance(source, str) and source.strip():
+        return Path(source)
+    if isinstance(source, str):
+        raise InputError("the plan: the text is empty")
+    expect(source, Path, "the plan", "an object, a text, a path or a Plan is expected")
+    return cast("Path", source)
 
 
 def _dumped(plan: Plan) -> dict[str, Any]:

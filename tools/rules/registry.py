@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 
-from ..errors import UnknownNameError
+from ..errors import UnknownNameError, expect
 from .base import Rule
 
 # Structural before semantic, so that a report begins with what the rest of it may follow from.
@@ -65,6 +65,7 @@ def find_rule(rule_id: str) -> Rule:
     Raises:
         UnknownNameError: there is no such rule; carries the nearest ids.
     """
+    expect(rule_id, str, "rule", "the id of a rule is expected")
     # difflib is wanted only where the name is wrong.
     rule = _by_id().get(rule_id.strip().upper())
     if rule is None:

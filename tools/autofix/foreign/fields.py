@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .figures import experts_of, places_of, span_of, whole_number
+from .figures import PlacesOf, experts_of, span_of, whole_number
 from .lexicon import words_of
 from .scope import Item
 from .shapes import is_nested, is_object
@@ -30,7 +30,7 @@ def holds_objects(value: dict[str, Any] | list[Any]) -> bool:
     return any(is_object(item) for item in value)
 
 
-def place_field(item: Item, concept: str | None, value: Any) -> bool:
+def place_field(item: Item, concept: str | None, value: Any, places_of: PlacesOf) -> bool:
     """Layers, devices, experts: whether the field was one of these and could be read."""
     if concept == "layers":
         span = span_of(value)

@@ -7,6 +7,7 @@ of nested repetition, and no range is unrolled beyond what a cluster or a model 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any, cast
 
 from ...bounds import INDEX
@@ -56,6 +57,8 @@ _NUMBER_WORDS = re.compile(
 
 Place = int | tuple[int, int]
 """A device: counted through over all nodes, or (node, GPU)."""
+PlacesOf = Callable[[object], list[Place] | None]
+"""`places_of`, within the devices that one document may name."""
 
 
 def whole_number(value: object) -> int | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
-from .figures import places_of, whole_number
+from .figures import whole_number
 from .hardware_words import hardware_of
 from .lexicon import words_of
 from .notes import shortened
@@ -63,7 +63,7 @@ class HardwareReader:
                 self._walker.notes.unclear(
                     f"{shortened(value)!r} is a count of devices or the number of one", scope.where
                 )
-        elif places_of(value) is None:
+        elif self._walker.places_of(value) is None:
             self._walker.unknown(concept, concept, value, scope)
         else:
             self._walker.reader.take_devices(value, scope)

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .fields import finish, holds_objects, members_of, place_field, rank_field
-from .figures import Place, experts_of, places_of, span_of
+from .figures import Place, PlacesOf, experts_of, span_of
 from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
 from .notes import shortened
 from .ranks import stages_of_ranks
@@ -49,7 +49,7 @@ class ItemReader:
         is_placement = concept is None and _PLACEMENT.search(scope.where.lower()) is not None
         if (concept == "expert_placement" or is_placement) and is_nested(value):
             return self._take_experts(value, scope)
-        if concept not in _LISTS and not scope.hardware and _are_stages(value):
+        if concept not in _LISTS and not scope.hardware and _are_stages(value, self.walker.places_of):
             return self.take_list("PipelineStageNode", value, scope)
         if concept not in _LISTS or scope.hardware or not is_nested(value):
             return False
@@ -104,7 +104,7 @@ class ItemReader:
 
     def take_devices(self, value: Any, scope: Scope) -> None:
         """The devices of a phase, or of the whole plan, in their order."""
-        devices = places_of(value)
+        devices = self.walker.places_of(value)
         if scope.hardware:
             self.walker.facts.claim("total", len(devices or ()), scope.where, weak=True)
         elif devices is not None:
@@ -129,7 +129,7 @@ class ItemReader:
         return named.pop() if len(named) == 1 else None
 
     def _take_ranks(self, value: list[Any], scope: Scope) -> bool:
-        table = stages_of_ranks(value, scope)
+        table = stages_of_ranks(value, scope, self.walker.places_of)
         if table is None:
             self.walker.notes.unclear("ranks that do not fit together", scope.where)
             return True
@@ -148,7 +148,7 @@ class ItemReader:
             by_expert = isinstance(key, str) and (
                 names_experts or re.match(r"e(xperts?)?[\s_\-]?\d", key, re.IGNORECASE) is not None
             )
-            places = places_of(member if by_expert else key)
+            places = self.walker.places_of(member if by_expert else key)
             experts = experts_of(key if by_expert else member)
             if places is None or experts is None or len(places) != 1:
                 self.walker.notes.unclear(f"{shortened(key)}: {shortened(member)} places no experts", scope.where)
@@ -164,14 +164,17 @@ class ItemReader:
         if self.count > MOST_ITEMS or inner.where.count("/") > 60:
             self.walker.notes.unclear("more, or deeper, nodes than are read", scope.where)
             return None
-        if default == "PipelineStageNode" and (pair := _span_and_devices(value)) is not None:
+        if default == "PipelineStageNode" and (pair := self._span_and_devices(value)) is not None:
             return Item(default, name, inner.where, scope.phase, layers=pair[0], devices=pair[1])
         if default == "PipelineStageNode" and (span := span_of(value)) is not None:
             return Item(default, name, inner.where, scope.phase, layers=span)
         if not is_object(value):
             if default is None:
                 self.walker.notes.unclear("nodes of which there is but a name", scope.where)
-            elif (devices := places_of(value)) is not None and default in ("PipelineStageNode", "ReplicaNode"):
+            elif (
+                default in ("PipelineStageNode", "ReplicaNode")
+                and (devices := self.walker.places_of(value)) is not None
+            ):
                 return Item(default, name, inner.where, scope.phase, devices=devices)
             else:
                 self.walker.notes.unclear(f"{shortened(value)!r} is no {default.removesuffix('Node')}", inner.where)
@@ -218,7 +221,7 @@ class ItemReader:
             item.own[key] = value
         elif key in _OWN_WORDS and isinstance(value, str):
             item.own[key] = value[:200]
-        elif place_field(item, concept, value) or rank_field(item, key, concept, value):
+        elif place_field(item, concept, value, self.walker.places_of) or rank_field(item, key, concept, value):
             return
         elif concept == "parent" and (name := _only(value)) is not None:
             item.parent_name = name
@@ -226,9 +229,9 @@ class ItemReader:
             self._phase_child(key, phase, value, inner)
         elif self.takes(concept, value, inner):
             return
-        elif item.type == "ReplicaNode" and concept == "replicas" and (devices := _group(value)) is not None:
+        elif item.type == "ReplicaNode" and concept == "replicas" and (devices := self._group(value)) is not None:
             item.devices = item.devices or devices  # its workers
-        elif concept == "tp" and (devices := _group(value)) is not None:
+        elif concept == "tp" and (devices := self._group(value)) is not None:
             item.devices = item.devices or devices
             self.walker.facts.claim(f"{item.phase or 'any'}.tp", len(devices), inner.where, weak=True)
         elif concept in DEGREE_NAMES:
@@ -248,6 +251,18 @@ class ItemReader:
             self._attach(item, scope)
         else:
             self.walker.walk({key: value}, scope)
+
+    def _span_and_devices(self, value: Any) -> tuple[tuple[int, int], list[Place]] | None:
+        """A stage as a pair: its layers, then its devices."""
+        if not is_list(value) or len(value) != 2 or isinstance(value[0], int):
+            return None
+        span, devices = span_of(value[0]), self.walker.places_of(value[1])
+        return (span, devices) if span is not None and devices is not None else None
+
+    def _group(self, value: Any) -> list[Place] | None:
+        """Several devices, as a list or a text: those of one group, not the number of its members."""
+        devices = self.walker.places_of(value) if is_list(value) or isinstance(value, str) else None
+        return devices if devices is not None and len(devices) > 1 else None
 
 
 def _keys(value: dict[str, Any], concept: str) -> list[str]:
@@ -272,27 +287,13 @@ def _states_degrees(item: Item, concept: str | None) -> bool:
     return item.type is None or item.type in _OPERATORS or item.type in _OUTER
 
 
-def _span_and_devices(value: Any) -> tuple[tuple[int, int], list[Place]] | None:
-    """A stage as a pair: its layers, then its devices."""
-    if not is_list(value) or len(value) != 2 or isinstance(value[0], int):
-        return None
-    span, devices = span_of(value[0]), places_of(value[1])
-    return (span, devices) if span is not None and devices is not None else None
-
-
-def _group(value: Any) -> list[Place] | None:
-    """Several devices, as a list or a text: those of one group, not the number of its members."""
-    devices = places_of(value) if is_list(value) or isinstance(value, str) else None
-    return devices if devices is not None and len(devices) > 1 else None
-
-
 def _only(value: Any) -> str | None:
     """The one name that `value` is or holds."""
     items = value if is_list(value) else [value]
     return str(items[0]) if len(items) == 1 and isinstance(items[0], str | int) else None
 
 
-def _are_stages(value: Any) -> bool:
+def _are_stages(value: Any, places_of: PlacesOf) -> bool:
     """Whether every member is an object that states its layers and its devices."""
     if not is_nested(value) or not value:
         return False

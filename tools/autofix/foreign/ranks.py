@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .figures import Place, places_of, span_of, whole_number
+from .figures import Place, PlacesOf, span_of, whole_number
 from .lexicon import concept_of, words_of
 from .scope import Item, Scope
 from .shapes import is_object
@@ -29,9 +29,9 @@ class _Row:
     layers: tuple[int, int] | None
 
 
-def stages_of_ranks(rows: list[Any], scope: Scope) -> RankTable | None:
+def stages_of_ranks(rows: list[Any], scope: Scope, places_of: PlacesOf) -> RankTable | None:
     """The table as stages; `None` where a row lacks its device or its place, or the rows make no full grid."""
-    read = [_row(place, row) for place, row in enumerate(rows[:_MOST_RANKS]) if is_object(row)]
+    read = [_row(place, row, places_of) for place, row in enumerate(rows[:_MOST_RANKS]) if is_object(row)]
     known = [row for row in read if row is not None]
     if not known or len(known) != len(rows) or len(rows) > _MOST_RANKS:
         return None
@@ -56,7 +56,7 @@ def stages_of_ranks(rows: list[Any], scope: Scope) -> RankTable | None:
     return RankTable({"tp": tp, "pp": pp}, stages)
 
 
-def _row(place: int, row: dict[str, Any]) -> _Row | None:
+def _row(place: int, row: dict[str, Any], places_of: PlacesOf) -> _Row | None:
     fields = {words_of(str(key)): value for key, value in list(row.items())[:40]}
     ranks = {name: whole_number(fields.get(f"{name} rank", 0)) for name in ("tp", "pp")}
     if fields.get("tp rank") is None and fields.get("pp rank") is None:

@@ -19,7 +19,7 @@ from .axes import degrees_by_axis, lengths_of
 from .degree_words import degrees_of
 from .edge_words import Joint, joints_of
 from .facts import Facts, number_format
-from .figures import digits_for_words, figure_of, span_of, whole_number
+from .figures import Place, digits_for_words, figure_of, places_of, span_of, whole_number
 from .flags import flags_in
 from .hardware_keys import HardwareReader
 from .items import ItemReader
@@ -33,6 +33,8 @@ MAX_DEPTH = 60
 # The format's own bound on a degree.
 _MOST_DEGREE = int(DEGREE.most)
 _MAX_VALUES = 500_000
+# A short text stands for any number of devices: those of hundreds of GPUs at each operator of each layer.
+MOST_PLACES = 200_000
 _OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
     "FFNNode": {"tp": "tp_ffn"},
@@ -68,8 +70,20 @@ class Walker:
         self.joints: list[Joint] = []
         self.values = 0
         self.texts = 0
+        self._places = 0
         self.reader = ItemReader(self)
         self.hardware = HardwareReader(self)
+
+    def places_of(self, value: object) -> list[Place] | None:
+        """The devices that `value` names, of all that a document may name; `None` where it names none."""
+        if self._places > MOST_PLACES:
+            return None
+        found = places_of(value)
+        self._places += len(found or ())
+        if self._places <= MOST_PLACES:
+            return found
+        self.notes.unclear(f"more than {MOST_PLACES:,} devices, however often one is named", "/")
+        return None
 
     def walk(self, value: object, scope: Scope) -> None:
         """Take down what `value` says."""

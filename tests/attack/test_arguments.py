@@ -1,0 +1,87 @@
+"""What a careless caller passes in place of a document or an argument is refused in one short line."""
+
+from __future__ import annotations
+
+import decimal
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shardwright
+from shardwright.tools.autofix.foreign.reader import read_proposal
+from shardwright.tools.autofix.foreign.walker import MOST_PLACES
+from shardwright.tools.rules.examples import base_plan
+
+_LOOP: list[Any] = []
+_LOOP.append(_LOOP)
+_NO_DOCUMENT = (
+    None, 123, 1.5, True, b"{}", {1}, (1, 2), len, object(), decimal.Decimal(2), np.int64(2), np.arange(3), _LOOP, "",
+    " ", "x" * 10**6, pathlib.Path("a\0b"), (one for one in "ab"), 10**5000,
+)  # fmt: skip
+_READERS: dict[str, Callable[[Any], object]] = {
+    "validate": shardwright.validate,
+    "autofix": shardwright.autofix,
+    "estimate": shardwright.estimate,
+    "compare": lambda document: shardwright.compare(document, base_plan("dense-tp2")),
+    "verify": shardwright.verify,
+}
+_ONE = "Serve Llama-3.1-8B on 1 H100, 2k in / 256 out"
+_LOAD = {"input_tokens": 8, "output_tokens": 8}
+_WRONG: dict[str, Callable[[], object]] = {
+    "explain: no text": lambda: shardwright.explain(7),  # type: ignore[arg-type]
+    "explain: limit": lambda: shardwright.explain("PP003", 10**5000),
+    "plan: no text": lambda: shardwright.plan([_ONE]),  # type: ignore[arg-type]
+    "plan: flags": lambda: shardwright.plan(_ONE, flags={"model": "x"}),  # type: ignore[arg-type]
+    "plan: calibration": lambda: shardwright.plan(_ONE, calibration=1),  # type: ignore[arg-type]
+    "plan: brief": lambda: shardwright.plan(_ONE, brief=[1]),  # type: ignore[list-item]
+    "plan: one brief": lambda: shardwright.plan(_ONE, brief="no such file.md"),
+    "search: workload": lambda: shardwright.search(model="Llama-3.1-8B", workload=" "),  # type: ignore[arg-type]
+    "search: precision": lambda: shardwright.search(model="Llama-3.1-8B", precision=_LOOP, workload=_LOAD),
+    "search: engine": lambda: shardwright.search(model="Llama-3.1-8B", engine=b"x", workload=_LOAD),  # type: ignore[arg-type]
+    "search: relaxations": lambda: shardwright.search(model="Llama-3.1-8B", relaxations=np.arange(2), workload=_LOAD),
+    "search: top": lambda: shardwright.search(model="Llama-3.1-8B", top="1", workload=_LOAD),  # type: ignore[arg-type]
+    "autofix: request": lambda: shardwright.autofix("Llama-3.1-8B TP2", request=7),  # type: ignore[arg-type]
+    "autofix: rules": lambda: shardwright.autofix("Llama-3.1-8B TP2", rules=[7]),  # type: ignore[list-item]
+    "autofix: a long rule": lambda: shardwright.autofix("Llama-3.1-8B TP2", rules=["x" * 10**6]),
+    "estimate: price": lambda: shardwright.estimate(base_plan("dense-tp2"), -1.0),
+    "estimate: a huge price": lambda: shardwright.estimate(base_plan("dense-tp2"), 10**5000),
+    "estimate: calibration": lambda: shardwright.estimate(base_plan("dense-tp2"), calibration=0),  # type: ignore[arg-type]
+    "compare: titles": lambda: shardwright.compare(base_plan("dense-1"), base_plan("dense-1"), titles=(1, 2)),  # type: ignore[arg-type]
+}
+
+
+def _check_line(error: Exception) -> None:
+    assert len(str(error)) < 600
+    assert len(str(error).splitlines()) == 1
+
+
+@pytest.mark.parametrize("reader", _READERS)
+def test_what_is_no_document_is_refused_by_every_reader_in_one_line(reader: str) -> None:
+    for value in _NO_DOCUMENT:
+        if reader == "autofix" and isinstance(value, str) and not value.strip():
+            continue  # Any text is a proposal, if one of nothing.
+        with pytest.raises(shardwright.InputError) as refused:
+            _READERS[reader](value)
+        _check_line(refused.value)
+
+
+@pytest.mark.parametrize("name", _WRONG)
+def test_an_argument_of_a_wrong_kind_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(shardwright.InputError) as refused:
+        _WRONG[name]()
+    _check_line(refused.value)
+
+
+@pytest.mark.parametrize("text", ["\ufeff{}", "\ufeff\n[]", " \ufeff{}", '\ufeff{"nodes": 1}'])
+def test_json_behind_a_byte_order_mark_is_no_path(text: str) -> None:
+    assert not shardwright.validate(text).valid
+
+
+def test_a_short_proposal_that_names_millions_of_devices_is_read_in_part() -> None:
+    many = ", ".join('{"devices": "0-99999", "tp": 8}' for _ in range(120))
+    read = read_proposal(f'{{"model": "Llama-3.1-70B", "replicas": [{many}]}}')
+    assert any(f"{MOST_PLACES:,} devices" in note.what for note in read.notes)
+    assert sum(len(node.get("devices", ())) for node in (read.document or {})["nodes"]) <= 2 * MOST_PLACES
