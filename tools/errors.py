@@ -1,5 +1,22 @@
 """The errors that the tools raise on purpose. Each message is one line: what, where, and how to mend it."""
 
+import re
+
+# A word that is quoted is no longer than this; paths nearly never are.
+MOST_WORD_CHARACTERS = 400
+_LONG_WORD = re.compile(rf"\S{{{MOST_WORD_CHARACTERS + 1},}}")
+_KEPT_CHARACTERS = 100
+
+
+def short_words(text: str) -> str:
+    """`text` with the middle of its longest words left out: who wrote one knows it, and a line of it says nothing."""
+    return _LONG_WORD.sub(_shortened, text)
+
+
+def _shortened(word: re.Match[str]) -> str:
+    left_out = len(word[0]) - 2 * _KEPT_CHARACTERS
+    return f"{word[0][:_KEPT_CHARACTERS]}…({left_out:,} characters left out)…{word[0][-_KEPT_CHARACTERS:]}"
+
 
 class ShardwrightError(Exception):
     """Base of every error that a person can mend; the command prints its message and exits with `exit_status`."""
@@ -14,7 +31,7 @@ class InputError(ShardwrightError, ValueError):
     """
 
     def __init__(self, message: str, path: str = "") -> None:
-        super().__init__(message)
+        super().__init__(short_words(message))
         self.path = path
 
 
