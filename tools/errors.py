@@ -1,6 +1,21 @@
 """The errors that the tools raise on purpose. Each message is one line: what, where, and how to mend it."""
 
-_SHOWN_LETTERS = 100
+import re
+
+# A word that is quoted is no longer than this; paths nearly never are.
+MOST_WORD_CHARACTERS = 400
+_LONG_WORD = re.compile(rf"\S{{{MOST_WORD_CHARACTERS + 1},}}")
+_KEPT_CHARACTERS = 100
+
+
+def short_words(text: str) -> str:
+    """`text` with the middle of its longest words left out: who wrote one knows it, and a line of it says nothing."""
+    return _LONG_WORD.sub(_shortened, text)
+
+
+def _shortened(word: re.Match[str]) -> str:
+    left_out = len(word[0]) - 2 * _KEPT_CHARACTERS
+    return f"{word[0][:_KEPT_CHARACTERS]}…({left_out:,} characters left out)…{word[0][-_KEPT_CHARACTERS:]}"
 
 
 class ShardwrightError(Exception):
@@ -16,7 +31,7 @@ class InputError(ShardwrightError, ValueError):
     """
 
     def __init__(self, message: str, path: str = "") -> None:
-        super().__init__(message)
+        super().__init__(short_words(message))
         self.path = path
 
 
@@ -34,7 +49,7 @@ class UnknownNameError(InputError):
     """A model or an accelerator that the catalogue does not have; carries the nearest known names."""
 
     def __init__(self, kind: str, name: str, nearest: tuple[str, ...]) -> None:
-        name = name if len(name) <= _SHOWN_LETTERS else f"{name[:_SHOWN_LETTERS]}…"
+        name = name if len(name) <= _KEPT_CHARACTERS else f"{name[:_KEPT_CHARACTERS]}…"
         hint = f"; did you mean {', '.join(nearest)}?" if nearest else ""
         super().__init__(f"unknown {kind} {name!r}{hint}")
         self.kind = kind

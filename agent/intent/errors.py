@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...tools.errors import InputError
+from ...tools.errors import InputError, short_words
 from .intent import Understood
 
 
@@ -15,7 +15,7 @@ class RequestError(InputError):
     def __init__(self, reason: str, understood: tuple[Understood, ...] = ()) -> None:
         listed = ", ".join(f"{item.field} = {item.value}" for item in understood)
         # Words of the request may stand in the reason, line breaks and all.
-        reason = " ".join(reason.split())
+        reason = short_words(" ".join(reason.split()))
         super().__init__(" ".join(f"{reason} (understood so far: {listed})".split()) if listed else reason)
         self.reason = reason
         self.understood = understood

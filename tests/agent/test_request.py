@@ -198,3 +198,16 @@ def test_the_order_of_the_clauses_does_not_matter(parts: list[str]) -> None:
 @given(st.permutations(PARTS))
 def test_a_line_for_each_clause_reads_the_same(parts: list[str]) -> None:
     assert intent_of("\n- ".join(["Please plan:", *parts])) == intent_of(", ".join(PARTS))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["TTFT {} ms", "{}k in", "with {} requests", "at ${}/hour", "on {}x8 H100", "on {} H100", "tp{}"],
+)
+@pytest.mark.parametrize("digit", "09")
+def test_a_word_of_thousands_of_letters_is_not_said_back_whole(words: str, digit: str) -> None:
+    request = "Serve Qwen3-8B on 2 H100 " + words.format(digit * 5000)
+    try:
+        read_request(request)
+    except InputError as error:
+        assert len(str(error)) < 1000
