@@ -142,7 +142,7 @@ def replace_file(target: Path, data: bytes) -> None:
     Raises:
         OSError: the place cannot be written.
     """
-    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(6)}.tmp")
     try:
         with temporary.open("xb") as file:
             file.write(data)

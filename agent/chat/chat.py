@@ -23,6 +23,7 @@ from ..spent import Spent
 from .commands import ALIASES, Call, run_command
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
+from .places import name_of
 from .purse import Purse, numbered
 from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
@@ -266,7 +267,7 @@ class Chat:
             result=now if aside is None else aside,
             comparison=outcome.comparison,
             error=error,
-            session=self.session.id,
+            session=None if self.session.path is None else name_of(self.session.path),
         )
 
 

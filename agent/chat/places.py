@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...tools.errors import InputError
+from ...tools.files import shown_path
 from .session import Session
 
 HOME = "SHARDWRIGHT_HOME"
@@ -72,6 +73,20 @@ def path_of(name: str) -> Path:
             f"{name[:80]!r} is no name of a session: letters, digits, - and _, or a file ending in {SUFFIX}"
         )
     return data_folder() / f"{name}{SUFFIX}"
+
+
+def name_of(path: Path) -> str:
+    """The name by which `path_of` finds the session again: an id where it is among all others, else its file.
+
+    Raises:
+        InputError: the folder in which it was named is no more.
+    """
+    try:
+        if path.suffix == SUFFIX and _ID.fullmatch(path.stem) and path_of(path.stem).absolute() == path.absolute():
+            return path.stem
+        return str(path.absolute())
+    except OSError as error:
+        raise InputError(f"{shown_path(path)}: {error.strerror}") from None
 
 
 def existing_path(name: str | None) -> Path:

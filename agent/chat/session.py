@@ -89,11 +89,6 @@ class Session:
     ) -> None:
         self.close()
 
-    @property
-    def id(self) -> str | None:
-        """The name by which it is resumed; `None` where it is in memory only."""
-        return None if self.path is None else self.path.stem
-
     def _prepare(self) -> None:
         """Take the file for this process alone and see that it is ours."""
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...tools.errors import InputError, ServiceError
+from ..report.safe import one_line
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format
 from .process import interrupts
@@ -170,7 +172,10 @@ class _Front:
             write_stdout(chat.shown_before())
         if chat.cut_off is not None:
             self._note(f"the last turn was cut off ({chat.cut_off.text[:60]!r}); /again does it again")
-        self._note(f"session {chat.session.id}; go on later with: shardwright chat --resume={chat.session.id}")
+        from ..chat.places import name_of
+
+        name = "" if chat.session.path is None else name_of(chat.session.path)
+        self._note(f"session {one_line(name)}; go on later with: shardwright chat --resume={quote(one_line(name))}")
 
     def _note(self, text: str) -> None:
         click.echo(f"shardwright chat: {text}", err=True)

@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -64,6 +65,18 @@ def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path, p
     assert "GPUs: 2 → 1" in again
     listed = json.loads(piped("--list", "--format", "json")[1])
     assert [(one["id"], one["turns"]) for one in listed["sessions"]] == [("mine", 4)]
+
+
+@pytest.mark.parametrize("name", ["own.sqlite", "a b.sqlite", "plain"])
+def test_a_session_in_a_file_of_ones_own_is_found_by_the_name_that_is_told(
+    name: str, tmp_path: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    status, _, told = piped("--session", f"./{name}", said="/help\n")
+    assert status == 0
+    (resumed,) = shlex.split(told.rpartition("chat ")[2])
+    status, out, _ = piped(resumed, said="")
+    assert status == 0 and out.startswith("> /help\n")
 
 
 def test_json_is_one_object_a_turn_and_nothing_else(piped: Piped) -> None:
