@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..tools.calibration.custom import CustomCalibration, read_calibration
 from ..tools.catalog.config import read_architecture
+from ..tools.checkpoint import left_out
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import ModelBlock
@@ -119,6 +120,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         assumptions=intent.assumptions,
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         stated=stated,
         limits_met=False,
     )
@@ -180,6 +182,7 @@ def _report(
         assumptions=tuple(assumptions),
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,
         rejected=result.rejected,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from typing import Unpack
 
+from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
@@ -96,6 +97,7 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
         assumptions=intent.assumptions,
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         words=intent.words,
     )
 
@@ -121,6 +123,7 @@ def _answer(
         assumptions=_assumptions(intent, found),
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         words=intent.words,
     )
 

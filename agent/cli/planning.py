@@ -15,6 +15,7 @@ from .flags import output_format
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
+from .time_limit import time_limit_option, within
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -29,6 +30,7 @@ MIXES_SHOWN = 5
 @asks
 @proposer_options
 @mix_option
+@time_limit_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan document to this file.")
 @output_format
 def plan_command(
@@ -66,7 +68,8 @@ def plan_command(
         return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
     from ..pipeline import plan_intent
 
-    result = plan_intent(intent, keep_stated=not brief)
+    with within(options["time_limit"]):
+        result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status
 
