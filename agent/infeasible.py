@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..tools.checkpoint import leaves_out, left_out
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
 from ..tools.search.ranking import worth
@@ -30,6 +31,8 @@ def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None
         return None
     if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
         return None
+    if leaves_out("what a relaxation would gain"):
+        return None
     policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
     best = search(replace(request, policy=policy)).best
     if best is None or not best.strategy.decode.attention_dp:
@@ -55,7 +58,8 @@ class _Binding:
 
 def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
     missed = "; ".join(best.why_not).replace("PE010: ", "")
-    return _Binding("PE010", f"no strategy on {_kind(request)} holds the limits; the best: {missed}", None, best)
+    which = "strategy that was looked at" if left_out() else "strategy"
+    return _Binding("PE010", f"no {which} on {_kind(request)} holds the limits; the best: {missed}", None, best)
 
 
 def _devices_bind(request: SearchRequest) -> _Binding:
@@ -136,7 +140,8 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
     if sized is not None and sized.result is None and rule == "PE010":
         return Needs(accelerator=name, note=f"how many {name} would do is not known: {sized.unknown}")
     if sized is None:
-        return Needs(accelerator=name, note=f"no number of {name} up to {tried} is enough")
+        known = "is enough" if not left_out() else "that was looked at before the time limit is enough"
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} {known}")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     chosen = in_format(sized.request.precision) if request.precisions else ""

@@ -11,6 +11,7 @@ from types import NoneType
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
+from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
@@ -124,6 +125,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         assumptions=intent.assumptions,
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         stated=stated,
         limits_met=False,
     )
@@ -185,6 +187,7 @@ def _report(
         assumptions=tuple(assumptions),
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,
         rejected=result.rejected,

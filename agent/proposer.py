@@ -13,6 +13,7 @@ from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
+from ..tools.checkpoint import leaves_out, left_out
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
@@ -129,6 +130,8 @@ def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:
         return None
     if not any(candidate.ttft_ms is not None for candidate in result.candidates):
         return None
+    if leaves_out("prefill and decode on replicas of their own"):
+        return None
     apart = replace(request, disaggregated=True)
     found = search(apart)
     if found.best is None:
@@ -171,7 +174,8 @@ def _sized_assumption(sized: Sized) -> Assumption:
     return Assumption(
         field="hardware",
         value=f"{hardware.nodes}x{hardware.gpus_per_node}",
-        reason="the number of accelerators was left open: the fewest that hold every limit",
+        reason="the number of accelerators was left open: the fewest that hold every limit"
+        + (" of those looked at before the time limit" if left_out() else ""),
     )
 
 

@@ -82,6 +82,8 @@ class PlanReport(Frozen):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    # What was not looked at since the time limit of the search was over.
+    left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None
     evaluated: int = 0
     rejected: dict[str, int] = Field(default_factory=dict[str, int])

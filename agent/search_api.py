@@ -9,6 +9,7 @@ import time
 from types import NoneType
 from typing import Unpack
 
+from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
 from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
@@ -98,6 +99,7 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
         assumptions=intent.assumptions,
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         words=intent.words,
     )
 
@@ -123,6 +125,7 @@ def _answer(
         assumptions=_assumptions(intent, found),
         readings=intent.readings,
         unread=intent.unread,
+        left_out=left_out(),
         words=intent.words,
     )
 

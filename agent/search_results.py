@@ -106,6 +106,8 @@ class SearchAnswer(Sparse):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    # What was not looked at since the time limit of the search was over.
+    left_out: tuple[str, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
 
     @property

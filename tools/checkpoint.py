@@ -78,3 +78,61 @@ def until(is_over: Callable[[], bool]) -> Generator[None]:
     except StoppedError:
         if not is_over():
             raise
+
+
+class BestSoFar:
+    """Asks the work inside for the best that it has once `is_over`; `left_out` is what it then did not look at."""
+
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        self._is_over = is_over
+        self.where = ""
+        self.left_out: tuple[str, ...] = ()
+
+    def leaves_out(self, what: str) -> bool:
+        """Whether the time is over; `what` (of what is being looked at, `where`) is then left out."""
+        if not self._is_over():
+            return False
+        words = f"{what} ({self.where})" if self.where else what
+        if words not in self.left_out:
+            self.left_out = (*self.left_out, words)
+        return True
+
+
+_BEST_SO_FAR: ContextVar[BestSoFar | None] = ContextVar("shardwright_best_so_far", default=None)
+
+
+@contextmanager
+def best_so_far(is_over: Callable[[], bool]) -> Generator[BestSoFar]:
+    """Searches inside end with what they have found once `is_over` says so; what they leave out is told."""
+    limit = BestSoFar(is_over)
+    token = _BEST_SO_FAR.set(limit)
+    try:
+        yield limit
+    finally:
+        _BEST_SO_FAR.reset(token)
+
+
+@contextmanager
+def looking_at(where: str) -> Generator[None]:
+    """What is left out inside is left out of `where`: "clusters of up to 64 accelerators"."""
+    limit = _BEST_SO_FAR.get()
+    if limit is None:
+        yield
+        return
+    outer, limit.where = limit.where, where
+    try:
+        yield
+    finally:
+        limit.where = outer
+
+
+def leaves_out(what: str) -> bool:
+    """Whether the search under way is to end here with what it has, and `what` is not looked at any more."""
+    limit = _BEST_SO_FAR.get()
+    return limit is not None and limit.leaves_out(what)
+
+
+def left_out() -> tuple[str, ...]:
+    """What searches have left out so far."""
+    limit = _BEST_SO_FAR.get()
+    return () if limit is None else limit.left_out

@@ -14,6 +14,7 @@ from .flags import FILE, output_format
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+from .time_limit import time_limit_option, within
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -28,6 +29,7 @@ MIXES_SHOWN = 5
 @asks
 @proposer_options
 @mix_option
+@time_limit_option
 @click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
 @output_format
 def plan_command(
@@ -66,7 +68,8 @@ def plan_command(
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
 
-    result = plan_intent(intent, keep_stated=not brief)
+    with within(options["time_limit"]):
+        result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status
 

@@ -11,6 +11,7 @@ from .asking import asked, asks
 from .flags import COUNT, FILE, output_format
 from .mixing import deliver_mix, mix_option
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+from .time_limit import time_limit_option, within
 
 if TYPE_CHECKING:
     from ..search_results import SearchAnswer
@@ -35,6 +36,7 @@ DEFAULT_TOP = 10
     help="Draw the Pareto front: FILE.svg or FILE.png. Needs matplotlib: pip install 'shardwright[plot]'.",
 )
 @mix_option
+@time_limit_option
 @output_format
 def search_command(
     request: tuple[str, ...],
@@ -43,6 +45,7 @@ def search_command(
     output_format: str,
     mix: Path | None,
     plot: Path | None,
+    time_limit: float,
     **options: Any,
 ) -> int:
     """Rank all legal strategies: REQUEST in words (English or Chinese), a brief, options, or all of them, as for plan.
@@ -64,7 +67,8 @@ def search_command(
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.
-    answer = search_intent(intent, sensitivity=options["sensitivity"])
+    with within(time_limit):
+        answer = search_intent(intent, sensitivity=options["sensitivity"])
     pictures = {} if plot is None else _drawn(answer, plot)
 
     def report(unwritten: frozenset[Path]) -> None:

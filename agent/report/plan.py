@@ -6,6 +6,7 @@ An infeasible request is reported as an answer: what binds, by how much, and the
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -92,6 +93,8 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     lines.append(
         f"{used}; weights {precision.weights}, KV cache {precision.kv_cache}, activations {precision.activations}"
     )
+    if result.report is not None:
+        lines += left_out_lines(result.report.left_out)
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
     if result.estimate is not None:
@@ -100,6 +103,12 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     limits = [_limits_section(report)] if report is not None else []
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
     return [section("", *lines), *limits, layout_section(plan), *estimated]
+
+
+def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
+    """What was not looked at for want of time, as one of the first lines of a report."""
+    if left_out:
+        yield f"The time limit was over (--time-limit): not looked at: {'; '.join(left_out)}"
 
 
 def figures_text(estimate: PerformanceEstimate) -> str:
@@ -162,6 +171,8 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
     if intent is not None:
         on = _wanted_hardware(intent)
         lines += [f"Asked for: {intent.model.name}{on}", workload_text(intent.workload)]
+    if result.report is not None:
+        lines += left_out_lines(result.report.left_out)
     return [section("", *lines), infeasible_section(infeasible)]
 
 

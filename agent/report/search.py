@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .plan import assumption_section, hardware_text, infeasible_section, workload_text
+from .plan import assumption_section, hardware_text, infeasible_section, left_out_lines, workload_text
 from .search_tables import bytes_of, figure_of, front_section, ms_of, ranking_section
 from .text import (
     Bullets,
@@ -66,6 +66,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
+    yield from left_out_lines(answer.left_out)
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
     yield (f"{_formats_text(asked, best)}; {asked.policy.memory_utilization:.0%} of memory may be used{relaxed}")

@@ -163,3 +163,14 @@ def test_a_folder_that_does_not_exist_is_one_line(tmp_path: Path, capsys: pytest
     assert out == ""
     assert "does not exist" in err
     assert err.count("\n") == 1
+
+
+def test_a_plan_within_a_time_limit_says_first_what_was_not_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
+    apart = "Serve Llama-3.1-8B on 4 H100, 2k in / 256 out, 8 concurrent, disaggregated, best throughput"
+    assert run(["plan", apart, "--time-limit", "1e-6"]) == 0
+    head = capsys.readouterr().out.split("Layout")[0]
+    assert "Valid plan" in head
+    assert "The time limit was over (--time-limit): not looked at: some of the strategies" in " ".join(head.split())
+    found = planned([apart, "--time-limit", "1e-6"], capsys)
+    assert found["valid"] and found["report"]["left_out"]
+    assert planned([apart], capsys)["report"]["left_out"] == []

@@ -97,6 +97,8 @@ class SearchResult(Sparse):
     rejected: dict[str, int]
     # Strategies that were not evaluated, by the bound that shows that they cannot win.
     pruned: dict[str, int] = Field(default_factory=dict)
+    # What was not looked at since the time that the search was given was over.
+    left_out: tuple[str, ...] = ()
 
     @property
     def best(self) -> Candidate | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..checkpoint import leaves_out
 from ..errors import InputError
 from ..performance.layout import Layout
 from ..performance.setting import Setting
@@ -32,7 +33,8 @@ def on_time(
     holding: list[Candidate] = []
     others: list[Candidate] = []
     for rank, one in enumerate(leading):
-        if rank >= _MOST_UNTIL_ONE or (holding and rank >= _LEAST):
+        is_enough = rank >= _MOST_UNTIL_ONE or (holding and rank >= _LEAST)
+        if is_enough or (rank and leaves_out("percentiles of some of the strategies")):
             others.append(one.model_copy(update={"feasible": False, "why_not": _NOT_SIMULATED}))
             continue
         found = _within(request, setting, one)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from ..checkpoint import leaves_out
 from .candidate import Candidate, SearchRequest, SearchResult
 from .candidate_columns import columns_of, reordered
 from .columns import front
@@ -23,6 +24,8 @@ def over_precisions(request: SearchRequest, search: Callable[[SearchRequest], Se
     """
     results: list[SearchResult] = []
     for single in request.each_precision():
+        if results and leaves_out("some of the number formats"):
+            break
         found = search(single)
         named = tuple(one.model_copy(update={"precision": single.precision}) for one in found.candidates)
         results.append(found.model_copy(update={"candidates": named}))
@@ -51,6 +54,7 @@ def _joined(request: SearchRequest, results: Sequence[SearchResult]) -> SearchRe
         evaluated=sum(result.evaluated for result in results),
         rejected=dict(rejected),
         pruned=dict(pruned),
+        left_out=tuple(dict.fromkeys(what for result in results for what in result.left_out)),
     )
 
 

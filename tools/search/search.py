@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checkpoint import checked, checkpoint
+from ..checkpoint import checked, checkpoint, leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
@@ -143,6 +143,8 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
     widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
     for shape in checked(shapes, 1):
+        if found.rows and leaves_out("some of the strategies whose replicas serve both phases"):
+            break
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
         stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
         narrow = sum(shape.rooms[: stages - 1])
@@ -171,10 +173,15 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
 def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     evaluator = SplitEvaluator(request, setting)
     found = _Found(evaluator.strategy)
+    looked_at = 0
     for rows in evaluator.rows():
         found.rejected["PE010"] += int((rows.over > 0.0).sum())
         found.rows.append(rows.take(_leading(rows)))
         found.fronts.append(_front_of(rows))
+        looked_at += len(rows)
+        if leaves_out("some of the strategies with prefill and decode on replicas of their own"):
+            found.evaluated = looked_at
+            return found
     counts = evaluator.counts()
     found.rejected["ME001"] = counts.total - counts.fitting
     found.evaluated = counts.evaluated + found.rejected["ME001"]
@@ -239,6 +246,7 @@ class _Answer:
             evaluated=self.found.evaluated,
             rejected={rule: count for rule, count in self.found.rejected.items() if count},
             pruned={bound: count for bound, count in self.found.pruned.items() if count},
+            left_out=left_out(),
         )
 
     def _shown(self, sequence: Whole) -> Iterator[int]:

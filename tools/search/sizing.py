@@ -13,6 +13,7 @@ import numpy as np
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts, hardware_facts
+from ..checkpoint import leaves_out, looking_at
 from ..errors import MissingFieldError
 from ..performance.setting import Setting
 from ..plan.document import HardwareBlock
@@ -79,7 +80,10 @@ def fewest_gpus(
     for gpus in sorted({min(at_most, step * usual_node) for step in _REACHES}):
         if gpus <= more_than:
             continue
-        reach = _within(request, setting, Range(usual_node, beyond, gpus))
+        if leaves_out(f"some of the clusters of up to {gpus:,} accelerators"):
+            return None
+        with looking_at(f"clusters of up to {gpus:,} accelerators"):
+            reach = _within(request, setting, Range(usual_node, beyond, gpus))
         if reach is not None:
             return reach
     return None
