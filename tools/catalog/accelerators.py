@@ -34,6 +34,9 @@ class Accelerator(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
+    # How people write it, the family's name shared by its variants, and what may stand before that.
+    names: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
+    brands: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
     vendor: str | None = None
     architecture: str | None = None
     form_factor: str | None = None
@@ -42,7 +45,7 @@ class Accelerator(BaseModel):
     memory_bytes_reported: Annotated[int, Field(gt=0, le=10**16)] | None = None
     memory_gib_reported: Positive | None = None
     driver_memory_mib_from_memory_unverified: Positive | None = None
-    memory_bandwidth_gb_s: Positive
+    memory_bandwidth_gb_s: Positive | None = None
     # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
     multiprocessors: Annotated[int, Field(ge=1, le=10**6)] | None = None
     l2_bytes: Annotated[int, Field(ge=1, le=10**12)] | None = None
@@ -61,6 +64,9 @@ class Accelerator(BaseModel):
     price_source: str | None = None
     measured_max_matmul_tflops: dict[str, Positive] | None = None
     ridge_flop_per_byte: dict[str, Positive] | None = None
+    # Whose measured kernels stand in for its own, nearest first; none stated: the first of the same architecture.
+    kernels_like: tuple[str, ...] = ()
+    kernels_like_reason: str | None = None
     source: tuple[str, ...] = ()
     confidence: str | None = None
     notes: str | None = None
