@@ -16,6 +16,7 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.search import search
 from ..tools.search.sizing import Sized, facts_of, fewest_gpus, least_weights_bytes, resized
@@ -54,7 +55,8 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     accelerator = hardware.accelerator
     if not isinstance(accelerator, Accelerator):
         accelerator = find_accelerator(accelerator)
-    precision, precisions = intent.precision, ()
+    # Where no hardware was named, the formats were assumed for none.
+    precision, precisions = intent.precision.on(accelerator), ()
     if intent.precisions is not None:
         formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
         precision, precisions = formats[0], formats if len(formats) > 1 else ()
@@ -231,8 +233,16 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
             reason=f"no hardware was named: {reason}",
         )
-        return Examined(found.request, found.result, found.result.best, (assumption,))
+        assumptions = (assumption, *_formats_of(found.request, intent))
+        return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _formats_of(request: SearchRequest, intent: Intent) -> Iterator[Assumption]:
+    """What the chosen accelerator makes of formats that were assumed before it was chosen."""
+    if intent.precisions is None and request.precision != intent.precision:
+        reason = f"{request.facts.accelerator.id} has no bf16 units"
+        yield Assumption(field="precision", value=precision_name(request.precision), reason=reason)
 
 
 def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:

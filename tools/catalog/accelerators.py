@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import MissingFieldError
+from .dtypes import DType
 
 Positive = Annotated[float, Field(gt=0, le=1e18)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -73,6 +74,11 @@ class Accelerator(BaseModel):
     # A user's own: share of the peak that large matmuls reach (MFU), share of the memory bandwidth that is reached.
     compute_efficiency: Share | None = None
     memory_efficiency: Share | None = None
+
+    def computes_in(self, wanted: DType) -> DType:
+        """`wanted`, or fp16 in place of a bf16 that this part has no units for (V100, T4)."""
+        peaks = self.dense_peak_tflops
+        return "fp16" if wanted == "bf16" and peaks.bf16 is None and peaks.fp16 is not None else wanted
 
     def memory_bytes(self) -> tuple[int, str]:
         """Memory of one accelerator in bytes, and which figure that is.

@@ -17,8 +17,9 @@ candidates differ in one, or nothing but a longer name fits, the name is refused
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -27,6 +28,7 @@ from typing import Any
 
 from ..errors import InputError, UnknownNameError
 from .architecture import Architecture
+from .checkpoints import checkpoint_of
 from .config import read_architecture
 from .config_file import read_config_file
 from .dtypes import DType
@@ -40,6 +42,7 @@ _MAX_NAME = 200
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
 _MAX_TEXT = 1_000_000
+_PUBLISHER = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.-]{1,30}/(?:Meta-|NVIDIA-)?$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class ModelEntry:
     active_params: int | None = None
     published_params: float | None = None
     aliases: tuple[str, ...] = ()
+    # The model that this is a quantised checkpoint of; what is not known of the checkpoint that was named.
+    base: str | None = None
+    unknown: str | None = None
     # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
     kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
 
@@ -113,7 +119,9 @@ def _known_names() -> tuple[_Known, ...]:
 
 
 def find_model(name: str) -> ModelEntry:
-    """The catalogue entry that `name` stands for, by the rule above.
+    """The catalogue entry that `name` stands for, by the rule above, as the checkpoint that its suffix names.
+
+    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`).
 
     Raises:
         UnknownNameError: there is none; it carries the nearest known names.
@@ -121,6 +129,25 @@ def find_model(name: str) -> ModelEntry:
     """
     if not name.strip() or len(name) > _MAX_NAME:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
+    return _as_checkpoint(_find(name), name)
+
+
+@lru_cache(maxsize=1024)
+def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
+    if named_format(name) is None:
+        return entry
+    own = entry.architecture()
+    found = checkpoint_of(name, entry.name, entry.config, own)
+    if found is None:
+        return entry
+    if found.config is None:
+        unknown = f"how {found.name} scales its weights (tensor, channel or block) is not known: any degree may cut them"
+        return replace(entry, name=found.name, base=entry.name, unknown=unknown, aliases=())
+    checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=entry.name, aliases=())
+    return replace(checkpoint, total_params=checkpoint.architecture().total_params)
+
+
+def _find(name: str) -> ModelEntry:
     written = parse_name(name)
     names_a_family = bool(written.of_kind("family", "word"))
     same = [known for known in _known_names() if written.core == known.name.core]
@@ -144,7 +171,7 @@ def find_model(name: str) -> ModelEntry:
 
 def _find_respelled(name: str, other: str) -> ModelEntry:
     try:
-        return find_model(other)
+        return _find(other)
     except UnknownNameError:
         raise UnknownNameError("model", name.strip(), nearest_models(name)) from None
 
@@ -249,7 +276,16 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
         return None
     end = span.ends[0] if found is None else found
     words, (entry, error) = text[span.start : end], outcomes[end]
-    return Mention(span.start, end, words, entry, error, named_format(words) if entry is not None else None)
+    if entry is None:
+        return Mention(span.start, end, words, error=error)
+    # Whose checkpoint it is: the organisation stands before the family's name, where a span begins.
+    publisher = _PUBLISHER.search(text[max(0, span.start - 40) : span.start])
+    start = span.start - len(publisher[0]) if publisher else span.start
+    words = text[start:end]
+    entry = find_model(words)
+    is_known = entry.base is not None and entry.unknown is None
+    weights = entry.architecture().native_precision if is_known else named_format(words)
+    return Mention(start, end, words, entry, None, weights)
 
 
 @lru_cache(maxsize=1024)
