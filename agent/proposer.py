@@ -211,11 +211,11 @@ def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
     for accelerator in all_accelerators():
         if accelerator.vendor not in _DEFAULT_VENDORS:
             continue
-        node, price = accelerator.typical_node_accelerators or 1, accelerator.on_demand_usd_per_hour
+        node = accelerator.typical_node_accelerators or 1
         request = search_request(
             intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
         )
-        yield Kind(request, node, None if price is None else sum(price) / 2)
+        yield Kind(request, node, accelerator.on_demand_usd_per_hour)
 
 
 def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
@@ -226,8 +226,12 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         hardware = found.request.hardware
         reason = "the least memory in all that holds every limit"
         if by_price:
-            priced = ", ".join(kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is not None)
-            reason = f"the cheapest that holds every limit, of those whose price is known ({priced})"
+            priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
+            unpriced = ", ".join(kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is None)
+            reason = (
+                f"the cheapest that holds every limit, at the middle of the prices that are known (USD per GPU-hour: "
+                f"{priced}); not compared, having no price: {unpriced}"
+            )
         assumption = Assumption(
             field="hardware",
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
@@ -236,6 +240,11 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         assumptions = (assumption, *_formats_of(found.request, intent))
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _price_text(kind: Kind) -> str:
+    low, high = kind.usd_per_gpu_hour or (0.0, 0.0)
+    return f"{kind.request.facts.accelerator.id} {low:g}–{high:g}"
 
 
 def _formats_of(request: SearchRequest, intent: Intent) -> Iterator[Assumption]:

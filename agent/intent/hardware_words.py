@@ -38,7 +38,6 @@ from .hardware_lexicon import (
     SOME_OF,
     TIMES_NODES,
 )
-from ...tools.catalog.hardware import singular
 from .names import NodeSizes
 from .page import Page
 from .quantities import find_quantities, read_number

@@ -178,7 +178,7 @@ def _block(fields: ConfigFields) -> int | None:
     if weights.get("strategy") == "block":
         structure = weights.get("block_structure")
         return _edge(fields, "block_structure", structure[-1] if isinstance(structure, list) and structure else None)
-    if weights.get("type") == "int" and weights.get("strategy") == "group":
+    if weights.get("type") == "int" and weights.get("group_size") not in (None, -1):
         return _edge(fields, "group_size", weights.get("group_size"))
     words = fields.text("native_weight_dtype") or ""
     return 128 if "block 128x128" in words else 32 if "int4 group 32" in words else None

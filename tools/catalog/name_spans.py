@@ -92,7 +92,11 @@ def _last(text: str, found: list[NameToken], first: int) -> int:
         gap = text[found[last].end : token.start]
         is_joined = gap in ("", "-", "_", "/") or (gap == "." and named_format(token.text) is not None)
         is_counted = not is_joined and token.text.isdigit() and _COUNTED.match(text, token.end)
-        if (is_joined or _GAP.fullmatch(gap)) and _continues(token, found[last], seen, is_joined=is_joined) and not is_counted:
+        if (
+            (is_joined or _GAP.fullmatch(gap))
+            and _continues(token, found[last], seen, is_joined=is_joined)
+            and not is_counted
+        ):
             last += 1
         elif (bridged := _bridged(text, found, last, seen)) is not None:
             last = bridged

@@ -160,11 +160,17 @@ class Explanation(Frozen):
 
 
 class CostEstimate(Frozen):
-    """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds."""
+    """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds.
+
+    Nodes are billed whole: `billed_gpus` are those of every node that the plan touches. Where the price is a range, the
+    cost is its middle, and `per_million_output_tokens_range` what both ends make of it.
+    """
 
     per_million_output_tokens: NonNegative
     unit: Literal["usd", "gpu_seconds"]
     price_source: str | None = None
+    per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
+    billed_gpus: Annotated[int, Field(ge=1)] | None = None
 
 
 class Percentiles(Frozen):

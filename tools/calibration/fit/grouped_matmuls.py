@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ..chip import Chip
 from ...catalog.hardware import find_accelerator
+from ..chip import Chip
 from ..forms.elementary import Number
 from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_weight_bytes, grouped_matmuls_s
 from ..profile_file import CarryCheck, KernelEntry
