@@ -24,7 +24,6 @@ from .merge import refusal
 QUALITY = "what a format costs in quality is yours to judge"
 
 _OR = re.compile(r"\s?,\s?|\sor\s")
-_FIELDS = ("weights", "kv_cache", "activations")
 _NAMES_BF16 = re.compile(r"bf|brain", re.IGNORECASE)
 _SIXTEEN: tuple[DType, ...] = ("bf16", "fp16")
 _WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
@@ -67,7 +66,8 @@ def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) 
     """
     if said.precisions is not None:
         return _to_choose(said, said.precisions, own, accelerator)
-    weights, kv_cache, activations = (_stated(said, name, accelerator) for name in _FIELDS)
+    weights = _stated(said, "weights", accelerator)
+    kv_cache, activations = _stated(said, "kv_cache", accelerator), _stated(said, "activations", accelerator)
     assumed: list[Assumption] = []
     if weights is None:
         weights = _on(own, accelerator)
@@ -93,6 +93,10 @@ def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accel
         if stated is not None and (chosen or (name == "weights" and asked.is_open)):
             left = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
             raise refusal(said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {left}; keep one")
+    for one in (common, *asked.named):
+        for _, chosen_format in one:
+            if accelerator is not None and chosen_format and accelerator.computes_in(chosen_format) != chosen_format:
+                raise _absent(said, chosen_format, accelerator)
     asked = asked.model_copy(update={"common": common})
     formats = formats_on(asked, own, accelerator)
     if asked.is_open:
@@ -125,8 +129,13 @@ def _stated(said: Said, name: str, accelerator: Accelerator | None) -> DType | N
         return stated
     words = said.words.get(name, stated)
     if _NAMES_BF16.search(words):
-        raise refusal(said, f"{accelerator.id} has no bf16 units, and no engine serves bf16 on it; say fp16")
+        raise _absent(said, stated, accelerator)
     return accelerator.computes_in(stated)
+
+
+def _absent(said: Said, wanted: DType, accelerator: Accelerator) -> RequestError:
+    there = accelerator.computes_in(wanted)
+    return refusal(said, f"{accelerator.id} has no {wanted} units, and no engine serves {wanted} on it; say {there}")
 
 
 def _kv_format(weights: DType, accelerator: Accelerator | None) -> DType:

@@ -141,9 +141,7 @@ def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
     if found is None:
         return entry
     if found.config is None:
-        unknown = (
-            f"how {found.name} scales its weights (tensor, channel, block) is not known: any degree may cut them"
-        )
+        unknown = f"how {found.name} scales its weights (tensor, channel, block) is not known: any degree may cut them"
         return replace(entry, name=found.name, base=entry.name, unknown=unknown, aliases=())
     checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=entry.name, aliases=())
     return replace(checkpoint, total_params=checkpoint.architecture().total_params)
