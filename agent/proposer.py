@@ -227,10 +227,10 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         reason = "the least memory in all that holds every limit"
         if by_price:
             priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
-            unpriced = ", ".join(kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is None)
+            unpriced = sum(kind.usd_per_gpu_hour is None for kind in kinds)
             reason = (
                 f"the cheapest that holds every limit, at the middle of the prices that are known (USD per GPU-hour: "
-                f"{priced}); not compared, having no price: {unpriced}"
+                f"{priced}); {unpriced} kinds without a known price were not compared"
             )
         assumption = Assumption(
             field="hardware",
