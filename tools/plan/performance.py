@@ -159,6 +159,9 @@ class Explanation(Frozen):
     kv_transfer_ms: NonNegative
 
 
+CostUnit = Literal["usd", "gpu_seconds"]
+
+
 class CostEstimate(Frozen):
     """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds.
 
@@ -167,7 +170,7 @@ class CostEstimate(Frozen):
     """
 
     per_million_output_tokens: NonNegative
-    unit: Literal["usd", "gpu_seconds"]
+    unit: CostUnit
     price_source: str | None = None
     per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
     billed_gpus: Annotated[int, Field(ge=1)] | None = None
