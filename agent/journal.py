@@ -8,9 +8,10 @@ two runs never write one journal.
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from importlib.metadata import version
-from io import BufferedRandom
+from io import BufferedReader
 from pathlib import Path
 from types import TracebackType
 from typing import Generic, Literal, Self, TypeVar
@@ -80,11 +81,13 @@ class Journal(Generic[Row]):
             last = None if fresh else self._read()
             if fresh:
                 self._check_own()
-                self._file.seek(0)
-                self._file.truncate()
+                self._cut(0)
             if last != self._header:
                 self.changed = last is not None
                 self._write(self._header)
+        except OSError as error:
+            self._file.close()
+            raise self._refusal(error) from None
         except BaseException:  # an interrupt, too, must leave no lock behind
             self._file.close()
             raise
@@ -95,21 +98,33 @@ class Journal(Generic[Row]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as fault:
+            if error is None:
+                raise self._refusal(fault) from None
+        finally:
+            self._file.close()
 
     def keep(self, key: str, row: Row) -> None:
         """Put the row of a finished case on disk."""
         self.rows[key] = row
         self._write(self._entry(case=key, row=row))
 
-    def _open(self) -> BufferedRandom:
+    def _open(self) -> BufferedReader:
+        """The file, to read from; what is written goes behind its end, and into no buffer that could fail later."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         try:
-            handle = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-            return os.fdopen(handle, "r+b")
+            handle = os.open(self.path, flags, 0o666)
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise self._refusal(error) from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise InputError(f"{self.path}: a journal is a file that can be read again, no device and no pipe")
+        return os.fdopen(handle, "rb")
+
+    def _refusal(self, error: OSError) -> InputError:
+        return InputError(f"{self.path}: cannot be written: {error.strerror or error}")
 
     def _lock(self) -> None:
         try:
@@ -124,12 +139,16 @@ class Journal(Generic[Row]):
             ) from None
 
     def _write(self, entry: BaseModel) -> None:
+        line = entry.model_dump_json().encode() + b"\n"
         try:
-            self._file.write(entry.model_dump_json().encode() + b"\n")
             # What has left this process is not lost when the process is.
-            self._file.flush()
+            while line:
+                line = line[os.write(self._file.fileno(), line) :]
         except OSError as error:
-            raise InputError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+            raise self._refusal(error) from None
+
+    def _cut(self, length_bytes: int) -> None:
+        os.ftruncate(self._file.fileno(), length_bytes)
 
     def _check_own(self) -> _Header | None:
         """The header at the start of the file, or `None` where the file is empty.
@@ -165,8 +184,7 @@ class Journal(Generic[Row]):
                 break
             whole = self._file.tell()
             header = self._take(line, header)
-        self._file.seek(whole)
-        self._file.truncate()
+        self._cut(whole)
         return header
 
     def _take(self, line: bytes, header: _Header | None) -> _Header | None:

@@ -17,7 +17,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.files import read_bounded, utf8_text
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import Limit, ModelBlock, Plan, PrecisionBlock
+from ..tools.plan.document import LatencyLimit, ModelBlock, Plan, PrecisionBlock
 from ..tools.plan.performance import Sparse
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
@@ -39,8 +39,8 @@ class Kind(FrozenModel):
     weight: float = Field(gt=0, le=1e9, allow_inf_nan=False)
     input_tokens: WrittenTokens
     output_tokens: WrittenTokens
-    ttft_ms_max: Limit | None = None
-    tpot_ms_max: Limit | None = None
+    ttft_ms_max: LatencyLimit | None = None
+    tpot_ms_max: LatencyLimit | None = None
     prefix_cache_hit_rate: float | None = Field(default=None, ge=0, le=1)
 
 

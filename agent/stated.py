@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
 from ..tools.performance.estimate import estimate
@@ -26,8 +27,6 @@ from .results import StatedStrategyVerdict
 
 # A stated strategy larger than this is not laid out, only refused.
 MAX_STATED_GPUS = 4096
-# The schema's own bound on a degree.
-_MOST_DEGREE = 1_000_000
 _PHASES = ("prefill", "decode")
 _DEGREES = tuple(StatedDegrees.model_fields)
 # What a phase has beside the degrees that people state for engines.
@@ -99,7 +98,7 @@ def _degree(value: Any) -> int | None:
     """A degree; no degree is negative, so that a sign before one is a dash."""
     is_text = isinstance(value, str) and len(value) < 10 and value.strip().isdecimal()
     number = int(value) if is_text else as_int(value)
-    return abs(number) if number is not None and 1 <= abs(number) <= _MOST_DEGREE else None
+    return abs(number) if number is not None and DEGREE.hold(abs(number)) else None
 
 
 def _said(block: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from ..tools.plan.document import (
     WorkloadBlock,
 )
 from ..tools.rules.engines import TITLES, engine_of
+from ..tools.strict_json import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
 from .intent.intent import OpenPrecisions, Said, StatedPrecision
@@ -137,8 +138,9 @@ def _model(model: ModelArgument | None) -> dict[str, Any]:
     if model is None:
         return {}
     if isinstance(model, str):
-        return {"model": model}
+        return {"model": check_text(model, "model")}
     config = read_config_file(model) if isinstance(model, Path) else model
+    check_value(config, "model")
     return {"model_config_object": dict(config)}
 
 

@@ -9,6 +9,7 @@ What the sections do not speak of gets no answer.
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -125,6 +126,8 @@ class SearchIndex:
     vocabulary: frozenset[str] = field(repr=False)
     # What a misspelt word may have meant: the words of titles, keywords and the glossary.
     spellings: tuple[str, ...] = field(repr=False)
+    # The one connection answers every thread, one statement at a time.
+    _turn: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def search(self, question: str, limit: int = 5) -> Found:
         """The at most `limit` sections that answer `question`, best first."""
@@ -140,7 +143,8 @@ class SearchIndex:
     def _with_wording(self, question: str, scores: dict[int, float]) -> dict[int, float]:
         """The scores and, where the wording is alike too, a share of the best of them."""
         share = _WORDING * max(scores.values(), default=0.0)
-        alike = phrases.likeness(self.connection, question[:MAX_QUESTION_CHARACTERS])
+        with self._turn:
+            alike = phrases.likeness(self.connection, question[:MAX_QUESTION_CHARACTERS])
         return {place: score + share * alike.get(place, 0.0) for place, score in scores.items()}
 
     def teaching(self, rule_id: str) -> tuple[Section, ...]:
@@ -183,7 +187,8 @@ class SearchIndex:
     def _rows(self, term: str) -> list[tuple[int, float]]:
         """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
         quoted = '"' + term.replace('"', "") + '"'
-        rows = self.connection.execute(_QUERY, (quoted,)).fetchall()
+        with self._turn:
+            rows = self.connection.execute(_QUERY, (quoted,)).fetchall()
         # FTS5 gives a word of more than half of the sections almost no weight; in "TP or PP?" that is all there is.
         own = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
         return [(int(place), float(score) / own) for place, score in rows]
@@ -248,7 +253,7 @@ def _column(text: str) -> str:
 
 def build_index(base: KnowledgeBase) -> SearchIndex:
     """The index of all sections of `base`."""
-    connection = sqlite3.connect(":memory:")
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
     columns = ", ".join(_COLUMNS)
     connection.execute(f"CREATE VIRTUAL TABLE sections USING fts5({columns}, tokenize = 'porter unicode61')")
     titles = {document.file: document.title for document in base.documents}

@@ -8,7 +8,14 @@ class ShardwrightError(Exception):
 
 
 class InputError(ShardwrightError, ValueError):
-    """The call or the input is wrong: an unreadable file, an unknown name, an impossible figure."""
+    """The call or the input is wrong: an unreadable file, an unknown name, an impossible figure.
+
+    `path` is the JSON Pointer of what is wrong in a plan document, where whoever raised it knows.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
 
 
 class UnknownNameError(InputError):

@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
+import re
 import secrets
 import stat
 from pathlib import Path
 
 from .errors import InputError
 
+# Streams that a caller hands over by a name: standard input, what a shell writes for `<(command)`, and the empty file.
+_STREAM = re.compile(r"/dev/(?:stdin|null|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
+_KINDS = (
+    (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device")
+)  # fmt: skip
+
 
 def read_bounded(path: Path, most_bytes: int, name: str, hint: str = "") -> bytes:
     """The bytes of the file at `path`, which errors call `name`; `hint` ends the line where it is too large.
 
+    A file, or a stream that the caller holds open (`/dev/stdin`, `/dev/fd/63`): another named pipe may never be written
+    to, and a device may never end.
+
     Raises:
-        InputError: it cannot be read, or is larger than `most_bytes`.
+        InputError: it cannot be read, is no file, or is larger than `most_bytes`.
     """
     try:
-        with path.open("rb") as stream:
+        with io.BufferedReader(io.FileIO(path, opener=_opened_at_once)) as stream:
+            kind = os.fstat(stream.fileno()).st_mode
+            if not stat.S_ISREG(kind):
+                _check_stream(path, kind, name)
+                os.set_blocking(stream.fileno(), True)
             data = stream.read(most_bytes + 1)
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
         raise InputError(f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > most_bytes:
-        raise InputError(f"{name}: larger than {most_bytes >> 20} MiB{hint}")
+        size = f"{most_bytes >> 20} MiB" if most_bytes >= 1 << 20 else f"{most_bytes:,} bytes"
+        raise InputError(f"{name}: larger than {size}{hint}")
     return data
+
+
+def _opened_at_once(path: str, flags: int) -> int:
+    # Opening a pipe that nobody writes to would wait for ever.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0))
+
+
+def _check_stream(path: Path, kind: int, name: str) -> None:
+    """See that what is no file is a stream that the caller holds open.
+
+    Raises:
+        InputError: it is not.
+    """
+    what = next((word for is_kind, word in _KINDS if is_kind(kind)), "not a file")
+    if stat.S_ISBLK(kind) or not _STREAM.fullmatch(os.path.normpath(path.absolute())):
+        raise InputError(f"{name}: is {what}; name a file, or - for standard input")
 
 
 def utf8_text(data: bytes, name: str) -> str:
@@ -104,9 +138,8 @@ def replace_file(target: Path, data: bytes) -> None:
         OSError: the place cannot be written.
     """
     temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.tmp")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -6,18 +6,22 @@ time. It decides nothing by itself: rules find, the two tables below drop what a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict
 
+from .checkpoint import checked, checkpoint
+from .errors import MissingFieldError, UnknownNameError
 from .plan.collector import collector_paused
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, read_document
-from .plan.view import PlanView
+from .plan.view import PlanView, as_mapping
 from .rules.base import Finding, Rule, Violation
+from .rules.evaluation import check_timed
 from .rules.registry import all_rules, find_rule, rule_order
 
 # Findings of one rule that a report lists: beyond them nobody reads, and a hostile document is all findings.
@@ -93,12 +97,50 @@ def validate_read(read: ReadDocument) -> ValidationReport:
     faults = list(_schema_violations(read))
     if read.raw is None:
         return _report(faults, ())
-    return _report([*faults, *find_violations(read.view, all_rules())], _relaxations(read.view))
+    return _judged(read.view, faults)
 
 
 def validate_view(view: PlanView) -> ValidationReport:
     """Check what a view shows: every rule but ST001, whose faults the reader finds."""
-    return _report(find_violations(view, all_rules()), _relaxations(view))
+    return _judged(view, [])
+
+
+def _judged(view: PlanView, faults: list[Violation]) -> ValidationReport:
+    found = [*faults, *find_violations(view, all_rules())]
+    # What could not be judged follows from an error that was found, or else is one.
+    if not any(violation.severity == "error" for violation in found):
+        found = sorted([*_unjudged(view), *found], key=_place)
+    return _report(found, _relaxations(view))
+
+
+def _unjudged(view: PlanView) -> Iterator[Violation]:
+    """The error of a plan in which nothing is wrong, but which a rule could not judge or nobody can estimate."""
+    schema = find_rule("ST001")
+    if not view.unjudged:
+        yield from _found(replace(schema, check=check_timed), view)
+    if not view.unjudged:
+        return
+    asked = [rule for rule in map(find_rule, view.unjudged) if rule.severity == "error"]
+    why = view.unjudged[min(view.unjudged, key=rule_order)]
+    # The model was read, or ME001 says why not: what is not known is the hardware's.
+    where = why.path or ("/hardware" if isinstance(why, MissingFieldError | UnknownNameError) else "")
+    # What one rule alone asks for is its own.
+    yield (asked[0] if len(asked) == 1 else schema).violation(
+        Finding(
+            f"the plan cannot be judged: {why}",
+            where,
+            value=_at(view.raw, where),
+            expected="figures that it can be computed from",
+            remedy="state the field that is named, or another value",
+        )
+    )
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    """What stands at a JSON Pointer of one or two fields; `None` for the whole document."""
+    block, _, name = path.removeprefix("/").partition("/")
+    found = as_mapping(document.get(block))
+    return found.get(name) if name else found or None
 
 
 def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
@@ -123,9 +165,10 @@ def _run(rule: Rule, view: PlanView) -> list[Violation]:
 
 
 def _found(rule: Rule, view: PlanView) -> list[Violation]:
+    checkpoint()
     found: list[Violation] = []
     try:
-        found.extend(islice(rule.run(view), MAX_FINDINGS_OF_A_RULE + 1))
+        found.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))
         if len(found) > MAX_FINDINGS_OF_A_RULE:
             more = f"there are more findings of this rule; the first {MAX_FINDINGS_OF_A_RULE:,} are listed"
             found[-1] = rule.violation(Finding(more, remedy="mend those, then check again"))

@@ -19,9 +19,10 @@ import jsonpointer
 from pydantic import BaseModel, ConfigDict
 
 from .errors import InputError
-from .files import read_bounded, utf8_text
+from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
+from .strict_json import MAX_WRAPPED_DEPTH, JsonError, check_value, parse
 from .validate import validate
 
 FORMAT = "shardwright/certificate"
@@ -70,13 +71,13 @@ def verify_file(path: Path) -> Verification:
     Raises:
         InputError: it cannot be read, or is no certificate.
     """
-    text = utf8_text(read_bounded(path, MAX_CERTIFICATE_BYTES, str(path)), str(path))
+    name = shown_path(path)
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a certificate: not JSON: {error}") from None
+        found = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+    except JsonError as error:
+        raise InputError(f"{error}: no certificate that `shardwright fix --certificate` wrote") from None
     if not isinstance(found, dict):
-        raise InputError(f"{path}: not a certificate: not a JSON object")
+        raise InputError(f"{name}: not a certificate: not a JSON object")
     return verify(cast("dict[str, Any]", found))
 
 
@@ -88,11 +89,9 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     """
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
+    check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)
     replay = _Replay(certificate)
-    try:
-        checks = tuple(replay.checks())
-    except RecursionError:
-        raise InputError("not a certificate: nested too deeply") from None
+    checks = tuple(replay.checks())
     return Verification(
         confirmed=all(check.holds for check in checks),
         valid=replay.valid,
@@ -102,10 +101,15 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     )
 
 
-def _sha256(document: object) -> str:
+def content_sha256(document: object) -> str:
     """Of the document as JSON with sorted keys and no spaces."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def certificate_sha256(certificate: Mapping[str, Any]) -> str:
+    """Of all that a certificate says but this hash itself, so that what no replay can show is bound to the rest."""
+    return content_sha256({name: value for name, value in certificate.items() if name != "certificate_sha256"})
 
 
 def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
@@ -128,11 +132,15 @@ class _Replay:
     def __init__(self, certificate: Mapping[str, Any]) -> None:
         self.claimed = certificate
         self.document: Any = certificate.get("read")
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         self.valid = False
         self.not_checked: list[str] = []
 
     def checks(self) -> Iterator[Check]:
+        yield Check(
+            what="the hash of the certificate",
+            holds=self.claimed.get("certificate_sha256") == certificate_sha256(self.claimed),
+        )
         yield from self._proposal()
         fixes = self.claimed.get("fixes")
         if not isinstance(fixes, list):
@@ -180,7 +188,7 @@ class _Replay:
         wrong = _misnamed(step, cast("list[Any]", patch))
         if wrong:
             return Check(what=what, holds=False, detail=wrong)
-        self.sha256 = _sha256(self.document)
+        self.sha256 = content_sha256(self.document)
         if step.get("after") != self.sha256:
             return Check(what=what, holds=False, detail="it ends in another document")
         return Check(what=what, holds=True)

@@ -142,7 +142,7 @@ class Chat:
             outcome = self._outcome(text, writer, earlier, said)
             writer.finish(outcome)
         except ShardwrightError as error:
-            message = one_line(str(error))
+            message = self.session.redacted(one_line(str(error)))
             outcome = Outcome("refused", message + "\n")
             writer.finish(outcome)
             return self._answer(turn, outcome, writer.text, message)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...tools.checkpoint import until
 from ..loop.context import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
@@ -104,7 +105,10 @@ class _Talk:
             return stopped
         if reply.text and not reply.text.endswith("\n"):
             self.text("\n")
-        answered = self.toolset.answer_all(reply.tool_calls, lambda done: self.why_stop()).messages
+        deadline = self.purse.budget.deadline
+        answered = self.toolset.answer_all(
+            reply.tool_calls, lambda done: self.why_stop(), working=lambda done: until(deadline.is_over)
+        ).messages
         self.is_checked = self.is_checked or any(not one.content.startswith(_TROUBLE) for one in answered)
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ...tools.errors import InputError
+from ...tools.strict_json import MAX_WRAPPED_DEPTH, parse
 
 SCHEMA_VERSION = 1
 # "SWch": tells our files from any other SQLite file.
@@ -165,11 +166,12 @@ class Session:
         """
         try:
             for seq, kind, data in self._db.execute("SELECT seq, kind, data FROM events ORDER BY seq"):
-                yield Event(seq, kind, json.loads(data))
+                held = parse(data, f"{self._name}: damaged event", most_depth=MAX_WRAPPED_DEPTH)
+                if not isinstance(held, dict):
+                    raise InputError(f"{self._name}: damaged: an event is no object")
+                yield Event(seq, kind, held)
         except sqlite3.Error as error:
             raise self._refusal(error) from None
-        except ValueError as error:
-            raise InputError(f"{self._name}: damaged: {error}") from None
 
     def document(self, name: str) -> bytes:
         """The document whose hash is `name`.

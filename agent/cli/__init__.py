@@ -3,12 +3,22 @@
 Nothing is imported here until the command runs, so that an interrupt during start-up has a handler as well.
 """
 
+EXIT_INTERRUPTED = 130
+
 
 def main() -> int:
     """Run the command with the arguments of this process; returns the exit status."""
     try:
+        from . import process
+
+        process.begin()
         from .app import run
 
-        return run()
+        status = run()
+        process.end()
     except KeyboardInterrupt:
-        return 130
+        from . import process
+
+        process.end()
+        status = EXIT_INTERRUPTED
+    return status

@@ -6,17 +6,20 @@ failed; 130 interrupted. An error that is none of ours is a bug and keeps its tr
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 
 import click
 
 from ...tools.errors import ShardwrightError
 from ..report.safe import one_line
+from . import EXIT_INTERRUPTED
 from .calibration import calibrate_command, measure_command
 from .catalogues import hardware_command, models_command, rules_command, schema_command
 from .chat import chat_command
 from .compare import compare_command
-from .completion import completion_command
+from .completion import COMPLETE_VARIABLE, PROGRAM, completion_command
 from .doctor import doctor_command
 from .documents import estimate_command, expand_command, validate_command
 from .evaluating import eval_command
@@ -24,11 +27,10 @@ from .explain import explain_command
 from .fidelity import fidelity_command
 from .fixing import fix_command, verify_command
 from .planning import plan_command
+from .process import interrupts, unwritten
 from .replay import replay_command
 from .search import search_command
 from .sweep import sweep_command
-
-EXIT_INTERRUPTED = 130
 
 
 class OrderedGroup(click.Group):
@@ -44,7 +46,7 @@ class OrderedGroup(click.Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-@click.version_option(package_name="shardwright", prog_name="shardwright", message="%(prog)s %(version)s")
+@click.version_option(package_name=PROGRAM, prog_name=PROGRAM, message="%(prog)s %(version)s")
 @click.pass_context
 def cli(context: click.Context) -> int:
     """Plan how to split a large language model over GPUs for serving, and prove that the plan is legal.
@@ -93,19 +95,43 @@ for _command in (
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run one command (`arguments` or the process's own) and return its exit status; errors are one line on stderr."""
     try:
-        status = cli.main(
-            args=list(arguments) if arguments is not None else None, prog_name="shardwright", standalone_mode=False
-        )
+        status = _run(sys.argv[1:] if arguments is None else [*arguments])
+        failure = unwritten()
+        return status if failure is None else _refuse(PROGRAM, failure, 2)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx is not None else "shardwright"
+        where = error.ctx.command_path if error.ctx is not None else PROGRAM
         return _refuse(where, f"{error.format_message()} (see: {where} --help)", 2)
     except click.ClickException as error:
-        return _refuse("shardwright", error.format_message(), 2)
-    except (click.Abort, KeyboardInterrupt):
-        return _refuse("shardwright", "interrupted", EXIT_INTERRUPTED)
-    except ShardwrightError as error:
-        return _refuse("shardwright", str(error), error.exit_status)
-    return status if isinstance(status, int) else 0
+        return _refuse(PROGRAM, error.format_message(), 2)
+    except KeyboardInterrupt as interrupt:
+        # What was interrupted may say what is kept of it.
+        return _interrupted("; ".join(("interrupted", *map(str, interrupt.args))))
+    except Exception as error:  # an interrupt of which a library made an error of its own
+        if interrupts.is_pending:
+            return _interrupted("interrupted")
+        if isinstance(error, ShardwrightError):
+            return _refuse(PROGRAM, str(error), error.exit_status)
+        raise
+
+
+def _interrupted(message: str) -> int:
+    _refuse(PROGRAM, message, EXIT_INTERRUPTED)
+    interrupts.taken()
+    return EXIT_INTERRUPTED
+
+
+def _run(arguments: list[str]) -> int:
+    # Not click's own `main`, which has another line for an interrupt and another status for a closed pipe.
+    instruction = os.environ.get(COMPLETE_VARIABLE)
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
+    try:
+        with cli.make_context(PROGRAM, arguments) as context:
+            return cli.invoke(context)
+    except click.exceptions.Exit as shown:  # help, or the version
+        return shown.exit_code
 
 
 def _refuse(where: str, message: str, status: int) -> int:

@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...tools.strict_json import check_text
 from .flags import (
-    COUNT,
     DTYPE,
     HARDWARE,
-    LIMIT,
+    LATENCY,
     OBJECTIVE,
     PRECISION,
+    PRICE,
     RELAXATION,
+    REQUEST_COUNT,
     TEXT,
+    TOKEN_COUNT,
     HardwareFlag,
     inline_config,
     own_calibration,
 )
-from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, well_formed
+from .streams import MAX_REQUEST_BYTES, STANDARD, check_stdin, read_stdin
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
@@ -43,11 +46,11 @@ _OPTIONS = (
     click.argument("request", nargs=-1, type=TEXT),
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
     click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="For example 2x8:h100-sxm."),
-    click.option("--input-tokens", type=COUNT, help="Prompt length; k is 1024."),
-    click.option("--output-tokens", type=COUNT, help="Tokens to generate; k is 1024."),
-    click.option("--concurrency", type=COUNT, help="Requests in flight, over the whole deployment."),
-    click.option("--ttft-ms", type=LIMIT, help="Time to first token at most."),
-    click.option("--tpot-ms", type=LIMIT, help="Time per output token at most."),
+    click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
+    click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
+    click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
+    click.option("--ttft-ms", type=LATENCY, help="Time to first token at most."),
+    click.option("--tpot-ms", type=LATENCY, help="Time per output token at most."),
     click.option("--objective", type=OBJECTIVE, metavar="latency|throughput|cost", help="What to make best."),
     click.option(
         "--precision",
@@ -64,7 +67,7 @@ _OPTIONS = (
         multiple=True,
         help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
     ),
-    click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens."),
+    click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens."),
     own_calibration,
 )
 
@@ -93,6 +96,8 @@ def asked(
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import intent_of
 
+    if Path(STANDARD) in brief:
+        check_stdin()
     briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
     return intent_of(words, brief=briefs, flags=said, calibration=calibration)
 
@@ -107,7 +112,7 @@ def request_text(parts: tuple[str, ...]) -> str | None:
         return None
     if parts == (STANDARD,):
         return read_stdin(MAX_REQUEST_BYTES)
-    return well_formed(" ".join(parts), "the request")
+    return check_text(" ".join(parts), "the request")
 
 
 def said_of_options(options: dict[str, Any]) -> Said:

@@ -11,7 +11,7 @@ import click
 from ...tools.errors import InputError
 from .documents import title_of
 from .flags import COUNT, DTYPE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
-from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,7 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
     """
     if output_format == "json" and output is None:
         raise click.UsageError("--format json prints what was measured: -o FILE says where the table goes")
+    check_places({"-o": output})
     wanted = None if kernels is None else _kernels(kernels)
     from ...tools.calibration.measure.machine import FULL, QUICK, find_machine
     from ...tools.calibration.measure.run import measure
@@ -56,13 +57,16 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
     if output is None:
         write_stdout(text)
         return 0
-    write_file(output, text)
-    if output_format == "json":
-        write_json(found.report)
-    else:
+
+    def report(_: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(found.report)
+            return
         from ..report.calibration import render_measure
 
         write_stdout(render_measure(found.report, width=text_width(), bold=may_style(), saved_as=output))
+
+    write_files({output: text}, report)
     return 0
 
 
@@ -130,6 +134,8 @@ def calibrate_command(
     Several runs under different loads tell more than one. Use the result with --calibration on estimate and plan, or
     name it in $SHARDWRIGHT_CALIBRATION. It changes times, never what is valid.
     """
+    # An own calibration may be fitted on in its place, and not replace what was measured.
+    check_places({"-o": output}, [file])
     text = _text(file)
     from datetime import datetime
 
@@ -140,16 +146,20 @@ def calibrate_command(
     base = None if calibration is None else read_calibration(calibration)
     task = Task(_name(name, output, file), title_of(file), today, _served(served), base)
     report = calibrate(text, task)
-    if output is not None:
-        write_file(output, report.calibration.model_dump_json(indent=1, exclude_none=True) + "\n")
-    if output_format == "json":
-        write_json(report)
-    else:
+    fitted = report.calibration.model_dump_json(indent=1, exclude_none=True) + "\n"
+
+    def show(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(report)
+            return
         from ..report.calibration import render_calibration
 
+        saved_as = None if output in unwritten else output
         write_stdout(
-            render_calibration(report, title=title_of(file), width=text_width(), bold=may_style(), saved_as=output)
+            render_calibration(report, title=title_of(file), width=text_width(), bold=may_style(), saved_as=saved_as)
         )
+
+    write_files({} if output is None else {output: fitted}, show)
     return 0
 
 

@@ -12,8 +12,9 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format
-from .proposing import agent_of, proposer_options
-from .streams import STANDARD, may_style, text_width, write_piece, write_stdout
+from .process import interrupts
+from .proposing import agent_of, proposer_options_of
+from .streams import STANDARD, check_stdin, may_style, stdin_bytes, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -40,7 +41,7 @@ _PROMPT = "> "
     help="Go on with a chat; without ID with the last one.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the chats that are kept, the newest first.")
-@proposer_options
+@proposer_options_of("in one turn")
 @output_format
 def chat_command(
     request: tuple[str, ...],
@@ -63,6 +64,7 @@ def chat_command(
     """
     if is_list:
         return _list(as_json=output_format == "json")
+    check_stdin()  # without one no chat is begun
     path = _session_path(session_name, resumed)
     agent, first = agent_of(options), _first_turn(request, options)
     if resumed is not None and first is not None and first[1]:
@@ -143,7 +145,7 @@ class _Front:
             words, said = first
             if not self._taken(lambda show: self.chat.begin(words, said, show) if said else self.chat.say(words, show)):
                 return 0
-        interrupts = 0
+        in_a_row = 0
         lines = self._lines()
         while True:
             try:
@@ -152,11 +154,12 @@ class _Front:
                     return 0
                 if line.strip() and not self._taken(lambda show, line=line: self.chat.say(line, show)):
                     return 0
-                interrupts = 0
+                in_a_row = 0
             except KeyboardInterrupt:
-                interrupts += 1
-                if interrupts > 1 or not self._is_terminal:
+                in_a_row += 1
+                if in_a_row > 1 or not self._is_terminal:
                     raise
+                interrupts.taken()
                 self._note("stopped; Ctrl-C again quits, /again does the turn again")
                 lines = self._lines()
 
@@ -202,7 +205,7 @@ class _Front:
 
 
 def _piped() -> Iterator[str]:
-    while data := sys.stdin.buffer.readline(MAX_LINE_BYTES + 1):
+    while data := stdin_bytes(MAX_LINE_BYTES + 1, is_line=True):
         if len(data) > MAX_LINE_BYTES:
             raise InputError(f"a line of standard input is longer than {MAX_LINE_BYTES:,} bytes")
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import DOCUMENT, title_of, typed_plan
-from .flags import LIMIT, TEXT, output_format, own_calibration
+from .flags import PRICE, TEXT, output_format, own_calibration
 from .streams import STANDARD, may_style, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.command("compare", short_help="Two plans, or a plan and what runs today, side by side.")
 @DOCUMENT
 @click.argument("other", metavar="OTHER", type=TEXT)
-@click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens.")
+@click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
 @own_calibration
 @output_format
 def compare_command(

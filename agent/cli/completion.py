@@ -8,6 +8,7 @@ from .streams import write_stdout
 
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "shardwright"
+COMPLETE_VARIABLE = f"_{PROGRAM.upper()}_COMPLETE"
 
 
 @click.command("completion", short_help="Print a shell completion script.")
@@ -26,5 +27,5 @@ def completion_command(shell: str) -> int:
     if kind is None:  # SHELLS are click's own
         raise click.UsageError(f"no completion for {shell}")
     root = click.get_current_context().find_root().command
-    write_stdout(kind(root, {}, PROGRAM, f"_{PROGRAM.upper()}_COMPLETE").source())
+    write_stdout(kind(root, {}, PROGRAM, COMPLETE_VARIABLE).source())
     return 0

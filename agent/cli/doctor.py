@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import LIMIT, output_format
+from .flags import SECONDS, output_format
 from .streams import may_style, text_width, write_json, write_stdout
 
 
 @click.command("doctor", short_help="Examine the endpoint of a language model.")
 @endpoint_options
-@click.option("--seconds", type=LIMIT, default=120.0, show_default=True, help="The longest that it may take.")
+@click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="The longest that it may take.")
 @output_format
 def doctor_command(output_format: str, seconds: float, **options: Any) -> int:
     """Ask the configured endpoint about seven small questions: does it answer, call tools, keep a schema, stream?

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
-from .flags import LIMIT, output_format, output_format_of, own_calibration
+from .flags import PRICE, output_format, output_format_of, own_calibration
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def validate_command(document: Path, output_format: str) -> int:
 
 @click.command("estimate", short_help="Latency, memory and throughput of a plan document.")
 @DOCUMENT
-@click.option("--usd-per-gpu-hour", type=LIMIT, help="Price, for the cost per million tokens.")
+@click.option("--usd-per-gpu-hour", type=PRICE, help="Price, for the cost per million tokens.")
 @own_calibration
 @output_format
 def estimate_command(

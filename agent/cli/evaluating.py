@@ -12,7 +12,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import COUNT, TEXT, calibration_option, output_format
-from .streams import STANDARD, check_place, may_style, read_stdin, text_width, write_file, write_stdout
+from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_stdout
 
 if TYPE_CHECKING:
     from ..evaluation.dataset import Dataset
@@ -74,12 +74,10 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     bars = [_bar(text) for text in options.pop("fail_under")]
     places = {name: options.pop(name) for name in _OUTPUTS}
     _check_ablation(options, places, bars)
-    given = [place.resolve() for place in places.values() if place is not None]
-    if len(set(given)) < len(given):
-        raise click.UsageError("two reports cannot be one file: name another for each")
-    for place in places.values():
-        if place is not None:
-            check_place(place)
+    check_places(
+        {"-o": places["output"], "--html": places["html"], "--junit": places["junit"], "--journal": options["journal"]},
+        [dataset, options["calibration"]],
+    )
     cases = _cases(dataset)
     if options["only"]:
         cases = cases.only(options["only"])
@@ -125,9 +123,9 @@ def _goes_on(journal: Path | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if journal is not None:
-            click.echo(f"finished cases are kept in {journal}; the same call goes on from there", err=True)
-        raise
+        if journal is None:
+            raise
+        raise KeyboardInterrupt(f"finished cases are kept in {journal}: the same call goes on from there") from None
 
 
 def _cases(place: Path | None) -> Dataset:
@@ -245,9 +243,8 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
 
     found = ablate(cases, solver, name, run_variant)
     report = found.model_dump_json(indent=1)
-    if output is not None:
-        write_file(output, report + "\n")
-    write_stdout(report if output_format == "json" else render_ablation(found, width=text_width(), bold=may_style()))
+    text = report if output_format == "json" else render_ablation(found, width=text_width(), bold=may_style())
+    write_files({} if output is None else {output: report + "\n"}, lambda _: write_stdout(text))
     return 1 if any(one.faults for one in found.variants) else 0
 
 
@@ -255,16 +252,21 @@ def _write(found: Evaluation, places: dict[str, Path | None], output_format: str
     import json
 
     report = json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    contents: dict[Path, str] = {}
     if places["output"] is not None:
-        write_file(places["output"], report + "\n")
+        contents[places["output"]] = report + "\n"
     if places["html"] is not None:
         from ..evaluation.report.page import render_page
 
-        write_file(places["html"], render_page(found.summary, found.kept))
+        contents[places["html"]] = render_page(found.summary, found.kept)
     if places["junit"] is not None:
         from ..evaluation.report.junit import render_junit
 
-        write_file(places["junit"], render_junit(found.summary.header, found.kept))
+        contents[places["junit"]] = render_junit(found.summary.header, found.kept)
+    write_files(contents, lambda _: _print(found, report, output_format))
+
+
+def _print(found: Evaluation, report: str, output_format: str) -> None:
     if output_format == "json":
         write_stdout(report)
     else:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from .flags import TEXT, CountType, output_format
+from .flags import COUNT, TEXT, output_format
 from .streams import MAX_REQUEST_BYTES, STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 
 @click.command("explain", short_help="Answer a topic, a rule or a question from the knowledge base.")
 @click.argument("question", nargs=-1, required=True, type=TEXT)
-@click.option("-n", "count", type=CountType(), default=1, show_default=True, help="Show so many passages, best first.")
+@click.option("-n", "count", type=COUNT, default=1, show_default=True, help="Show so many passages, best first.")
 @click.option("--all", "every", is_flag=True, help="Show every passage that speaks of it, best first.")
 @output_format
 def explain_command(question: tuple[str, ...], count: int, every: bool, output_format: str) -> int:

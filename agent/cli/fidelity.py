@@ -10,7 +10,7 @@ import click
 
 from .documents import title_of
 from .flags import output_format
-from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,20 +33,23 @@ def fidelity_command(table: Path, output: Path | None, output_format: str) -> in
     framework_version, weights_dtype, kv_dtype, gpus, pp, ep, dp, disaggregated, notes. A row that cannot be modelled is
     left out of the errors and counted with its reason.
     """
+    check_places({"-o": output}, [table])
     rows = _read(table)
     from ...tools.fidelity.run import predict_rows, predictions_csv, report_of
     from ...tools.performance.serving_estimate import serve
 
     predictions = predict_rows(rows, serve, _progress(len(rows)))
-    if output is not None:
-        write_file(output, predictions_csv(predictions))
     report = report_of(predictions)
-    if output_format == "json":
-        write_json(report)
-    else:
+
+    def show(_: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(report)
+            return
         from ..report.fidelity import render_fidelity
 
         write_stdout(render_fidelity(report, title=title_of(table), width=text_width(), bold=may_style()))
+
+    write_files({} if output is None else {output: predictions_csv(predictions)}, show)
     return 0
 
 

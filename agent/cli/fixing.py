@@ -11,7 +11,7 @@ import click
 from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan_text, title_of
 from .flags import TEXT, output_format
-from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ...tools.autofix.result import FixResult
@@ -44,11 +44,10 @@ def fix_command(
     certificate: Path | None = options["certificate"]
     if options["diff"] and output_format == "json":
         raise click.UsageError("--diff prints text: leave out --format json")
-    if output is not None and output == certificate:
-        raise click.UsageError("-o and --certificate name one file: give each its own")
-    for place in (output, certificate):
-        if place is not None and str(place) != STANDARD:
-            check_place(place)
+    to_stdout = output is not None and str(output) == STANDARD
+    # A document may be repaired in its place, and not be replaced by the certificate.
+    check_places({"-o": None if to_stdout else output, "--certificate": certificate})
+    check_places({"--certificate": certificate}, [document])
     text = read_plan_text(document)
     if not text.strip():
         raise InputError(f"{title_of(document)}: empty; give a plan document, or a text with a proposal in it")
@@ -56,19 +55,22 @@ def fix_command(
     from ..fix_api import fixed
 
     result = fixed(read_text_anyhow(text), request, safe_only=options["safe_only"], rules=options["rules"])
+    contents: dict[Path, str] = {}
     if certificate is not None:
         from ...tools.autofix.certificate import certificate as certificate_of
 
-        write_file(certificate, json.dumps(certificate_of(text, result), indent=1) + "\n")
-    to_stdout = output is not None and str(output) == STANDARD
-    if output is not None and result.valid:
-        plan = json.dumps(result.document, indent=2, ensure_ascii=False) + "\n"
-        if to_stdout:
+        contents[certificate] = json.dumps(certificate_of(text, result), indent=1) + "\n"
+    plan = json.dumps(result.document, indent=2, ensure_ascii=False) + "\n" if result.valid else None
+    if output is not None and plan is not None and not to_stdout:
+        contents[output] = plan
+
+    def report(_: frozenset[Path]) -> None:
+        if not to_stdout:
+            _print(result, title_of(document), output_format, diff=options["diff"])
+        elif plan is not None:
             write_stdout(plan)
-        else:
-            write_file(output, plan)
-    if not to_stdout:
-        _print(result, title_of(document), output_format, diff=options["diff"])
+
+    write_files(contents, report)
     return 0 if result.valid else 1
 
 

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from ...tools.bounds import DEGREE, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
 from ...tools.errors import InputError
+from ...tools.strict_json import check_text
 from ..intent.cluster import Cluster, read_cluster
-from .streams import well_formed
+from ..model.deadline import MAX_SECONDS
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-MAX_COUNT = 1_000_000_000
-MAX_LIMIT = 1e12
 # `--hardware` as read.
 HardwareFlag = Cluster
 
@@ -78,41 +78,49 @@ class TextType(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """`value`, refused where it is not UTF-8."""
         try:
-            return well_formed(str(value), "the value")
+            return check_text(str(value), "the value")
         except InputError as error:
             self.fail(str(error), param, ctx)
 
 
 class CountType(click.ParamType):
-    """A whole number of at least 1; `k` is 1024 (`4k`), commas are allowed (`2,048`)."""
+    """A whole number within bounds; `k` is 1024 (`4k`), commas are allowed (`2,048`)."""
 
     name = "count"
 
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """`value` as an integer from 1 to `MAX_COUNT`."""
+        """`value` as an integer within the bounds."""
         from ..intent.quantities import normalise, read_number
 
         number = read_number(normalise(str(value).strip()[:64]))
         if number is None or number != number // 1:
             self.fail(f"{value!r} is not a whole number", param, ctx)
-        if not 1 <= number <= MAX_COUNT:
-            self.fail(f"{value!r} is not between 1 and {MAX_COUNT:,}", param, ctx)
+        if not self._bounds.hold(number):
+            least, most = self._bounds
+            self.fail(f"{value!r} is not between {least:,} and {most:,}", param, ctx)
         return int(number)
 
 
 class LimitType(click.ParamType):
-    """A positive figure, such as milliseconds or USD."""
+    """A figure within bounds, such as milliseconds or USD."""
 
     name = "number"
 
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """`value` as a number above 0."""
+        """`value` as a number within the bounds."""
         try:
             number = float(value)
         except ValueError:
             self.fail(f"{value!r} is not a number", param, ctx)
-        if not 0 < number <= MAX_LIMIT:
-            self.fail(f"{value!r} is not above 0 and at most {MAX_LIMIT:g}", param, ctx)
+        if not self._bounds.hold(number):
+            least, most = self._bounds
+            self.fail(f"{value!r} is not between {least:g} and {most:g}", param, ctx)
         return number
 
 
@@ -187,8 +195,13 @@ def relaxation_names() -> Sequence[str]:
 
 
 TEXT = TextType()
-COUNT = CountType()
-LIMIT = LimitType()
+COUNT = CountType(DEGREE)
+TOKEN_COUNT = CountType(TOKENS)
+REQUEST_COUNT = CountType(REQUESTS)
+LIMIT = LimitType(Bounds(1e-9, 1e12))
+LATENCY = LimitType(LATENCY_MS)
+PRICE = LimitType(USD)
+SECONDS = LimitType(Bounds(1e-9, MAX_SECONDS))
 HARDWARE = HardwareType()
 DTYPE = NameType("dtype", dtype_names)
 PRECISION = PrecisionType("precision", lambda: ("any", *dtype_names()))

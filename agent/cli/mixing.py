@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .streams import STANDARD, may_style, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -30,15 +30,18 @@ def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, outp
 
     answer = answer_mix(intent, read_kinds(mix))
     document = None if answer.plan is None else answer.plan.model_dump_json(indent=2) + "\n"
-    if output is not None and document is not None:
-        if str(output) == STANDARD:
-            write_stdout(document)
-            return answer.exit_status
-        write_file(output, document)
-    if output_format == "json":
-        write_json(answer)
-    else:
+    if output is not None and str(output) == STANDARD and document is not None:
+        write_stdout(document)
+        return answer.exit_status
+
+    def report(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(answer)
+            return
         from ..report.mix import render_mix
 
-        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=output))
+        saved_as = None if output in unwritten else output
+        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=saved_as))
+
+    write_files({} if output is None or document is None else {output: document}, report)
     return answer.exit_status

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.errors import ServiceError
+from ...tools.errors import InputError, ServiceError
+from ..report.safe import one_line
 from .asking import asked, asks, request_text
 from .flags import output_format
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
-from .streams import STANDARD, check_place, may_style, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
     from ..loop.agent import Agent
-    from ..results import PlanResult
+    from ..results import ModelUse, PlanResult
 
 # Strategies that the report of a plan for a mix lists.
 MIXES_SHOWN = 5
@@ -46,9 +47,12 @@ def plan_command(
       shardwright plan "Serve DeepSeek-V3 on 16 H200, 4k/1k, best throughput"
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
+
+    The exit status is 0 with a valid plan, 1 without. Where --proposer llm asked for a language model that did not
+    answer it is 3, beside the plan of the built-in proposer; with auto a line on standard error says so.
     """
-    if options["transcript"] is not None:
-        check_place(options["transcript"])
+    to_file = None if output is None or str(output) == STANDARD else output
+    check_places({"-o": to_file, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
     agent = agent_of(options)
     if agent is not None:
         words = request_text(request)
@@ -58,7 +62,8 @@ def plan_command(
     if mix is not None:
         return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
-        return _by_model(agent, intent, request, output, output_format)
+        must_answer = options["proposer"] == "llm"
+        return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)
@@ -66,17 +71,45 @@ def plan_command(
     return result.exit_status
 
 
-def _by_model(agent: Agent, intent: Intent, request: tuple[str, ...], output: Path | None, output_format: str) -> int:
-    """Plan with a language model; a service that failed shows in the exit status, beside the plan that there is."""
+def _named(options: dict[str, Any]) -> Path | None:
+    """The model's name, which may be the path of a config."""
+    return None if options["model"] is None else Path(options["model"])
+
+
+def _by_model(
+    agent: Agent,
+    intent: Intent,
+    request: tuple[str, ...],
+    output: Path | None,
+    output_format: str,
+    *,
+    must_answer: bool,
+) -> int:
+    """Plan with a language model. That it did not answer is said beside the plan that there is.
+
+    Raises:
+        ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
+    """
     result = agent.run_intent(intent, request_text(request) or "")
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
-    if use is not None and use.status == "endpoint_failed":
-        raise ServiceError(f"{use.model}: {use.fault}; the plan is the {_AUTHORS[use.plan_from]}")
+    if use is not None and _is_silent(use):
+        why = use.fault or "the time allowed was over before it was asked"
+        message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
+        if must_answer and use.requests:
+            raise ServiceError(message)
+        click.echo(f"shardwright plan: {one_line(message)}", err=True)
+    if use is not None and use.transcript_failure is not None:
+        raise InputError(use.transcript_failure)
     return result.exit_status
 
 
-# Whose plan stands where the service failed, as the line on stderr says it.
+def _is_silent(use: ModelUse) -> bool:
+    """Whether a model was to be asked and gave no answer, or none any more."""
+    return use.status != "infeasible" and (not use.turns or use.status == "endpoint_failed")
+
+
+# Whose plan stands where the model did not answer, as the line on stderr says it.
 _AUTHORS = {
     "model": "model's last valid one",
     "model_repaired": "model's last valid one, repaired",
@@ -87,18 +120,21 @@ _AUTHORS = {
 def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:
     document = result.plan.model_dump_json(indent=2) + "\n" if result.plan is not None else None
     to_stdout = output is not None and str(output) == STANDARD
-    if output is not None and not to_stdout and document is not None:
-        write_file(output, document)
     if to_stdout and document is not None:
         write_stdout(document)
         return
-    if output_format == "json":
-        write_json(result)
-        return
-    from ..report.plan import render_plan
 
-    text = render_plan(result, width=text_width(), bold=may_style(), saved_as=output)
-    if to_stdout:  # standard output was promised a document; there is none
-        sys.stderr.write(text)
-    else:
-        write_stdout(text)
+    def report(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(result)
+            return
+        from ..report.plan import render_plan
+
+        saved_as = None if output in unwritten else output
+        text = render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as)
+        if to_stdout:  # standard output was promised a document; there is none
+            sys.stderr.write(text)
+        else:
+            write_stdout(text)
+
+    write_files({} if output is None or document is None else {output: document}, report)

@@ -10,13 +10,13 @@ import click
 
 from ...tools.errors import InputError
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import LIMIT
+from .flags import LIMIT, SECONDS
 
 if TYPE_CHECKING:
     from ..loop.agent import Agent
 
 LEVELS = ("none", "bit", "codes", "full", "patch")
-_OPTIONS = (
+_WHO = (
     click.option(
         "--proposer",
         type=click.Choice(["auto", "builtin", "llm"]),
@@ -28,21 +28,37 @@ _OPTIONS = (
     click.option(
         "--feedback", type=click.Choice(LEVELS), default="patch", help="How much a model is told of its faults."
     ),
-    click.option("--corrections", type=click.IntRange(0, 100), help="Proposals that a model may make after its first."),
-    click.option("--max-seconds", type=LIMIT, help="The longest that a model may take in all."),
-    click.option("--max-tokens", type=click.IntRange(1), help="The most tokens that a model may use in all."),
-    click.option("--max-usd", type=LIMIT, help="The most that a model may cost; needs its prices."),
-    click.option(
-        "--transcript", type=click.Path(path_type=Path), help="Write the run with a model to this file, step by step."
-    ),
 )
 
 
-def proposer_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of this module as parameters of `command`; `agent_of` reads them."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+def proposer_options_of(span: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of this module, for a command that gives a model its budget anew for each `span`."""
+    options = (
+        *_WHO,
+        click.option(
+            "--corrections",
+            type=click.IntRange(0, 100),
+            help=f"Proposals after the first that a model may make {span}.",
+        ),
+        click.option("--max-seconds", type=SECONDS, help=f"The longest that a model may take {span}, tools included."),
+        click.option("--max-tokens", type=click.IntRange(1), help=f"The most tokens that a model may use {span}."),
+        click.option("--max-usd", type=LIMIT, help=f"The most that a model may cost {span}; needs its prices."),
+        click.option(
+            "--transcript",
+            type=click.Path(path_type=Path),
+            help="Write the run with a model to this file, step by step.",
+        ),
+    )
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+proposer_options = proposer_options_of("in all")
 
 
 def agent_of(options: dict[str, Any]) -> Agent | None:

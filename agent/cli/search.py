@@ -10,7 +10,7 @@ import click
 from .asking import asked, asks
 from .flags import COUNT, output_format
 from .mixing import deliver_mix, mix_option
-from .streams import may_style, text_width, write_file, write_json, write_stdout
+from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..search_results import SearchAnswer
@@ -57,6 +57,7 @@ def search_command(
         from ..report.pictures import ready_to_plot
 
         ready_to_plot(plot)
+    check_places({"--plot": plot}, [*brief, mix])
     intent = asked(request, brief, calibration, options, "search for")
     if mix is not None:
         return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)
@@ -64,21 +65,24 @@ def search_command(
 
     # The picture shows every strategy, whatever the table is cut to.
     answer = search_intent(intent, sensitivity=options["sensitivity"])
-    drawn = plot is not None and _draw(answer, plot)
-    _deliver(answer, options["top"], output_format, plot if drawn else None)
+    pictures = {} if plot is None else _drawn(answer, plot)
+
+    def report(unwritten: frozenset[Path]) -> None:
+        _deliver(answer, options["top"], output_format, next(iter(pictures.keys() - unwritten), None))
+
+    write_files(pictures, report)
     return answer.exit_status
 
 
-def _draw(answer: SearchAnswer, plot: Path) -> bool:
-    """Whether there was anything to draw; then the picture is written."""
+def _drawn(answer: SearchAnswer, plot: Path) -> dict[Path, bytes]:
+    """The picture by its path, where there is anything to draw."""
     from ..report.search_plot import front_picture
 
     picture = front_picture(answer, plot.suffix.lower())
     if picture is None:
         click.echo("shardwright search: no strategy fits into memory: there is nothing to draw", err=True)
-        return False
-    write_file(plot, picture)
-    return True
+        return {}
+    return {plot: picture}
 
 
 def _deliver(answer: SearchAnswer, top: int | None, output_format: str, plotted: Path | None) -> None:

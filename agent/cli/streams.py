@@ -1,4 +1,4 @@
-"""Standard streams and files: bounded reading, whole-or-nothing writing, no traceback on a closed pipe.
+"""Standard streams and files: bounded reading, whole-or-nothing writing.
 
 It refuses input over its limit, text that is not UTF-8, and to leave a half-written file behind.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,26 +25,36 @@ DEFAULT_WIDTH = 100
 WIDTH_LIMITS = (60, 140)
 
 
-def well_formed(text: str, what: str) -> str:
-    """`text`, an argument of the call.
+def check_stdin() -> None:
+    """Whether there is a standard input, before anything is done with what it will say.
 
     Raises:
-        InputError: it holds bytes that are not UTF-8, which no document could carry.
+        InputError: it is closed.
     """
+    if sys.stdin is None:
+        raise InputError("standard input: is closed")
+
+
+def stdin_bytes(most_bytes: int, *, is_line: bool = False) -> bytes:
+    """So many bytes of standard input, or less where it (or, with `is_line`, the line) ends before.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    check_stdin()
     try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what}: not UTF-8 text") from None
-    return text
+        return sys.stdin.buffer.readline(most_bytes) if is_line else sys.stdin.buffer.read(most_bytes)
+    except OSError as error:
+        raise InputError(f"standard input: cannot be read: {error.strerror or error}") from None
 
 
 def read_stdin(limit_bytes: int) -> str:
     """All of standard input as text.
 
     Raises:
-        InputError: it is longer than `limit_bytes` or is not UTF-8.
+        InputError: it cannot be read, is longer than `limit_bytes` or is not UTF-8.
     """
-    data = sys.stdin.buffer.read(limit_bytes + 1)
+    data = stdin_bytes(limit_bytes + 1)
     if len(data) > limit_bytes:
         raise InputError(f"standard input: larger than {limit_bytes:,} bytes")
     return utf8_text(data, "standard input")
@@ -64,23 +75,9 @@ def write_piece(text: str) -> None:
     Raises:
         InputError: standard output cannot be written.
     """
-    data = text.encode("utf-8", errors="replace")
-    try:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-    except BrokenPipeError:
-        _abandon_stdout()
-    except OSError as error:
-        _abandon_stdout()
-        raise InputError(f"standard output: {error.strerror or error}") from None
-
-
-def _abandon_stdout() -> None:
-    # What is left in the buffer would be written, and fail, once more when the interpreter ends.
-    devnull = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(devnull, sys.stdout.fileno())
-    os.close(devnull)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", errors="replace"))
+    sys.stdout.buffer.flush()
 
 
 def write_json(model: BaseModel) -> None:
@@ -115,10 +112,41 @@ def write_file(path: Path, content: str | bytes) -> None:
     files.write_file(path, content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def check_place(path: Path) -> None:
-    """Whether a file can be put at `path`, before anything is computed for it.
+def write_files(contents: Mapping[Path, str | bytes], report: Callable[[frozenset[Path]], None]) -> None:
+    """Write each file, then `report` with those that were not to be written: a report is shown without them, too.
 
     Raises:
-        InputError: the folder is missing, or the place is a folder.
+        InputError: the first of what could not be written.
     """
-    files.file_place(path)
+    unwritten: dict[Path, InputError] = {}
+    for path, content in contents.items():
+        try:
+            write_file(path, content)
+        except InputError as error:
+            unwritten[path] = error
+    report(frozenset(unwritten))
+    for error in unwritten.values():
+        raise error
+
+
+def check_places(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:
+    """Whether a file can be put at each of `outputs`, by option, before anything is computed for it.
+
+    Raises:
+        InputError: a folder is missing, a place is a folder, two options name one file, or one of `inputs` would be
+            written over.
+    """
+    taken: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        target = files.file_place(path)
+        if files.is_special(target):  # what is written to a device replaces nothing
+            continue
+        if target in taken:
+            raise InputError(f"{taken[target]} and {option} name one file: give each its own")
+        taken[target] = option
+    for path in inputs:
+        read = None if path is None or str(path) == STANDARD else os.path.realpath(path)
+        if read is not None and Path(read) in taken and Path(read).is_file():
+            raise InputError(f"{taken[Path(read)]} {files.shown_path(Path(read))}: is read here; name another file")

@@ -12,7 +12,7 @@ import click
 from .documents import title_of
 from .flags import COUNT, TEXT, output_format, own_calibration
 from .progress import progress_bar
-from .streams import STANDARD, may_style, read_stdin, text_width, write_file, write_json, write_stdout
+from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..sweep.document import Sweep
@@ -65,21 +65,26 @@ def sweep_command(
     from ..sweep.run import Running
 
     result = _run(sweep, Running(jobs=jobs, ray=ray), output, fresh=fresh)
+    contents: dict[Path, bytes] = {}
     if output is not None:
         from ..sweep.table import check_ending, table_bytes
 
-        write_file(output, table_bytes(result.rows, check_ending(output)))
+        contents[output] = table_bytes(result.rows, check_ending(output))
     if plot is not None:
         from ..report.sweep_plot import sweep_picture
 
-        write_file(plot, sweep_picture(result.rows, plot.suffix.lower()))
-    if output_format == "json":
-        write_json(result)
-    else:
+        contents[plot] = sweep_picture(result.rows, plot.suffix.lower())
+
+    def report(unwritten: frozenset[Path]) -> None:
+        if output_format == "json":
+            write_json(result)
+            return
         from ..report.sweep import render_sweep
 
-        saved_as = None if output is None else title_of(output)
+        saved_as = None if output is None or output in unwritten else title_of(output)
         write_stdout(render_sweep(result, saved_as=saved_as, width=text_width(), bold=may_style()))
+
+    write_files(contents, report)
     return 0 if result.feasible else 1
 
 
@@ -99,19 +104,16 @@ def _read(document: Path, calibration: Path | None) -> Sweep:
 
 def _check(output: Path | None, plot: Path | None, ray: str | None, sweep: Sweep) -> None:
     """Refuse now what would be refused after hours of work."""
+    check_places({"-o": output, "--plot": plot})
     if output is not None:
         from ..sweep.table import check_ending
-        from .streams import check_place
 
         check_ending(output)
-        check_place(output)
     if plot is not None:
         from ..report.pictures import ready_to_plot
         from ..report.sweep_plot import check_size
-        from .streams import check_place
 
         ready_to_plot(plot)
-        check_place(plot)
         sizes = [len({getattr(case, name) for case in sweep.cases}) for name in ("model", "hardware", "workload")]
         check_size(*sizes)
     if ray is not None:
@@ -134,6 +136,7 @@ def _run(sweep: Sweep, running: Running, output: Path | None, *, fresh: bool) ->
             with progress_bar(len(sweep.cases)) as progress:
                 return run_sweep(sweep, running, journal=journal, progress=progress)
         except KeyboardInterrupt:
-            if journal is not None:
-                click.echo(f"finished cases are kept in {journal.path}: {len(journal.rows):,}", err=True)
-            raise
+            if journal is None:
+                raise
+            kept = f"{len(journal.rows):,} finished cases are kept in {journal.path}: the same call goes on from there"
+            raise KeyboardInterrupt(kept) from None

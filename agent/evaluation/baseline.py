@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, shown_path, utf8_text
-from ..model.strict_json import parse
+from ...tools.files import read_bounded, shown_path
+from ...tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
 from .results import CaseResult
 
 MAX_REPORT_BYTES = 128 << 20
@@ -35,11 +35,10 @@ def read_baseline(path: Path) -> Baseline:
         InputError: it cannot be read, is no JSON report of an evaluation of this version, or says a result twice.
     """
     name = shown_path(path)
-    text = utf8_text(read_bounded(path, MAX_REPORT_BYTES, name), name)
     try:
-        raw: Any = parse(text)
-    except ValueError as error:
-        raise InputError(f"{name}: not JSON: {error}; give what `eval -o FILE` wrote") from None
+        raw: Any = parse(read_bounded(path, MAX_REPORT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+    except JsonError as error:
+        raise InputError(f"{error}; give what `eval -o FILE` wrote") from None
     if not isinstance(raw, dict) or raw.get("format") != "shardwright/eval":
         raise InputError(f"{name}: is no report of an evaluation; give what `eval -o FILE` wrote")
     if raw.get("version") != "1":

@@ -6,7 +6,6 @@ Input is a stranger's: bounded in size and depth, and refused in one line that s
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -152,10 +151,6 @@ def _case(raw: Any, where: str, default_id: str, unread: dict[str, str]) -> Case
     """
     if not isinstance(raw, Mapping):
         raise InputError(f"{where}: a case is an object with a `request` and a `strategy`")
-    try:
-        json.dumps(raw, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{where}: it holds half a character (a lone surrogate), which no text can") from None
     fields = _completed(raw, where, default_id, unread)
     try:
         return Case.model_validate(fields)

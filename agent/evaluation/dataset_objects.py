@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.errors import InputError
-from ..model.strict_json import parse
+from ...tools.strict_json import JsonError, parse
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SPACE = re.compile(r"[ \t\r\n]*+")
@@ -21,8 +21,8 @@ def objects_of(text: str, name: str) -> Iterator[tuple[str, Any]]:
         InputError: it is neither JSON nor lines of JSON, or an object has a key twice.
     """
     try:
-        whole = parse(text, unique_keys=True)
-    except ValueError as error:
+        whole = parse(text, name)
+    except JsonError as error:
         yield from _lines(text, name, error)
         return
     if isinstance(whole, dict) and "cases" in whole:
@@ -36,24 +36,18 @@ def objects_of(text: str, name: str) -> Iterator[tuple[str, Any]]:
         yield f"{name}:{_line_at(text, _after_space(text, 0))}", whole
 
 
-def _lines(text: str, name: str, not_whole: ValueError) -> Iterator[tuple[str, Any]]:
+def _lines(text: str, name: str, not_whole: JsonError) -> Iterator[tuple[str, Any]]:
     """The object of each line; where already the first line holds none the file is taken for one broken value."""
     # Not `splitlines`: strings of JSON may hold the separators of Unicode as they are.
     lines = ((number, line) for number, line in enumerate(_LINE_END.split(text), start=1) if line.strip())
     for place, (number, line) in enumerate(lines):
         try:
-            yield f"{name}:{number}", parse(line, unique_keys=True)
-        except ValueError as error:
-            if place or type(error) is type(not_whole) is ValueError:
-                raise InputError(f"{name}:{number}: {_said(error)}") from None
-            at = getattr(not_whole, "lineno", None)
-            raise InputError(f"{name}{f':{at}' if at else ''}: {_said(not_whole)}") from None
-
-
-def _said(error: ValueError) -> str:
-    if isinstance(error, json.JSONDecodeError):
-        return f"not JSON: {error.msg}; a dataset has one object a line, no comments"
-    return str(error)
+            yield f"{name}:{number}", parse(line, name)
+        except JsonError as error:
+            # Sound JSON that is refused is a line of its own; what is none may be a part of a broken whole.
+            told, at = (error, number) if place or error.is_json else (not_whole, not_whole.line)
+            hint = "" if told.is_json else "; a dataset has one object a line, no comments"
+            raise InputError(f"{name}{f':{at}' if at else ''}: {told.reason}{hint}") from None
 
 
 def _item_lines(text: str) -> Iterator[int]:

@@ -15,6 +15,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...tools.catalog.accelerators import Accelerator
+from ...tools.errors import InputError
+from ...tools.files import read_bounded, shown_path, utf8_text
+from ...tools.strict_json import HALF_A_CHARACTER, is_text, whole_characters
 from .brief_card import Card, read_card
 from .brief_facts import Fact, Facts, only
 from .brief_hardware import read_counts, read_links
@@ -73,21 +76,18 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
 
 
 def _read_text(path: Path) -> str:
+    name = shown_path(path)
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:
-        raise BriefError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
-    if len(data) > MAX_FILE_BYTES:
-        raise BriefError(f"{path} is larger than {MAX_FILE_BYTES} bytes; a brief is a page or two")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BriefError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8") from error
+        data = read_bounded(path, MAX_FILE_BYTES, name, "; a brief is a page or two")
+        return utf8_text(data, name)
+    except InputError as error:
+        raise BriefError(str(error)) from None
 
 
 def _parse(path: str, text: str) -> Source:
-    name = Path(path).name[:80] or path[:80]
+    name = whole_characters(Path(path).name[:80] or path[:80])
+    if not is_text(text):
+        raise BriefError(f"{name}: {HALF_A_CHARACTER}")
     if len(text) > MAX_FILE_BYTES:
         raise BriefError(f"{name} is longer than {MAX_FILE_BYTES} characters; a brief is a page or two")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")

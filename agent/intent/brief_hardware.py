@@ -9,6 +9,7 @@ import math
 import re
 from typing import Any
 
+from ...tools.bounds import BANDWIDTH_GB_S, DEGREE
 from ...tools.catalog.accelerators import Accelerator
 from .brief_card import gigabytes
 from .brief_facts import Fact, Facts, only, show
@@ -98,7 +99,7 @@ def _counted(facts: Facts, fact: Fact) -> Fact:
         facts.reading(f"{fact.words}: read as up to {value:g}")
     elif fact.bound == "high":
         facts.reading(f"{fact.words}: an upper bound, read as what there is")
-    if not 1 <= value <= 1_000_000 or value != int(value):
+    if not DEGREE.hold(value) or value != int(value):
         raise BriefError(f"{fact.where}: {show(value)} is no count of hardware; write a whole number from 1 on")
     return Fact(fact.field, int(value), fact.words, fact.where, fact.context)
 
@@ -115,8 +116,11 @@ def read_links(facts: Facts, base: Accelerator | None, gpus_per_node: int | None
     for name, found in (("intra_node_bw_gb_s", intra), ("inter_node_bw_gb_s", inter)):
         fact = only(name, found)
         if fact is not None:
-            if not 0 < fact.value <= 1e12:
-                raise BriefError(f"{fact.where}: {show(fact.value)} GB/s is no bandwidth; write a figure above 0")
+            if not BANDWIDTH_GB_S.hold(fact.value):
+                least, most = BANDWIDTH_GB_S
+                raise BriefError(
+                    f"{fact.where}: {show(fact.value)} GB/s is no bandwidth; write a figure from {least:g} to {most:g}"
+                )
             links[name] = fact.value
     return links
 

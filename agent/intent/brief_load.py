@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
+from ...tools.bounds import LATENCY_MS, REQUESTS, REQUESTS_PER_S, TOKENS, TOKENS_PER_S, USD, Bounds
 from .brief_card import share
 from .brief_facts import Fact, Facts, only, same, show
 from .errors import BriefError
 
 Limit = Literal["ttft", "tpot"]
+_FIGURES = {"request_rate": REQUESTS_PER_S, "min_tokens_per_second": TOKENS_PER_S, "usd_per_gpu_hour": USD}
 
 _PROPER: dict[Limit, re.Pattern[str]] = {
     "ttft": re.compile(r"ttft|first|首"),
@@ -41,9 +43,9 @@ def read_load(facts: Facts) -> dict[str, Any]:
         said |= _lengths(facts, name)
     if (concurrency := _concurrency(facts)) is not None:
         said["concurrency"] = concurrency
-    for name in ("request_rate", "min_tokens_per_second", "usd_per_gpu_hour"):
+    for name in _FIGURES:
         if (fact := _busiest(facts, name, facts.of(name))) is not None:
-            said[name] = _positive(fact, _decimal(fact))
+            said[name] = _within(_FIGURES[name], fact, _decimal(fact))
     for name in ("prefix_cache_hit_rate", "memory_utilization"):
         if (fact := facts.one(name)) is not None:
             said[name] = 0.0 if fact.value == 0 and name.startswith("prefix") else share(fact)
@@ -67,7 +69,7 @@ def read_limits(facts: Facts) -> dict[str, Any]:
     """
     said: dict[str, Any] = {}
     for fact in facts.of("user_rate"):
-        rate = _positive(fact, _decimal(fact))
+        rate = _within(TOKENS_PER_S, fact, _decimal(fact))
         facts.reading(f"{fact.words}: {rate:g} tokens/s of one user read as a TPOT of {1000 / rate:.4g} ms")
         facts.add(
             [Fact("tpot_ms_max", 1000 / rate, fact.words, fact.where, fact.context, fact.near, None, fact.statistic)]
@@ -77,7 +79,7 @@ def read_limits(facts: Facts) -> dict[str, Any]:
         stated = [_limit_ms(facts, fact, limit) for fact in _named(facts, limit)]
         if stated:
             kept = _strictest(facts, limit, stated)
-            said[f"{limit}_ms_max"] = _positive(kept, kept.value)
+            said[f"{limit}_ms_max"] = _within(LATENCY_MS, kept, kept.value)
             if kept.statistic is not None:
                 said[f"{limit}_statistic"] = kept.statistic
     return said
@@ -189,7 +191,7 @@ def _lengths(facts: Facts, name: str) -> dict[str, Any]:
 
 
 def _tokens(fact: Fact, value: float) -> int:
-    if not 1 <= value <= 1_000_000_000 or value != int(value):
+    if not TOKENS.hold(value) or value != int(value):
         raise BriefError(f"{fact.where}: {show(value)} is no length in tokens; write a whole number from 1 on")
     return int(value)
 
@@ -218,7 +220,7 @@ def _concurrency(facts: Facts) -> int | None:
             facts.reading(f"{other.words} stands beside {kept[0].words}: the latter is read as the requests in flight")
     if "engine" in by_kind and len(kept) == 1:
         facts.reading(f"{kept[0].words}: the engine's bound on sequences read as the requests in flight")
-    if not 1 <= kept[0].value <= 1_000_000_000 or kept[0].value != int(kept[0].value):
+    if not REQUESTS.hold(kept[0].value) or kept[0].value != int(kept[0].value):
         raise BriefError(f"{kept[0].where}: {show(kept[0].value)} is no number of requests in flight; write 1 or more")
     return int(kept[0].value)
 
@@ -240,7 +242,8 @@ def _decimal(fact: Fact) -> float:
     return float(fact.value if fact.quantity is None else fact.quantity.decimal_value)
 
 
-def _positive(fact: Fact, value: float) -> float:
-    if not 0 < value <= 1e12:
-        raise BriefError(f"{fact.where}: {show(value)} is impossible here; write a figure above 0")
+def _within(bounds: Bounds, fact: Fact, value: float) -> float:
+    if not bounds.hold(value):
+        least, most = bounds
+        raise BriefError(f"{fact.where}: {show(value)} is impossible here; write a figure from {least:g} to {most:g}")
     return float(value)

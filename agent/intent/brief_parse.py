@@ -5,15 +5,14 @@ It refuses duplicate keys, anchors and aliases, NaN and infinity, and nesting de
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tools.strict_json import MAX_DEPTH, TOO_DEEP, JsonError, check_value, parse
 from .errors import BriefError
 
-MAX_DEPTH = 40
 MAX_YAML_EVENTS = 60_000
 
 Path = tuple[str | int, ...]
@@ -32,35 +31,12 @@ def parse_json(name: str, text: str) -> Parsed:
     """The JSON value of `text`.
 
     Raises:
-        BriefError: not JSON, a key twice in one object, a number that is not finite, or nested too deep.
+        BriefError: it is none that the gate lets in; the message says where.
     """
-
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key, value in items:
-            if key in result:
-                raise BriefError(f"{name}: the key {key[:60]!r} stands twice in one object; keep one of the two")
-            result[key] = value
-        return result
-
-    def constant(word: str) -> Any:
-        raise BriefError(f"{name}: {word} is not a JSON number; write a finite figure or leave the key out")
-
-    def number(digits: str) -> float:
-        value = float(digits)
-        return value if math.isfinite(value) else constant(digits[:40])
-
     try:
-        value = json.loads(text, object_pairs_hook=pairs, parse_constant=constant, parse_float=number)
-    except json.JSONDecodeError as error:
-        raise BriefError(f"{name} line {error.lineno}: not JSON ({error.msg}, column {error.colno})") from error
-    except RecursionError as error:
-        raise BriefError(f"{name}: nested deeper than {MAX_DEPTH} levels; write it flatter") from error
-    except BriefError:
-        raise
-    except ValueError as error:  # an integer of thousands of digits
-        raise BriefError(f"{name}: a number in it has too many digits") from error
-    return Parsed(value)
+        return Parsed(parse(text, name))
+    except JsonError as error:
+        raise BriefError(str(error)) from None
 
 
 def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
@@ -74,7 +50,12 @@ def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
     try:
         _check_events(name, text)
         nodes = list(yaml.compose_all(text, Loader=_loader()))
-        return tuple(_YamlReader(name, text).document(node) for node in nodes if node is not None)
+        documents = tuple(_YamlReader(name, text).document(node) for node in nodes if node is not None)
+        for document in documents:
+            check_value(document.value, name)
+        return documents
+    except JsonError as error:
+        raise BriefError(str(error)) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = f" line {mark.line + 1}" if mark else ""
@@ -105,7 +86,7 @@ def _check_events(name: str, text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise BriefError(f"{where}: nested deeper than {MAX_DEPTH} levels; write it flatter")
+            raise BriefError(f"{where}: {TOO_DEEP}")
         if count > MAX_YAML_EVENTS:
             raise BriefError(f"{where}: more than {MAX_YAML_EVENTS} keys and values; a brief is shorter")
 

@@ -11,9 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .brief_parse import MAX_DEPTH, Parsed, Path, parse_json, parse_yaml
+from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
-from .errors import BriefError
 
 # Keys that no deployment brief but a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset(
@@ -137,8 +136,6 @@ class _Walker:
         self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
-        if len(at) > MAX_DEPTH:
-            raise BriefError(f"{self._name}: nested deeper than {MAX_DEPTH} levels; write it flatter")
         if isinstance(value, Mapping):
             self._mapping(keys, value, at)
         elif isinstance(value, list):

@@ -7,37 +7,37 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from ...tools import bounds
+from ...tools.bounds import Bounds
 from .errors import RequestError
 from .intent import Said, Understood
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Figure:
     label: str
-    low: float
-    high: float
+    bounds: Bounds
     whole: bool = False
-    low_is_allowed: bool = True
 
 
 # The widest figures that the plan document can hold; what lies outside is impossible, not unlikely.
-_BOUNDS: dict[str, _Bounds] = {
-    "nodes": _Bounds("number of nodes", 1, 1_000_000, whole=True),
-    "gpus_per_node": _Bounds("GPUs per node", 1, 1_000_000, whole=True),
-    "gpus": _Bounds("number of GPUs", 1, 1_000_000, whole=True),
-    "input_tokens": _Bounds("input length in tokens", 1, 1_000_000_000, whole=True),
-    "output_tokens": _Bounds("output length in tokens", 1, 1_000_000_000, whole=True),
-    "concurrency": _Bounds("concurrency", 1, 1_000_000_000, whole=True),
-    "request_rate": _Bounds("request rate", 0, 1e12, low_is_allowed=False),
-    "min_tokens_per_second": _Bounds("throughput in tokens/s", 0, 1e12, low_is_allowed=False),
-    "prefix_cache_hit_rate": _Bounds("prefix cache hit rate as a share", 0, 1),
-    "ttft_ms_max": _Bounds("TTFT in ms", 0, 1e12, low_is_allowed=False),
-    "tpot_ms_max": _Bounds("TPOT in ms", 0, 1e12, low_is_allowed=False),
-    "memory_utilization": _Bounds("share of memory to use", 0, 1, low_is_allowed=False),
-    "usd_per_gpu_hour": _Bounds("price per GPU hour", 0, 1e12, low_is_allowed=False),
-    "intra_node_bw_gb_s": _Bounds("intra-node bandwidth in GB/s", 0, 1e12, low_is_allowed=False),
-    "inter_node_bw_gb_s": _Bounds("inter-node bandwidth in GB/s", 0, 1e12, low_is_allowed=False),
-    "degree": _Bounds("parallel degree", 1, 1_000_000, whole=True),
+_FIGURES: dict[str, _Figure] = {
+    "nodes": _Figure("number of nodes", bounds.DEGREE, whole=True),
+    "gpus_per_node": _Figure("GPUs per node", bounds.DEGREE, whole=True),
+    "gpus": _Figure("number of GPUs", bounds.DEGREE, whole=True),
+    "input_tokens": _Figure("input length in tokens", bounds.TOKENS, whole=True),
+    "output_tokens": _Figure("output length in tokens", bounds.TOKENS, whole=True),
+    "concurrency": _Figure("concurrency", bounds.REQUESTS, whole=True),
+    "request_rate": _Figure("request rate", bounds.REQUESTS_PER_S),
+    "min_tokens_per_second": _Figure("throughput in tokens/s", bounds.TOKENS_PER_S),
+    "prefix_cache_hit_rate": _Figure("prefix cache hit rate as a share", bounds.SHARE),
+    "ttft_ms_max": _Figure("TTFT in ms", bounds.LATENCY_MS),
+    "tpot_ms_max": _Figure("TPOT in ms", bounds.LATENCY_MS),
+    "memory_utilization": _Figure("share of memory to use", bounds.USABLE_SHARE),
+    "usd_per_gpu_hour": _Figure("price per GPU hour", bounds.USD),
+    "intra_node_bw_gb_s": _Figure("intra-node bandwidth in GB/s", bounds.BANDWIDTH_GB_S),
+    "inter_node_bw_gb_s": _Figure("inter-node bandwidth in GB/s", bounds.BANDWIDTH_GB_S),
+    "degree": _Figure("parallel degree", bounds.DEGREE, whole=True),
 }
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
 _ROUNDED = frozenset({"ttft_ms_max", "tpot_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"})
@@ -120,18 +120,17 @@ class Claims:
     def _checked(self, name: str, value: Any, words: str) -> Any:
         if name in _RANGES:
             return tuple(self._checked(_RANGES[name], end, words) for end in value)
-        bounds = _BOUNDS.get(name)
-        if bounds is None:
+        figure = _FIGURES.get(name)
+        if figure is None:
             return value
-        inside = bounds.low <= value <= bounds.high and (bounds.low_is_allowed or value > bounds.low)
-        if not inside or (bounds.whole and value != int(value)):
-            kind = "a whole number" if bounds.whole else "a number"
-            floor = "from" if bounds.low_is_allowed else "above"
+        least, most = figure.bounds
+        if not figure.bounds.hold(value) or (figure.whole and value != int(value)):
+            kind = "a whole number" if figure.whole else "a number"
             raise self.refusal(
-                f"impossible {bounds.label}: {words!r} says {_plain(value)}; "
-                f"it must be {kind} {floor} {_plain(bounds.low)} to {_plain(bounds.high)}"
+                f"impossible {figure.label}: {words!r} says {_plain(value)}; "
+                f"it must be {kind} from {_plain(least)} to {_plain(most)}"
             )
-        return int(value) if bounds.whole else float(value)
+        return int(value) if figure.whole else float(value)
 
     def _check_range(self, ranged: str, single: str) -> None:
         if ranged not in self.values or single not in self.values:
@@ -168,7 +167,7 @@ def _label(name: str) -> str:
     if name.startswith("strategy."):
         _, phase, degree = name.split(".")
         return f"{degree} of {'prefill and decode' if phase == 'both' else phase}"
-    return _BOUNDS[name].label if name in _BOUNDS else name.replace("_", " ")
+    return _FIGURES[name].label if name in _FIGURES else name.replace("_", " ")
 
 
 def _plain(value: Any) -> str:

@@ -11,6 +11,7 @@ import re
 
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError
+from ...tools.strict_json import HALF_A_CHARACTER, is_text
 from .claims import Claims
 from .errors import RequestError
 from .hardware_words import read_hardware
@@ -53,8 +54,6 @@ def read_request(text: str) -> Said:
         RequestError: it is too long, names no model or an unknown one, contradicts itself, asks for a non-goal or
             states an impossible figure. The message is one line and ends with what was understood.
     """
-    if len(text) > MAX_REQUEST_CHARACTERS:
-        raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     said = read_words(text)
     if said.model is None:
         raise RequestError("the request names no model; name one (`shardwright models` lists them)", _understood(said))
@@ -67,6 +66,10 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
+    if len(text) > MAX_REQUEST_CHARACTERS:
+        raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
+    if not is_text(text):
+        raise RequestError(f"the request {HALF_A_CHARACTER}")
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     page = Page(mended)

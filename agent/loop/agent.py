@@ -22,7 +22,7 @@ from .feedback import Level
 from .loop import Ending, Mode, Options, run
 from .passages import passages_for
 from .question import Question, ask
-from .redacted import redacted
+from .redacted import redacted, redacted_report
 from .report import result_of
 from .transcript import Recorder, Result, Setup
 
@@ -39,8 +39,8 @@ KNOWLEDGE_TOKENS = 16_000
 class AgentOptions:
     """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
 
-    The time of `limits` runs from the call, the search for the built-in proposer's plan included; no step begins after
-    it, but one that began before it (that search, or one by a tool) may finish late.
+    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search is never
+    cut, since its plan is what a run falls back on; no step begins after the time, and a step of a tool ends with it.
     `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
     server does not refuse. `transcript` is the file that each run is written to.
     """
@@ -90,6 +90,7 @@ class Agent:
     ) -> None:
         self.options = options or AgentOptions()
         self.client = _client_of(client, model)
+        self._redact: Callable[[str], str] = getattr(self.client, "redact", str)
 
     def run(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
         """Plan for a request in words, a brief, flags, or all of them together.
@@ -109,11 +110,10 @@ class Agent:
                 returned what is no `Reply`. What a client of one's own raises beside `EndpointError` passes as it is.
         """
         deadline = Deadline.after(self.options.limits.seconds)
-        redact: Callable[[str], str] = getattr(self.client, "redact", str)
-        question = ask(redacted(intent, redact))
+        question = ask(redacted(intent, self._redact))
         if isinstance(question, PlanResult):
             return self._infeasible(question)
-        return self.run_question(question, redact(request), deadline).result
+        return self.run_question(question, self._redact(request), deadline).result
 
     def run_question(self, question: Question, request: str, deadline: Deadline | None = None) -> Finished:
         """Plan for a question that was made concrete before; the time runs to `deadline`, else from now.
@@ -124,6 +124,8 @@ class Agent:
         ending, recorder = self._run(question, request, deadline or Deadline.after(self.options.limits.seconds))
         path = self.options.transcript
         result = result_of(question, ending, self.client.name, None if path is None else str(path))
+        if result.report is not None:
+            result = result.model_copy(update={"report": redacted_report(result.report, self._redact)})
         recorder.finish(
             Result(
                 status=ending.status,
@@ -192,7 +194,7 @@ class Agent:
             knowledge_tokens=self.options.knowledge_tokens,
             fence=options.fence(),
         )
-        return Recorder(setup, self.options.transcript, getattr(self.client, "redact", str))
+        return Recorder(setup, self.options.transcript, self._redact)
 
 
 # What a server may refuse comes first.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..model.deadline import Deadline
+from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import Usage
 from ..spent import Spent
 from .outcome import Status
@@ -42,7 +42,7 @@ class Limits(BaseModel):
     tool_calls: int = Field(default=32, ge=0, le=1000)
     tokens: int = Field(default=400_000, ge=1)
     usd: float | None = Field(default=None, gt=0)
-    seconds: float = Field(default=300.0, gt=0, le=86_400)
+    seconds: float = Field(default=300.0, gt=0, le=MAX_SECONDS)
 
 
 _NO_USAGE = Usage(input_tokens=0, output_tokens=0)

@@ -7,12 +7,14 @@ replay, which takes other times, makes the same calls.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ...tools.checkpoint import until
 from ..model.deadline import Deadline
 
 
@@ -25,34 +27,58 @@ class Log(Protocol):
 
 
 class Stop(BaseModel):
-    """Where the time was over: after so many requests, and calls of the last answer; `None`: after all of them."""
+    """Where the time was over: after so many requests, and calls of the last answer; `None`: after all of them.
+
+    `is_within`: in the next call, which was begun then and stopped.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     requests: int = Field(ge=0)
     calls: int | None = Field(default=None, ge=0)
+    is_within: bool = False
 
     def is_reached(self, requests: int, calls: int | None) -> bool:
         """Whether a run that is there is at it, or further."""
-        return (requests, _order(calls)) >= (self.requests, _order(self.calls))
+        here, there = (requests, _order(calls)), (self.requests, _order(self.calls))
+        return here > there if self.is_within else here >= there
 
 
 @dataclass
 class Clock:
-    """The time of one run, which writes down once that it is over."""
+    """The time of one run, which writes down once that it is over; `cut` is the step that was stopped for it."""
 
     deadline: Deadline
     stop: Stop | None
     log: Log
+    cut: str | None = None
     _is_over: bool = field(default=False, repr=False)
 
     def is_over(self, requests: int, calls: int | None = None) -> bool:
         """Whether no step may begin any more, after so many requests and calls."""
         here = self.deadline.is_over() if self.stop is None else self.stop.is_reached(requests, calls)
-        if here and not self._is_over:
-            self._is_over = True
-            self.log.add("stopped", Stop(requests=requests, calls=calls).model_dump(mode="json"))
+        if here:
+            self._note(Stop(requests=requests, calls=calls))
         return here
+
+    @contextmanager
+    def working(self, step: str, requests: int, calls: int) -> Iterator[None]:
+        """A step, after so many requests and calls: once the time is over it ends at its next checkpoint."""
+        here = Stop(requests=requests, calls=calls, is_within=True)
+        was_stopped_here = self.stop == here
+        is_whole = False
+        with until(self.deadline.is_over if self.stop is None else lambda: was_stopped_here):
+            yield
+            is_whole = True
+        if not is_whole:
+            self.cut = step
+            self._note(here)
+
+    def _note(self, stop: Stop) -> None:
+        if not self._is_over:
+            self._is_over = True
+            left_out = None if stop.is_within else {"is_within"}
+            self.log.add("stopped", stop.model_dump(mode="json", exclude=left_out))
 
 
 def _order(calls: int | None) -> float:

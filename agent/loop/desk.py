@@ -6,15 +6,18 @@ number and the size of them is bounded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.autofix.fields import same
+from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
 from ...tools.search.candidate import SearchResult
+from ..model.redaction import redacted_value
 from .question import Question
 
 # Documents that a run keeps, and nodes and edges of all of them: beyond them a model no longer makes new ones.
@@ -40,13 +43,19 @@ class Standing:
 class Desk:
     """Documents by handle, and valid plans in the order in which they were found.
 
-    `searches` are the searches that were done for the run's question, by whether phases lie apart.
+    `redact` takes secrets out of what a model wrote. `searches` are the searches that were done for the run's question,
+    by whether phases lie apart.
     """
 
     question: Question
+    redact: Callable[[str], str] = str
     documents: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     standing: list[Standing] = field(default_factory=list[Standing])
     searches: dict[bool | None, SearchResult] = field(default_factory=dict[bool | None, SearchResult])
+
+    def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
+        """`proposed` as it is judged: without secrets, under what was asked for."""
+        return self.question.pinned(redacted_value(dict(proposed), self.redact))
 
     def put(self, document: Mapping[str, Any]) -> str:
         """Keep `document`; its handle, which is the one that it has where it is kept already.
@@ -81,6 +90,16 @@ class Desk:
         """Keep a valid plan."""
         self.standing.append(standing)
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What one step does to the desk, or nothing of it where the step is stopped."""
+        documents, standing = dict(self.documents), list(self.standing)
+        try:
+            yield
+        except StoppedError:
+            self.documents, self.standing = documents, standing
+            raise
+
     @property
     def best(self) -> Standing | None:
         """The valid plan as the person asked that does best by the objective; of equals the earliest."""
@@ -91,11 +110,8 @@ class Desk:
 
 def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
     """Whether two documents are the same JSON: equal, and of the same types."""
-    try:
-        # The quick comparison tells nearly all apart; it takes 1 for true.
-        return kept == document and same(dict(kept), dict(document))
-    except RecursionError:
-        return False
+    # The quick comparison tells nearly all apart; it takes 1 for true.
+    return kept == document and same(dict(kept), dict(document))
 
 
 def _elements(document: Mapping[str, Any]) -> int:

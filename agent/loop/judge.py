@@ -20,8 +20,9 @@ from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import PHASES, Plan, Strategy
 from ...tools.plan.placement import gpu_count, is_disaggregated
+from ...tools.plan.plan_size import excess_of
 from ...tools.plan.reader import read_document
-from ...tools.plan.view import as_list, as_mapping
+from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
@@ -37,9 +38,6 @@ MOST_TIMES_HARDWARE = 2
 
 # A block that states all of these in both phases leaves nothing to be filled in.
 _DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
-
-# Nodes and edges that are judged, beside those for each GPU: far more than any plan has, and judged in seconds.
-MOST_NODES, MOST_EDGES, MOST_PER_GPU = 20_000, 60_000, 1_000
 
 # `valid` as it stood; `repaired` with every decision kept; `replanned` with decisions changed; `invalid` where no
 # repair gave a plan; `unread` where there was no proposal to judge.
@@ -183,10 +181,10 @@ def _judge_pinned(
     notes: tuple[str, ...] = (),
     contradictions: tuple[str, ...] = (),
 ) -> Judgement:
-    document = desk.question.pinned(raw)
     hashed = ""
     try:
-        check_size(desk, document)
+        check_size(desk, raw)
+        document = desk.pinned(raw)
         hashed = content_hash(document)
         handle = desk.put(document)
     except InputError as error:
@@ -214,11 +212,9 @@ def check_size(desk: Desk, document: Mapping[str, Any]) -> None:
     Raises:
         InputError: the document has more nodes or edges than that.
     """
-    gpus = desk.question.request.facts.gpus
-    for name, most in (("nodes", MOST_NODES), ("edges", MOST_EDGES)):
-        found, most_here = len(as_list(document.get(name))), most + MOST_PER_GPU * gpus
-        if found > most_here:
-            raise InputError(f"the document has {found:,} {name}; for {gpus} GPUs at most {most_here:,} are judged")
+    excess = excess_of(document)
+    if excess is not None:
+        raise InputError(f"the document has {excess}")
 
 
 def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Judgement:
@@ -226,7 +222,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
     if fixed.valid and fixed.document is not None:
-        mended = desk.question.pinned(fixed.document)
+        mended = desk.pinned(fixed.document)
         try:
             standing = stand(desk, mended, desk.put(mended), is_repaired=True)
         except InputError as error:

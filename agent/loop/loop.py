@@ -3,13 +3,14 @@
     question → opening → [ model → tool calls or a proposal → judge → feedback ]* → outcome
 
 A run always ends, and always with a valid plan: the accepted one, else the best that stood, else the built-in
-proposer's. No step begins after the time allowed; one that began before it, such as a search, may finish late.
+proposer's. No step begins after the time allowed, and one that began before it is stopped at its next checkpoint.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ from .outcome import Origin, Status
 from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
 from .question import Question
 from .request_digest import request_digest
+from .shorten import short_text
 from .spared import spared
 
 
@@ -66,7 +68,7 @@ class Options:
 class Ending:
     """How a run ended. `judgements` are all proposals in order; `standing` is the model's best valid plan, if any.
 
-    `documents` are those that lay on its desk, by handle.
+    `documents` are those that lay on its desk, by handle; `cut` is the step that the end of the time stopped.
     """
 
     status: Status
@@ -75,6 +77,7 @@ class Ending:
     standing: Standing | None
     fault: EndpointError | None = None
     documents: Mapping[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
+    cut: str | None = None
 
     @property
     def origin(self) -> Origin:
@@ -128,7 +131,7 @@ class _Run:
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
-        self.desk = Desk(question)
+        self.desk = Desk(question, getattr(client, "redact", str))
         self.budget = Budget.start(options.limits, options.prices, options.deadline)
         self.clock = Clock(self.budget.deadline, options.stop, log)
         self.judgements: list[Judgement] = []
@@ -196,7 +199,12 @@ class _Run:
         if reply.finish == "length":
             self.say([spared(reply, ())])
             return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
-        judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
+        judgement = None
+        with self._working("the judgement of the answer", 0):
+            judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
+        if judgement is None:
+            self.say([spared(reply, [None])])
+            return "time_spent"
         self.say([spared(reply, [judgement.handle])])
         if judgement.verdict == "unread":
             self._keep(judgement)
@@ -213,7 +221,12 @@ class _Run:
         room = self.budget.limits.tool_calls - self.budget.spent.tool_calls
         self.budget.charge_tool_calls(len(calls))
         most_rejected = self.budget.limits.corrections - self.budget.spent.corrections + 1
-        answered = self.toolset.answer_all(calls, lambda done: self._why_stop(done, room), most_rejected)
+        answered = self.toolset.answer_all(
+            calls,
+            lambda done: self._why_stop(done, room),
+            most_rejected,
+            lambda done: self._working(short_text(calls[done].name, 60), done),
+        )
         self.say([spared(reply, answered.handles), *answered.messages])
         if answered.judgements:
             return self._weigh(answered.judgements) or self._teach(answered.judgements[-1])
@@ -223,6 +236,12 @@ class _Run:
         if times >= SAME_CALLS_WARNED:
             self.say([Message(role="user", content=render("repeated", times=str(times)))])
         return None
+
+    @contextmanager
+    def _working(self, step: str, done: int) -> Iterator[None]:
+        """One step of the tools, after so many calls of the answer: what it leaves is whole, or nothing."""
+        with self.clock.working(step, self.asked, done), self.desk.whole():
+            yield
 
     def _why_stop(self, done: int, room: int) -> str | None:
         """Why no more calls of an answer are made, where a limit was reached within it."""
@@ -283,4 +302,4 @@ class _Run:
         """The end of the run."""
         accepted = self.judgements[-1].standing if status in ("accepted", "accepted_after_repair") else None
         judged, documents = tuple(self.judgements), self.desk.documents
-        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents)
+        return Ending(status, self.budget.spent, judged, accepted or self.desk.best, fault, documents, self.clock.cut)

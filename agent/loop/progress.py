@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from ...tools.strict_json import JsonError, parse
 from ..model.messages import ToolCall
 from .judge import Judgement
 
@@ -47,6 +48,6 @@ class Progress:
 
 def _canonical(arguments: str) -> str:
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
-    except (ValueError, RecursionError):
+        return json.dumps(parse(arguments, ""), sort_keys=True)
+    except JsonError:
         return arguments

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...tools.bounds import REQUESTS
 from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
 from ...tools.plan.builder import BuildRequest
@@ -27,7 +28,7 @@ from .shorten import short_value
 # Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
 PINNED = ("format", "version", "model", "hardware", "workload", "precision", "policy", "serving")
 # More requests in flight than this no deployment of one plan has.
-MOST_CONCURRENT = 1_000_000
+MOST_CONCURRENT = int(REQUESTS.most)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What a person wrote without the secrets that a client knows: what a model is asked is what a transcript holds.
+"""What goes into a run and what comes out of it without the secrets that a client knows.
 
-Redacted are words, never what was understood of them: model, hardware and load stay as they are.
+Of what a person wrote words are redacted, never what was understood of them: model, hardware and load stay as they are.
 """
 
 from __future__ import annotations
@@ -8,6 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..intent.intent import Intent
+from ..results import PlanReport
+
+
+def redacted_report(report: PlanReport, redact: Callable[[str], str]) -> PlanReport:
+    """`report` with all that is said in it as `redact` gives it: words that were put together here, too."""
+    text = report.model_dump_json()
+    clean = redact(text)
+    return report if clean == text else PlanReport.model_validate_json(clean)
 
 
 def redacted(intent: Intent, redact: Callable[[str], str]) -> Intent:

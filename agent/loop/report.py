@@ -68,6 +68,8 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
     assert question.reference.report is not None
     standing = ending.standing
     why = _WHY_ENDED.get(ending.status)
+    if ending.cut is not None:
+        why = f"{why}, which cut off {ending.cut}"
     if ending.fault is not None:
         why = f"{why}: {ending.fault}"
     if standing is None:

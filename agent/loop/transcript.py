@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
-from ...tools.files import file_place, is_special, read_bounded, utf8_text, write_file
+from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
+from ...tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
 from ..intent.intent import Intent
 from ..spent import Spent
 from .budget import Limits, Prices
@@ -140,20 +141,20 @@ def read_transcript(path: Path) -> Transcript:
     Raises:
         InputError: it cannot be read, is none, or is of a version that this program does not know.
     """
-    text = utf8_text(read_bounded(path, MAX_TRANSCRIPT_BYTES, str(path)), str(path))
+    name = shown_path(path)
     try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: not a transcript: {error}") from None
+        found: Any = parse(read_bounded(path, MAX_TRANSCRIPT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+    except JsonError as error:
+        raise InputError(f"{error}: no transcript that `--transcript` wrote") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise InputError(f"{path}: not a transcript: its `format` is not {FORMAT!r}")
+        raise InputError(f"{name}: not a transcript: its `format` is not {FORMAT!r}")
     if found.get("version") != VERSION:
         raise InputError(
-            f"{path}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
+            f"{name}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
         )
     try:
         return Transcript.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))
-        raise InputError(f"{path}: not a transcript of version {VERSION}: {where}: {first['msg']}") from None
+        raise InputError(f"{name}: not a transcript of version {VERSION}: {where}: {first['msg']}") from None

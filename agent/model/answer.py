@@ -11,10 +11,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ...tools.strict_json import parse_answer, whole_characters
 from .faults import FaultError, from_error_object, unreadable
 from .messages import Finish, Reply, ToolCall, Usage
 from .redaction import Redactor
-from .strict_json import parse, well_formed
 from .wire import unique_ids
 
 # More calls than this in one answer are a model that does not stop.
@@ -44,9 +44,9 @@ def read_answer(data: bytes, redactor: Redactor) -> dict[str, Any]:
     if text[:1] == "<":
         raise unreadable("the answer is a web page: the address is not that of an API (it usually ends in /v1)")
     try:
-        found = parse(text)
+        found = parse_answer(text, "")
     except ValueError as error:
-        why = f"the answer is not JSON: {redactor.text(str(error))}" if text else "the answer is empty"
+        why = f"the answer: {redactor.text(str(error))}" if text else "the answer is empty"
         raise unreadable(why) from None
     if not isinstance(found, dict):
         raise unreadable("the answer is not a JSON object")
@@ -107,17 +107,17 @@ def _reply_from(answer: Mapping[str, Any], redactor: Redactor, input_bytes: int)
         finish=finish,
         refusal=refusal,
         usage=_usage(answer.get("usage"), input_bytes, len(output.encode())),
-        model=redactor.text(well_formed(model))[:200] if isinstance(model, str) else None,
+        model=redactor.text(whole_characters(model))[:200] if isinstance(model, str) else None,
     )
 
 
 def content_text(content: Any) -> str:
     """Text of a message's content: a text, `null`, or a list of parts."""
     if isinstance(content, str):
-        return well_formed(content)
+        return whole_characters(content)
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
-        return "".join(well_formed(part) for part in parts if isinstance(part, str))
+        return "".join(whole_characters(part) for part in parts if isinstance(part, str))
     return "" if content is None else json.dumps(content, ensure_ascii=True)
 
 
@@ -155,7 +155,7 @@ def _calls(message: Mapping[str, Any], redactor: Redactor) -> tuple[ToolCall, ..
 def _arguments(given: Any) -> str:
     """Arguments as text: Ollama's own API and some servers give an object."""
     if isinstance(given, str):
-        return well_formed(given)
+        return whole_characters(given)
     return "{}" if given is None else json.dumps(given, ensure_ascii=True)
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+# The longest that anything may be given: a day. Waiting much longer is more than the system's clocks can count.
+MAX_SECONDS = 86_400.0
+
 
 @dataclass(frozen=True, slots=True)
 class Deadline:

@@ -11,11 +11,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from ...tools.strict_json import JsonError, parse_answer, whole_characters
 from .client import FaultKind
 from .features import TOO_LONG, TOOLS_REFUSED
 from .messages import Usage
-from .redaction import Redactor
-from .strict_json import well_formed
+from .redaction import MIN_SECRET_CHARACTERS, Redactor
 
 MAX_WORDS = 300
 # Enough of an error's body to find out what it says.
@@ -58,7 +58,7 @@ def unreadable(why: str) -> FaultError:
 
 def from_status(status: int, body: str, headers: Mapping[str, str], redactor: Redactor) -> FaultError:
     """The fault that a status of 3xx, 4xx or 5xx is; `body` as far as it was read."""
-    said = redactor.text(well_formed(server_words(body)))[:MAX_READ]
+    said = _whole(redactor.text(whole_characters(server_words(body))), redactor)[:MAX_READ]
     if status in (401, 403):
         return FaultError("key_refused", f"HTTP {status}: the server refuses the key", may_retry=False)
     kind = _kind(status, said)
@@ -95,9 +95,9 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 def server_words(body: str) -> str:
     """What an error's body says: the message of the object that it is, else the text."""
     try:
-        found: Any = json.loads(body)
-    except (ValueError, RecursionError):
-        return " ".join(body[:MAX_READ].split())
+        found: Any = parse_answer(body, "")
+    except JsonError:
+        return " ".join(body.split())
     while isinstance(found, dict):
         inner = next((found[key] for key in ("error", "message", "detail", "msg") if found.get(key)), None)
         if inner is None:
@@ -114,6 +114,12 @@ def _kind(status: int, said: str) -> FaultKind:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "server_error" if status >= 500 else "bad_request"
+
+
+def _whole(said: str, redactor: Redactor) -> str:
+    """`said`, which may have been cut off, without the beginning of a secret at its end."""
+    begun = redactor.held_back(said)
+    return said[: len(said) - begun] if begun >= MIN_SECRET_CHARACTERS else said
 
 
 def _line(text: str) -> str:

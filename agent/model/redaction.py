@@ -1,7 +1,10 @@
 """Keeps secrets out of everything that can be seen: text of servers, exceptions, replies, log lines.
 
-A secret is found as it is, in URL-encoded, JSON-escaped and base64 form, in upper or lower case. Placeholders that
-local servers are given for a key, and values too short to be a secret, are left alone: they occur in honest text.
+A secret is found in every text that somebody may come to read: as it is, in upper or lower case, in base64, and below
+any number of escapes (`escapes.py`). So it does not matter whether a text is redacted before it is decoded or after.
+What a server enciphers in a way of its own is not found, nor a secret whose parts stand in two texts; a secret that
+our own code puts together is found where the whole leaves us. Placeholders that local servers are given for a key, and
+values too short to be a secret, are left alone: they occur in honest text.
 """
 
 from __future__ import annotations
@@ -12,18 +15,25 @@ import logging
 import re
 import weakref
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote_plus
+
+from .escapes import Layer, hides_letters, layers
 
 REDACTED = "[redacted]"
 # Shorter values occur in ordinary words, and protect nothing.
 MIN_SECRET_CHARACTERS = 6
+# A beginning that takes more characters than this is in such a disguise that it is redacted unfinished.
+MOST_HELD_BACK = 4096
 _PLACEHOLDERS = frozenset(
     {"ollama", "not-needed", "no-key", "no-api-key", "sk-no-key-required", "no key is configured"}
 )
+_BEGUN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
 # Loggers of the libraries that speak HTTP for us; they write whole URLs.
 _HTTP_LOGGERS = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")
+# Ours, which tells of tools that failed on what a model wrote.
+_TOOLS_LOGGER = "shardwright.agent.toolset.toolset"
 _HTTP_LOGGER_CHILDREN = ("connection", "http11", "http2", "proxy", "socks", "_base_client", "_response")
 
 
@@ -32,34 +42,84 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         forms = {form for secret in secrets if _is_secret(secret) for form in _forms(secret)}
-        ordered = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, ordered)), re.IGNORECASE) if ordered else None
-        self._lower = sorted({form.lower() for form in forms})
-        self._longest = len(ordered[0]) if ordered else 0
+        self._forms = sorted(forms)
+        self._longest = max(map(len, self._forms), default=0)
 
     def text(self, text: str) -> str:
-        """`text` without secrets."""
-        return text if self._pattern is None else self._pattern.sub(REDACTED, text)
+        """`text` without secrets, however they are escaped in it."""
+        if not self._may_hold(text):
+            return text
+        pieces: list[str] = []
+        at = 0
+        for start, end in self._spans(text):
+            pieces += (text[at:start], REDACTED)
+            at = end
+        return "".join((*pieces, text[at:])) if pieces else text
 
     def value(self, value: Any) -> Any:
-        """A JSON value without secrets, keys included."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list):
-            return [self.value(one) for one in value]
-        if isinstance(value, dict):
-            return {self.text(str(key)): self.value(one) for key, one in value.items()}
-        return value
+        """A JSON value without secrets, names included."""
+        return redacted_value(value, self.text)
 
     def held_back(self, text: str) -> int:
-        """How many characters at the end of `text` may be the beginning of a secret."""
-        tail = text[-(self._longest - 1) :].lower() if self._longest > 1 else ""
-        return next((len(tail) - at for at in range(len(tail)) if self._is_beginning(tail[at:])), 0)
+        """How many characters at the end of `text` may be the beginning of a secret, or of an escape."""
+        known = text
+        while self._forms and (begun := next(filter(None, map(_unfinished, layers(known))), None)) is not None:
+            known = known[: begun[0]]
+        start = len(known)
+        for layer in layers(known) if self._forms else ():
+            folded = layer.folded
+            tail = max(0, len(folded) - self._longest + 1)
+            at = next((at for at in range(tail, len(folded)) if self._is_beginning(folded[at:])), None)
+            if at is not None:
+                start = min(start, layer.source(at, len(folded))[0])
+        return len(text) - start
+
+    def _may_hold(self, text: str) -> bool:
+        """Whether it is worth to look below the escapes of `text`; nearly no text is."""
+        if not self._forms:
+            return False
+        folded = Layer(None, text).folded
+        bare = folded.replace("\\", "")
+        return any(form in folded or form in bare for form in self._forms) or hides_letters(text)
+
+    def _spans(self, text: str) -> list[tuple[int, int]]:
+        """The parts of `text` that hold secrets, in order and apart."""
+        found = (
+            layer.source(at, at + len(form))
+            for layer in layers(text)
+            for folded in (layer.folded,)
+            for form in self._forms
+            for at in _places(form, folded)
+        )
+        spans: list[tuple[int, int]] = []
+        for first, end in sorted(found):
+            start = first - _begun_escape(text, first)
+            if spans and start < spans[-1][1]:
+                spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
+            else:
+                spans.append((start, end))
+        return spans
 
     def _is_beginning(self, text: str) -> bool:
         # Of sorted texts, those that begin with `text` come first after it.
-        at = bisect_left(self._lower, text)
-        return at < len(self._lower) and self._lower[at].startswith(text)
+        at = bisect_left(self._forms, text)
+        return at < len(self._forms) and self._forms[at].startswith(text)
+
+
+def redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
+    """A JSON value as `redact` gives the texts in it, names too; itself where that changes nothing."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if redact(text) == text else _through(value, redact)
+
+
+def _through(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list | tuple):
+        return [_through(one, redact) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {redact(str(key)): _through(one, redact) for key, one in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return value
 
 
 class RedactedStream:
@@ -73,6 +133,8 @@ class RedactedStream:
         """What may be shown after `piece` has come."""
         text = self._redactor.text(self._kept + piece)
         kept = self._redactor.held_back(text)
+        if kept > MOST_HELD_BACK:
+            text, kept = text[: len(text) - kept] + REDACTED, 0
         self._kept = text[len(text) - kept :]
         return text[: len(text) - kept]
 
@@ -87,15 +149,35 @@ def _is_secret(text: str) -> bool:
 
 
 def _forms(secret: str) -> set[str]:
+    """What is looked for: the secret and its base64, in lower case, as written and as read with escapes undone."""
     data = secret.encode("utf-8", errors="replace")
-    forms = {secret, quote(secret, safe=""), quote(secret), quote_plus(secret)}
-    forms |= {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+    written = {secret, quote_plus(secret)}
     for before in range(3):
         # Base64 looks different at each of three alignments; the characters that neighbours would change are left out.
         core = base64.b64encode(b"\0" * before + data).decode()[(0, 2, 3)[before] :]
         core = core.rstrip("=")[: -1 if (before + len(data)) % 3 else None]
-        forms |= {core, core.replace("+", "-").replace("/", "_")}
+        written |= {core, core.replace("+", "-").replace("/", "_")}
+    forms = {layer.folded for form in written for layer in layers(form)}
     return {form for form in forms if len(form) >= MIN_SECRET_CHARACTERS}
+
+
+def _unfinished(layer: Layer) -> tuple[int, int] | None:
+    """The part of the text as written at whose end an escape has begun; `None` where none has."""
+    at = layer.unfinished
+    return None if at is None else layer.source(at, len(layer.text))
+
+
+def _begun_escape(text: str, at: int) -> int:
+    """How many characters before `at` belong to an escape that runs into it: what is left without it is no JSON."""
+    match = _BEGUN_ESCAPE.search(text, max(0, at - 64), at)
+    return 0 if match is None else len(match[1])
+
+
+def _places(form: str, text: str) -> Iterator[int]:
+    at = text.find(form)
+    while at >= 0:
+        yield at
+        at = text.find(form, at + 1)
 
 
 class _LogFilter(logging.Filter):
@@ -120,8 +202,9 @@ _LOG_FILTER = _LogFilter()
 
 
 def guard_logs(redactor: Redactor) -> None:
-    """Keep the secrets of `redactor` out of what the HTTP libraries log, for as long as it lives."""
+    """Keep the secrets of `redactor` out of what is logged of its requests and answers, for as long as it lives."""
     _LOG_FILTER.redactors.add(redactor)
+    logging.getLogger(_TOOLS_LOGGER).addFilter(_LOG_FILTER)
     for name in _HTTP_LOGGERS:
         for logger in (name, *(f"{name}.{child}" for child in _HTTP_LOGGER_CHILDREN)):
             logging.getLogger(logger).addFilter(_LOG_FILTER)

@@ -7,8 +7,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 
+from ...tools.strict_json import JsonError, parse
 from .messages import AnswerSchema, Reply
-from .strict_json import parse
 
 MOST_FAULTS = 8
 _MAX_WORDS = 200
@@ -37,9 +37,9 @@ def faults_of_form(schema: dict[str, Any], text: str) -> tuple[str, ...]:
 
 def _faults(schema: dict[str, Any], text: str, counts: Callable[[ValidationError], bool]) -> tuple[str, ...]:
     try:
-        value = parse(text)
-    except ValueError as error:
-        return (f"not JSON: {error}",)
+        value = parse(text, "")
+    except JsonError as error:
+        return (str(error),)
     found = (error for error in Draft202012Validator(schema).iter_errors(value) if counts(error))
     return tuple(_words(error) for _, error in zip(range(MOST_FAULTS), found, strict=False))
 

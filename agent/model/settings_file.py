@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, utf8_text
+from ...tools.files import read_bounded, shown_path, utf8_text
+from ...tools.strict_json import check_value
 
 FILE_VARIABLE = "SHARDWRIGHT_CONFIG"
 MAX_FILE_BYTES = 1 << 16
@@ -56,15 +57,18 @@ def read_settings_file(environment: Mapping[str, str], file: Path | None = None)
         InputError: the file that was named is not there, is not TOML, holds a key, or a field that is none.
     """
     path, is_named = (file, True) if file is not None else settings_path(environment)
-    name = str(path)
+    name = shown_path(path)
     if not is_named and not path.is_file():
         return {}, name
     import tomllib
 
+    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
-        document = tomllib.loads(utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        document = tomllib.loads(text)
+    # The library descends without a bound, and meets the interpreter's limit of digits.
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not TOML: {error}") from None
+    check_value(document, name)
     endpoint = document.get("endpoint", {})
     unknown = sorted(document.keys() - {"endpoint"})
     if unknown or not isinstance(endpoint, dict):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...tools.strict_json import JsonError, parse_answer
 from .answer import content_text
 from .faults import from_error_object, unreadable
 from .redaction import RedactedStream, Redactor
-from .strict_json import parse
 
 _DONE = "[DONE]"
 # A call has its place in the list; a larger one is a fault of the server, not a list of a million.
@@ -80,9 +80,9 @@ class StreamedAnswer:
         if not text:
             return
         try:
-            event = parse(text)
-        except ValueError as error:
-            raise unreadable(f"an event of the stream is not JSON: {self._redactor.text(str(error))}") from None
+            event = parse_answer(text, "")
+        except JsonError as error:
+            raise unreadable(f"an event of the stream: {self._redactor.text(str(error))}") from None
         if not isinstance(event, dict):
             raise unreadable("an event of the stream is not a JSON object")
         if event.get("error"):

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Any
 
+from ...tools.strict_json import JsonError, parse_answer, whole_characters
 from .features import Features
 from .messages import Message, ModelRequest, ToolCall, ToolSpec
-from .strict_json import parse, well_formed
 
 # What servers allow in the name of a function and of a schema.
 _ILLEGAL_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -88,15 +88,15 @@ def _paired(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
         at += 1
         if message.role == "tool":
             continue
-        content = well_formed(message.content)
+        content = whole_characters(message.content)
         if message.role != "assistant" or not message.tool_calls:
             yield {"role": message.role, "content": content}
             continue
         results: defaultdict[str | None, deque[str]] = defaultdict(deque)
         while at < len(messages) and messages[at].role == "tool":
-            results[messages[at].tool_call_id].append(well_formed(messages[at].content))
+            results[messages[at].tool_call_id].append(whole_characters(messages[at].content))
             at += 1
-        ids = [well_formed(one) for one in unique_ids(message.tool_calls)]
+        ids = [whole_characters(one) for one in unique_ids(message.tool_calls)]
         calls = [_call(call, own) for call, own in zip(message.tool_calls, ids, strict=True)]
         yield {"role": "assistant", "content": content, "tool_calls": calls}
         for call, own in zip(message.tool_calls, ids, strict=True):
@@ -112,11 +112,11 @@ def _call(call: ToolCall, own_id: str) -> dict[str, Any]:
 def _arguments(text: str) -> str:
     """Arguments as an object: servers parse those of earlier turns for their chat templates, and fail on others."""
     try:
-        if isinstance(parse(text), dict):
-            return well_formed(text)
-    except ValueError:
+        if isinstance(parse_answer(text, ""), dict):
+            return whole_characters(text)
+    except JsonError:
         pass
-    return json.dumps({"unreadable_arguments": well_formed(text)}, ensure_ascii=False)
+    return json.dumps({"unreadable_arguments": whole_characters(text)}, ensure_ascii=False)
 
 
 def _tool(spec: ToolSpec, *, strict: bool) -> dict[str, Any]:

@@ -20,10 +20,10 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.errors import InputError
-from ...tools.files import read_bounded, utf8_text
+from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
 from ...tools.rules.engines import engine_of
-from ..intent.brief_parse import MAX_DEPTH, parse_json, parse_yaml
+from ..intent.brief_parse import parse_json, parse_yaml
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights
 from ..intent.intent import FrozenModel, OpenPrecisions, Said, StatedPrecision
@@ -141,7 +141,7 @@ def read_sweep_file(path: Path) -> Sweep:
     Raises:
         InputError: as `read_sweep`, or the file cannot be read.
     """
-    name = str(path)
+    name = shown_path(path)
     return read_sweep(utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name), name)
 
 
@@ -161,7 +161,6 @@ def read_sweep(text: str, name: str) -> Sweep:
         value = documents[0].value
     if not isinstance(value, dict):
         raise InputError(f"{name}: a sweep is an object with models, hardware and workloads")
-    _check_depth(value, name)
     try:
         found = SweepFile.model_validate(value)
     except ValidationError as error:
@@ -174,20 +173,6 @@ def _place(location: tuple[int | str, ...]) -> str:
     """Where a fault is: names and places of the file, less what only the types of the file are called."""
     shown = [str(part) for part in location if isinstance(part, int) or part.replace("_", "").isalpha()]
     return "/".join(shown) or "/"
-
-
-def _check_depth(value: Any, name: str) -> None:
-    level: list[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [
-            inner
-            for one in level
-            if isinstance(one, dict | list)
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-        if not level:
-            return
-    raise InputError(f"{name}: nested deeper than {MAX_DEPTH} levels; write it flatter")
 
 
 def _cases(found: SweepFile, name: str) -> Iterator[Case]:

@@ -76,6 +76,6 @@ def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     question = bench.desk.question
     read = read_document(document)
     raw = document if read.raw is None else read.raw
-    pinned = question.pinned(raw)
-    check_size(bench.desk, pinned)
+    check_size(bench.desk, raw)
+    pinned = bench.desk.pinned(raw)
     return bench.desk.put(pinned), pinned, question.contradictions(raw)

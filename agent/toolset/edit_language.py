@@ -16,15 +16,15 @@ from pydantic import Field
 
 from ...tools.autofix.edits import apply_patch, compile_patch
 from ...tools.errors import InputError
-from ...tools.plan.faults import size_of
+from ...tools.plan.plan_size import size_of
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.edits import Change, Step
+from ...tools.strict_json import check_value
 from ..loop.shorten import short_text
 from .tool import Arguments
 
-# Values that the `copy` operations of one call may write, and how deep a result may be nested.
+# Values that the `copy` operations of one call may write.
 _MOST_COPIED = 200_000
-_DEEPEST = 64
 _LONGEST_PATH = 1_000
 
 
@@ -71,8 +71,7 @@ def operated(document: Mapping[str, Any], operations: Sequence[Operation]) -> di
         ) as error:  # fmt: skip
             where = f"operation {place} ({operation.op} {short_text(operation.path, 80)})"
             raise InputError(f"{where}: {short_text(_reason(error), 200)}; nothing was changed") from None
-    if _is_deeper(result):
-        raise InputError("the result is nested too deeply to be a plan; nothing was changed")
+    check_value(result, "the result (nothing was changed)")
     return result
 
 
@@ -104,16 +103,6 @@ def _reason(error: Exception) -> str:
     return str(error) or type(error).__name__
 
 
-def _is_deeper(value: Any) -> bool:
-    """Whether a value is nested more deeply than any plan."""
-    level: list[Any] = [value]
-    for _ in range(_DEEPEST):
-        level = [item for one in level for item in (*as_mapping(one).values(), *as_list(one))]
-        if not level:
-            return False
-    return True
-
-
 def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
     """`document` after `edits`, all of them at once; the input is not changed.
 
@@ -134,8 +123,7 @@ def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]
         seen.update(one.path for one in made if one.action != "append")
         changes += made
     result = apply_patch(document, compile_patch(document, changes))
-    if _is_deeper(result):
-        raise InputError("the result is nested too deeply to be a plan; nothing was changed")
+    check_value(result, "the result (nothing was changed)")
     return result
 
 

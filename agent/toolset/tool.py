@@ -1,8 +1,8 @@
 """What a tool is: a typed function on the desk of a run, offered to a model with a schema made of its arguments.
 
-A tool never raises to the loop: what went wrong is an answer of one of three kinds. `try_again`: the call was wrong and
+A tool never raises to the loop: what went wrong is an answer of one of four kinds. `try_again`: the call was wrong and
 may be mended. `infeasible`: the call was right and the answer is no, for good. `bug`: the tool failed; not the model's
-fault, and not to be tried again.
+fault, and not to be tried again. `stopped`: the time of the run was over before it had an answer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..loop.judge import Judgement
 from ..loop.shorten import bounded
 from ..model.messages import ToolSpec
 
-Trouble = Literal["try_again", "infeasible", "bug"]
+Trouble = Literal["try_again", "infeasible", "bug", "stopped"]
 
 # The longest text that a tool says in one piece: a passage of the knowledge base.
 MOST_CHARACTERS = 6_000

@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from pydantic import ValidationError
 
 from ...tools.errors import ShardwrightError
+from ...tools.strict_json import JsonError, parse
 from ..loop.judge import Judgement
 from ..loop.shorten import short_text
 from ..model.messages import Message, ToolCall, ToolSpec
@@ -58,11 +60,13 @@ class Toolset:
         calls: Sequence[ToolCall],
         why_stop: Callable[[int], str | None] = lambda done: None,
         most_rejected: int | None = None,
+        working: Callable[[int], AbstractContextManager[None]] = lambda done: nullcontext(),
     ) -> Answered:
         """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
 
         `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
-        Nor are any made after `most_rejected` proposals of the answer were rejected.
+        Nor are any made after `most_rejected` proposals of the answer were rejected. Each call is made inside of what
+        `working` gives for the number of calls before it, which may stop it.
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
@@ -75,7 +79,9 @@ class Toolset:
             elif reason := why_stop(done):
                 answer = Answer({"message": f"not done: {reason}"})
             else:
-                answer = self.answer(call)
+                answer = _stopped(call)
+                with working(done):
+                    answer = self.answer(call)
             if answer.judgement is not None:
                 judgements.append(answer.judgement)
             handles.append(answer.handle)
@@ -102,6 +108,11 @@ class Toolset:
             return Answer({"message": f"{tool.name} failed; this is no fault of the call: do without it"}, "bug")
 
 
+def _stopped(call: ToolCall) -> Answer:
+    """The answer to a call that was stopped."""
+    return Answer({"message": f"{short_text(call.name, 60)} was stopped: the time allowed was over"}, "stopped")
+
+
 def _read(kind: type[A], text: str) -> A:
     """Arguments out of a call's text.
 
@@ -111,9 +122,9 @@ def _read(kind: type[A], text: str) -> A:
     if len(text) > MAX_ARGUMENT_CHARACTERS:
         raise ValueError(f"the arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARACTERS:,} are read")
     try:
-        found: Any = json.loads(text or "{}", parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"the arguments are not JSON: {error}") from None
+        found: Any = parse(text or "{}", "the arguments")
+    except JsonError as error:
+        raise ValueError(str(error)) from None
     if not isinstance(found, dict):
         raise ValueError("the arguments are not a JSON object")
     try:
@@ -125,10 +136,6 @@ def _read(kind: type[A], text: str) -> A:
         ]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")
 
 
 def _cut(text: str) -> str:

@@ -82,7 +82,10 @@ def test_a_document_nested_too_deeply_is_answered() -> None:
         deep = [deep]
     document["model"]["config"]["strange"] = deep
     document["nodes"][3]["devices"] = deep
-    assert not autofix(document).valid
+    result = autofix(document)
+    assert result.document is not None and result.document["model"]["config"]["strange"]
+    assert any("nested too deeply" in note and "/model/config/strange" in note for note in result.notes)
+    json.dumps(result.document)
 
 
 def test_garbage_of_a_great_size_is_answered_soon() -> None:

@@ -61,10 +61,10 @@ def test_a_matmul_takes_well_under_a_tenth_of_a_millisecond_to_estimate() -> Non
     best = 1.0
     for run in range(20):
         kernels = [Gemm(1 + run * 100 + i, 8192, 8192, "bf16", "bf16") for i in range(100)]
-        started = time.perf_counter()
+        started = time.process_time()
         for kernel in kernels:
             times.seconds(kernel)
-        best = min(best, (time.perf_counter() - started) / len(kernels))
+        best = min(best, (time.process_time() - started) / len(kernels))
     assert best < 100e-6
 
 

@@ -84,7 +84,7 @@ WORDS = ["llama", "3.1", "70b", "-", "x", "8", "H100", "/", "A100", "80G", "nvl"
 
 
 @given(st.text(max_size=300) | st.lists(st.sampled_from(WORDS), max_size=60).map(" ".join))
-@settings(max_examples=150, deadline=1000)
+@settings(max_examples=150, deadline=None)
 def test_any_text_is_searched_without_failing(text: str) -> None:
     spans = [(mention.start, mention.end) for mention in models.mentions(text)]
     assert all(one[1] <= other[0] for one, other in pairwise(spans))
@@ -93,7 +93,7 @@ def test_any_text_is_searched_without_failing(text: str) -> None:
 
 
 @given(st.text(max_size=250))
-@settings(max_examples=100, deadline=1000)
+@settings(max_examples=100, deadline=None)
 def test_any_name_is_an_entry_or_an_input_error(name: str) -> None:
     for find in (models.find_model, hardware.find_accelerator):
         try:
@@ -104,8 +104,8 @@ def test_any_name_is_an_entry_or_an_input_error(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["llama-" * 20_000, "8x" * 40_000, "a" * 100_000, "H100 " * 20_000, "1" * 100_000])
 def test_long_hostile_text_is_read_in_linear_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     models.mentions(text)
     hardware.mentions(text)
     # A tenth of a second here; a pattern that backtracks takes minutes.
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

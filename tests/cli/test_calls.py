@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -84,7 +83,7 @@ def test_completion_prints_the_script_of_the_shell(shell: str, capsys: pytest.Ca
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     """The real command as a process of its own."""
     return subprocess.run(
-        [str(PROGRAM), *arguments], capture_output=True, text=True, check=False, timeout=60, **options
+        [str(PROGRAM), *arguments], capture_output=True, text=True, check=False, timeout=300, **options
     )  # type: ignore[call-overload] # options are subprocess.run's own
 
 
@@ -98,11 +97,9 @@ def test_completion_offers_commands_and_the_names_of_closed_sets() -> None:
     assert "plain,throughput" in offered("shardwright plan --objective th")
 
 
-def test_help_comes_at_once_and_loads_no_heavy_library() -> None:
-    slowest_s = 1.5  # the promise of 0.3 s is measured by benchmarks/; here a loaded machine must not fail
-    started = time.monotonic()
+def test_help_loads_no_heavy_library() -> None:
+    # What that comes to in seconds is measured by benchmarks/whole_process.py.
     assert process("--help").returncode == 0
-    assert time.monotonic() - started < slowest_s
     code = (
         "import sys; sys.argv = ['shardwright', '--help']; from shardwright.agent.cli import main; main();"
         "print(sorted({'pydantic', 'jsonschema', 'networkx', 'openai', 'rich', 'yaml'} & set(sys.modules)))"
@@ -120,7 +117,7 @@ def test_the_version_is_the_package_s() -> None:
 
 def test_a_closed_pipe_is_no_traceback_and_keeps_the_status() -> None:
     shell = f'"{PROGRAM}" schema | head -n 1; echo "${{PIPESTATUS[0]}}"'
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=300)
     assert done.stderr == ""
     assert done.stdout == "{\n0\n"
 
@@ -131,26 +128,6 @@ def test_a_full_disk_is_one_line() -> None:
         done = subprocess.run([str(PROGRAM), "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
-
-
-def wait_until_idle(pid: int) -> None:
-    """Until the process has done nothing for a while: it has started and waits for its input."""
-    used, since = -1, time.monotonic()
-    stop = since + 20
-    while time.monotonic() < min(stop, since + 1.0):
-        now = cpu_ticks(pid)
-        if now != used:
-            used, since = now, time.monotonic()
-        time.sleep(0.05)
-
-
-def cpu_ticks(pid: int) -> int:
-    """CPU time of a process; 0 on systems that do not say, so that only the time counts."""
-    stat = Path(f"/proc/{pid}/stat")
-    if not stat.exists():
-        return 0
-    fields = stat.read_text(encoding="utf-8").rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
@@ -166,8 +143,9 @@ def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert waiting.stdin is not None
-    wait_until_idle(waiting.pid)
+    # More than a pipe holds: when it is written, the command has begun to read.
+    waiting.stdin.write("x" * 300_000)
     waiting.send_signal(signal.SIGINT)
-    _, err = waiting.communicate(timeout=30)
+    _, err = waiting.communicate(timeout=300)
     assert waiting.returncode == 130
     assert "Traceback" not in err

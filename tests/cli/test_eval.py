@@ -154,8 +154,8 @@ def test_a_baseline_that_was_better_is_status_1_and_what_was_lost_is_named(
         (["{}", "-o", "missing/report.json"], "missing does not exist"),
         (["{}", "--html", "."], "is a folder"),
         (["{}", "--junit", "missing/report.xml"], "missing does not exist"),
-        (["{}", "--journal", "{}"], "no evaluation journal"),
-        (["{}", "--journal", "missing/journal"], "missing/journal: cannot be written"),
+        (["{}", "--journal", "{}"], "is read here; name another file"),
+        (["{}", "--journal", "missing/journal"], "missing does not exist"),
         (["{}", "--record", "tape"], "only a live model is recorded"),
         (["{}", "--solver", "golden", "--feedback", "bit"], "takes no options"),
         (["{}", "--calibration", "no-such.json"], "no-such.json"),
@@ -252,18 +252,15 @@ def test_an_interrupt_is_status_130_and_the_same_call_goes_on(
         # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not journal.exists() or journal.read_bytes().count(b'{"case":') < 2:
         assert begun.poll() is None and time.monotonic() < deadline
         time.sleep(0.02)
     begun.send_signal(signal.SIGINT)
-    out, err = begun.communicate(timeout=30)
+    out, err = begun.communicate(timeout=300)
     assert (begun.returncode, out, report.exists()) == (130, "", False)
-    assert err.splitlines() == [
-        f"finished cases are kept in {journal}; the same call goes on from there",
-        "",
-        "shardwright: interrupted",
-    ]
+    kept = f"finished cases are kept in {journal}: the same call goes on from there"
+    assert err == f"shardwright: interrupted; {kept}\n"
     kept = journal.read_bytes().count(b'{"case":')
     path.write_text("\n".join(map(json.dumps, many[:kept])))
     assert evaluated(str(path), "--journal", str(journal), "-o", str(report)) == 0

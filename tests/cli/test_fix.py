@@ -14,6 +14,7 @@ import pytest
 import shardwright
 from shardwright.agent.cli.app import run
 from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.verify import certificate_sha256
 
 ANSWER = """Sure, here is the plan:
 
@@ -200,6 +201,8 @@ def test_a_certificate_that_was_tampered_with_is_not_confirmed(
         found["report"]["warnings"] += 1
     else:
         found["plan_sha256"] = "0" * 64
+    # The hash of the whole is put right, so that it is each part's own check that tells.
+    found["certificate_sha256"] = certificate_sha256(found)
     path = tmp_path / "changed.json"
     path.write_text(json.dumps(found), encoding="utf-8")
     capsys.readouterr()

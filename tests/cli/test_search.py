@@ -199,7 +199,7 @@ def test_without_matplotlib_one_line_says_how_to_install_it_before_anything_is_s
     )
     done = subprocess.run(
         [sys.executable, "-c", code, WORDS, "--plot", str(path)],
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr == "shardwright: --plot needs matplotlib: pip install 'shardwright[plot]'\n"
@@ -211,5 +211,5 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
         "import sys; from shardwright.agent.cli.app import run; run(['search', sys.argv[1]]);"
         "sys.exit('matplotlib' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, WORDS], capture_output=True, check=False, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, WORDS], capture_output=True, check=False, timeout=300)
     assert done.returncode == 0

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.agent.cli.streams import read_stdin, well_formed, write_file
+from shardwright.agent.cli.streams import read_stdin, write_file
 from shardwright.agent.report.safe import one_line
 from shardwright.tools.errors import InputError
+from shardwright.tools.strict_json import check_text
 
 
 def test_a_written_file_holds_the_text_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -91,7 +92,7 @@ def test_a_byte_order_mark_is_not_part_of_the_text(monkeypatch: pytest.MonkeyPat
 
 def test_an_argument_with_stray_bytes_is_refused() -> None:
     with pytest.raises(InputError, match="UTF-8"):
-        well_formed("\udcff", "the request")
+        check_text("\udcff", "the request")
 
 
 @given(st.text())
@@ -125,5 +126,5 @@ def test_a_pipe_stays_a_pipe_and_one_that_nobody_reads_is_refused(tmp_path: Path
     found = reading(pipe)
     write_file(pipe, "x" * 300_000)
     os.close(held)
-    assert found.result(timeout=10) == b"x" * 300_000
+    assert found.result(timeout=300) == b"x" * 300_000
     assert stat.S_ISFIFO(pipe.lstat().st_mode)

@@ -139,7 +139,7 @@ def started(path: Path, table: Path) -> subprocess.Popen[str]:
         # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while finished(table) < 2:
         assert sweep.poll() is None
         assert time.monotonic() < deadline
@@ -153,8 +153,8 @@ def finished(table: Path) -> int:
 
 
 def alone(group: int) -> bool:
-    """Whether every process of a group has ended, within some seconds."""
-    for _ in range(200):
+    """Whether every process of a group has ended, within some minutes."""
+    for _ in range(6000):
         try:
             os.killpg(group, 0)
         except ProcessLookupError:
@@ -167,18 +167,17 @@ def test_an_interrupt_or_a_kill_loses_no_finished_case_and_leaves_no_process(tmp
     path, table = asked(tmp_path, LONG), tmp_path / "table.csv"
     sweep = started(path, table)
     os.killpg(sweep.pid, signal.SIGINT)
-    out, err = sweep.communicate(timeout=60)
+    out, err = sweep.communicate(timeout=300)
     assert sweep.returncode == 130
     assert out == ""
-    assert "finished cases are kept in" in err
-    assert "Traceback" not in err
+    assert "finished cases are kept in" in err and err.count("\n") == 1
     assert alone(sweep.pid)
     kept = finished(table)
     assert kept >= 2
 
     sweep = started(path, table)
     sweep.kill()
-    sweep.communicate(timeout=60)
+    sweep.communicate(timeout=300)
     assert alone(sweep.pid)
     assert finished(table) >= kept
     assert not table.exists()

@@ -94,7 +94,7 @@ CHANGES = {
     ),
     "a mark that is no number": (
         lambda document: document["results"][0]["marks"].update(outcome={"passed": True, "value": float("nan")}),
-        "NaN is no JSON number",
+        "NaN is not JSON",
     ),
 }
 

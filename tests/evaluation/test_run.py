@@ -141,13 +141,18 @@ def test_a_run_that_is_killed_at_any_moment_ends_as_if_it_had_not_been(
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
     options = RunOptions(jobs=1, journal=tmp_path / "journal")
+    # A shell that runs the tests in the background has them ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(_: Kept) -> None:
         if kept_in(tmp_path / "journal") == 3:
             signal.raise_signal(signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        run_dataset(SMALL, BUILTIN, options, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_dataset(SMALL, BUILTIN, options, interrupted)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert kept_in(tmp_path / "journal") == 3
     assert results(run_dataset(SMALL, BUILTIN, options)) == whole
     assert kept_in(tmp_path / "journal") == len(SMALL.cases)

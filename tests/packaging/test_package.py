@@ -53,7 +53,7 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     (wheel,) = (folder / "out").glob("*.whl")
@@ -95,7 +95,7 @@ def test_a_wheel_holds_no_test_and_no_script_of_the_repository(wheel_names: set[
 def python(code: str, cwd: Path) -> str:
     """What a fresh interpreter prints, both streams; it must end well."""
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
@@ -126,7 +126,7 @@ def test_folders_of_the_user_s_own_do_no_harm(tmp_path: Path) -> None:
     assert python(used, tmp_path) == "Plan InputError\n"
     program = Path(sys.executable).parent / "shardwright"
     done = subprocess.run(
-        [str(program), "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        [str(program), "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from shardwright.tools.plan.canonical import content_hash
-from shardwright.tools.plan.compact import MAX_NODES, expand
+from shardwright.tools.plan.compact import expand
 from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.plan.plan_size import MAX_COPIED_NODES, MAX_NODES, Room
 from shardwright.tools.plan.reader import read_document
 
 from .tiny import DENSE, MOE, tiny_plan
@@ -147,3 +148,14 @@ def test_expansion_leaves_its_input_as_it_was() -> None:
 def test_a_plan_without_templates_is_not_touched() -> None:
     plan = tiny_plan(DENSE, PhaseStrategy(tp=2, tp_ffn=2)).model_dump(mode="json")
     assert expand(plan)[0] == plan
+
+
+@pytest.mark.parametrize(("gpus", "most"), [(8, 20_000), (8_000, MAX_COPIED_NODES)])
+def test_copies_are_bounded_by_the_stated_hardware_and_layers(gpus: int, most: int) -> None:
+    plan = tiny_plan(DENSE, PhaseStrategy(tp=2, tp_ffn=2), nodes=gpus // 8).model_dump(mode="json")
+    wide = {**plan["nodes"][-1], "id": "x{i}", "repeat": 10**6}
+    raw, faults = expand({**plan, "nodes": [*plan["nodes"], wide]})
+    assert [fault.message for fault in faults] == ["repeat makes the document too large"]
+    assert len(raw["nodes"]) == len(plan["nodes"]) + 1
+    room = Room(plan)
+    assert 10_000 < room.nodes <= most

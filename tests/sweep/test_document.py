@@ -90,7 +90,7 @@ def test_a_file_that_is_no_sweep_is_one_line(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("text", ['{"models": ' + "[" * 500 + "]" * 500 + "}", "models: " + "[" * 500 + "]" * 500])
 def test_deep_nesting_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="nested deeper"):
+    with pytest.raises(InputError, match="nested too deeply"):
         read_sweep(text, "deep")
 
 

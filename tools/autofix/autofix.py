@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic_core import PydanticSerializationError
-
 from ..errors import InputError
 from ..plan.collector import collector_paused
 from ..plan.document import Plan
@@ -99,10 +97,7 @@ def _run(repair: Repair, request: PlanDefaults | None, reading: Reading) -> _Ses
     """`repair` done as far as it goes, of what was read."""
     session = _Session(repair, request, reading.doubts)
     if reading.read.raw is not None:
-        try:
-            session.run()
-        except (RecursionError, PydanticSerializationError):
-            session.reasons = ["nested too deeply to be mended"]
+        session.run()
     return session
 
 

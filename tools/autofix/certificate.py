@@ -9,17 +9,11 @@ from typing import Any, Literal
 
 from ..plan.reader import read_text
 from ..validate import validate
-from ..verify import FORMAT
+from ..verify import FORMAT, certificate_sha256, content_sha256
 from .edits import apply_patch
 from .result import FixResult
 
 Reading = Literal["as it stands", "translated"]
-
-
-def content_sha256(document: object) -> str:
-    """Of the document as JSON with sorted keys and no spaces."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
@@ -39,7 +33,7 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
         )  # fmt: skip
         digest = after
     reading: Reading = "as it stands" if read_text(proposal).raw == result.read else "translated"
-    return {
+    found: dict[str, Any] = {
         "format": FORMAT,
         "version": "1",
         "shardwright": version("shardwright"),
@@ -51,3 +45,4 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
         "plan_sha256": digest,
         "report": json.loads(validate(document).model_dump_json()),
     }
+    return {**found, "certificate_sha256": certificate_sha256(found)}

@@ -12,11 +12,14 @@ from typing import Any
 
 import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 
+from ..checkpoint import checked
 from ..rules.edits import Change, Step, value_at
 from .fields import same
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]
+# Operations that are applied between two checkpoints.
+_APPLIED_AT_ONCE = 256
 
 
 def pointer(path: Sequence[Step]) -> str:
@@ -40,10 +43,10 @@ def compile_patch(document: Mapping[str, Any], changes: Iterable[Change]) -> Pat
     ]
     guarded: set[int] = set()
     patch: list[Operation] = []
-    for change in kept:
+    for change in checked(kept):
         if change.action == "set":
             patch += _set(document, change, guarded)
-    for change in sorted((one for one in kept if one.action == "remove"), key=_from_the_end):
+    for change in checked(sorted((one for one in kept if one.action == "remove"), key=_from_the_end)):
         patch += _remove(document, change)
     for change in kept:
         if change.action == "append":
@@ -98,11 +101,13 @@ def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict
     """
     result: dict[str, Any] = dict(document)
     own: set[object] = set()
-    for operation in patch:
+    for operation in checked(patch):
         _make_own(result, operation["path"], own)
-    # The operations' values become parts of the document: each document gets its own.
-    made: Any = jsonpatch.JsonPatch(copy.deepcopy(list(patch)))
-    return made.apply(result, in_place=True)
+    for start in checked(range(0, len(patch), _APPLIED_AT_ONCE), 1):
+        # The operations' values become parts of the document: each document gets its own.
+        made: Any = jsonpatch.JsonPatch(copy.deepcopy(list(patch[start : start + _APPLIED_AT_ONCE])))
+        result = made.apply(result, in_place=True)
+    return result
 
 
 def _make_own(document: dict[str, Any], at: str, own: set[object]) -> None:

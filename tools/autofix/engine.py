@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from ..plan.reader import ReadDocument, read_document
+from ..checkpoint import checked, checkpoint
+from ..plan.reader import ReadDocument, read_sound
 from ..plan.schema import MAX_FAULTS
 from ..plan.view import PlanView
 from ..rules.base import Violation
@@ -60,7 +61,7 @@ class State:
 
 def state_of(document: dict[str, Any]) -> State:
     """`document`, read and validated."""
-    read = read_document(document)
+    read = read_sound(document)
     return State(read, validate_read(read))
 
 
@@ -97,6 +98,7 @@ class Repair:
         self._narrows = self.rules is not None and not as_a_whole
         self._tried.clear()
         while self.errors:
+            checkpoint()
             fixes = self._fixes(target)
             if not fixes:
                 return
@@ -159,7 +161,7 @@ class Repair:
         """The document as it is after `fixes`, and these as they are told."""
         document, made = self.state.document, list[AppliedFix]()
         frame = _Frame()
-        for fix in fixes:
+        for fix in checked(fixes, 1):
             patch = compile_patch(document, frame.moved(fix.changes))
             document = apply_patch(document, patch)
             frame.note(fix.changes)
@@ -173,7 +175,7 @@ class Repair:
         listed = Counter(violation.rule for violation in self.errors)
         self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
         claims = _LazyClaims(self.state.view, target)
-        for violation in self.errors:
+        for violation in checked(self.errors, 1):
             fix = self._fix(violation, claims)
             if fix is None:
                 continue

@@ -7,7 +7,7 @@ an attention kind by another name.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Any, get_args
 
 from ..plan.document import Carries, Node
@@ -22,7 +22,7 @@ _ON_ALL = COLLECTIVE_TYPES | {"EmbeddingNode", "LMHeadNode", "RouterNode", "KVCa
 _CARRIES = frozenset(get_args(Carries))
 
 
-@cache
+@lru_cache(maxsize=64)
 def fields_of(node_type: str) -> frozenset[str]:
     """The fields that the format has for nodes of a type; none for a type that it does not have."""
     models = get_args(get_args(Node)[0])

@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 def _reads(model: Any, value: Any) -> bool:
     try:
         TypeAdapter(model).validate_python(value)
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return False
     return True
 
@@ -109,5 +109,5 @@ def _reads(model: Any, value: Any) -> bool:
 def _read(model: type[BaseModel], value: Any) -> BaseModel | None:
     try:
         return model.model_validate(value)
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
 from ..errors import InputError
 from ..plan.builder import BuildRequest, build_plan
@@ -42,12 +43,9 @@ from .intent_header import (
     read_workload,
 )
 from .intent_notes import Note, Notes
-from .placing import place_like
+from .placing import MOST_DEVICES, place_like
 
 __all__ = ["Note", "PlanDefaults", "PlanIntent", "read_intent", "reference_plan"]
-
-# Larger reference plans are not built: their graph is a hostile document's.
-MOST_GPUS = 4096
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ def reference_plan(intent: PlanIntent) -> Plan | None:
     `None` where it cannot be built.
     """
     request = intent.request
-    if request is None or request.strategy.gpu_count > MOST_GPUS:
+    if request is None or request.strategy.gpu_count > MOST_DEVICES:
         return None
     try:
         return build_plan(request)
@@ -205,7 +203,7 @@ def _declared_replicas(view: PlanView) -> dict[Phase, int] | None:
     declared: dict[Phase, int] = {}
     for phase in PHASES:
         count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
-        if count is None or not 1 <= count <= MOST_GPUS:
+        if count is None or not 1 <= count <= MOST_DEVICES:
             return None
         declared[phase] = count
     return declared
@@ -220,7 +218,7 @@ def _serves_both(view: PlanView) -> bool:
 def _dp(view: PlanView, width: int, notes: Notes) -> int:
     """Replicas: those of the graph, or the declared ones where there are fewer and the GPU count bears them out."""
     stated, found = as_int(view.strategy.get("dp")), len(root_replicas(view))
-    if stated is None or not 1 <= stated <= 1_000_000:
+    if stated is None or not DEGREE.hold(stated):
         stated = None
     if stated is not None and stated == len(view.replicas):
         found = stated

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
 from ..plan.document import PHASES, Phase, PhaseStrategy
 from ..plan.placement import attention_width, even_cut
@@ -27,8 +28,7 @@ from .intent_notes import Notes
 _DEGREES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
 _RELAXED = ("attention_dp", "kv_sp", "tp_expert")
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
-# The schema's own bound on a degree.
-_MOST = 1_000_000
+_MOST = int(DEGREE.most)
 # Beyond this no width of a model is split.
 _MOST_TRIED = 4096
 # Parts of an operator whose devices say how wide it is.

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
+from ..checkpoint import checkpoint
 from ..performance.layout import Layout, make_layout, phase_layout
 from ..performance.memory import shortfall_bytes
 from ..performance.shape import ReplicaLayout
@@ -90,6 +91,7 @@ class Nearest:
             for first in self._opened(0, is_apart=is_apart):
                 push(self._bound(first), first)
         while heap:
+            checkpoint()
             _, _, what, rest = heapq.heappop(heap)
             if isinstance(what, Strategy):
                 yield what

@@ -27,8 +27,8 @@ from ..plan.placement import (
 from ..plan.view import parse_device
 from .intent_devices import ReplicaDevices, StageDevices
 
-# Deployments beyond this many devices are not laid out one by one.
-MOST_DEVICES = 65_536
+# Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
+MOST_DEVICES = 4096
 _Kind = tuple[Phase, ...]
 _BOTH: _Kind = PHASES
 
@@ -37,7 +37,8 @@ def place_like(
     strategy: Strategy, num_layers: int, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
 ) -> Placement | None:
     """`strategy` on the author's devices `wanted`, or `None` where the inventory is too small for it."""
-    if gpu_count(strategy) > min(MOST_DEVICES, hardware.nodes * hardware.gpus_per_node):
+    named = {device for replica in wanted for phase in replica.phases for device in replica.of(phase)}
+    if gpu_count(strategy) > min(max(MOST_DEVICES, 2 * len(named)), hardware.nodes * hardware.gpus_per_node):
         return None
     usual = place(strategy, num_layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
     if not any(replica.phases for replica in wanted):

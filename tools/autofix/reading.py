@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plan.document import Plan
-from ..plan.reader import ReadDocument, read_document, read_file, read_text
+from ..plan.reader import ReadDocument, read_document, read_file, read_sound, read_text
 from ..plan.schema import SchemaFault
 from .foreign.reader import is_ours, read_proposal
 
@@ -45,9 +45,9 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
         InputError: the file cannot be opened, is too large or is no text.
     """
     if isinstance(source, Plan):
-        return Reading(read_document(source))
+        return _own(read_document(source))
     if isinstance(source, Mapping):
-        return Reading(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
+        return _own(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
     is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
     return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(Path(source)))
 
@@ -55,7 +55,14 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
 def read_text_anyhow(text: str) -> Reading:
     """Read a text with a proposal in it, whatever it looks like; never raises."""
     read = read_text(text)
-    return Reading(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
+    return _own(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
+
+
+def _own(read: ReadDocument) -> Reading:
+    """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be told."""
+    if read.raw is None or not read.mended:
+        return Reading(read)
+    return Reading(read_sound(read.raw), tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
@@ -66,4 +73,4 @@ def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
     doubts = {note.field: f"{note.what} ({note.where})" for note in found.notes if note.field is not None}
-    return Reading(read_document(found.document), notes, doubts, found.assumed)
+    return Reading(read_sound(found.document), notes, doubts, found.assumed)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from ..catalog.hardware import hardware_facts
+from ..checkpoint import checked
 from ..errors import InputError
 from ..performance.estimate import quick_times
 from ..performance.limits import excess_shares
@@ -25,11 +26,11 @@ from ..search.ranking import limits_missed
 from ..search.search import search
 from ..validate import ValidationReport
 from .distance import Move, moves
-from .intent import MOST_GPUS as MOST_BUILT_GPUS
 from .intent import PlanIntent
 from .nearest import Nearest
 from .no_plan import Failure, Missed, NoPlan, too_long, untimed, why_none
 from .offers import searchable
+from .placing import MOST_DEVICES
 from .rebuilt import built_plan
 
 _NODE = 8
@@ -121,7 +122,7 @@ def _bounded(intent: PlanIntent) -> HardwareBlock | None:
     hardware = intent.hardware
     if hardware is None or hardware.nodes * hardware.gpus_per_node <= MOST_GPUS:
         return hardware
-    wanted = 0 if intent.strategy is None else min(intent.strategy.gpu_count, MOST_BUILT_GPUS)
+    wanted = 0 if intent.strategy is None else min(intent.strategy.gpu_count, MOST_DEVICES)
     per_node = min(hardware.gpus_per_node, MOST_GPUS)
     nodes = min(hardware.nodes, -(-max(MOST_GPUS, wanted) // per_node))
     return hardware.model_copy(update={"nodes": nodes, "gpus_per_node": per_node})
@@ -137,7 +138,7 @@ def find_nearest(intent: PlanIntent, view: PlanView) -> Replanned | Failure:
     assert author is not None
     walk = Nearest(request, author)
     attempt = _Attempt(intent, view, walk)
-    for strategy in walk.strategies():
+    for strategy in checked(walk.strategies(), 1):
         found = attempt.judged(strategy)
         if found is not None:
             return found

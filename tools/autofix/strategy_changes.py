@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ..bounds import INDEX
 from ..plan.document import PHASES, PhaseStrategy
 from ..plan.placement import even_cut
 from ..plan.view import as_int, as_list, as_mapping
@@ -18,7 +19,7 @@ _LEFT_OUT: Mapping[str, object] = {
     "sp_kind": "all_gather",
 }
 _LONGEST = 40
-_MOST = 1_000_000_000
+_MOST = int(INDEX.most)
 
 
 def strategy_changes(read: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
-from ..files import read_bounded
+from ..files import read_bounded, shown_path
+from ..strict_json import JsonError, parse
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
 from .forms.attention_decode import DecodeConstants
 from .forms.attention_prefill import PrefillConstants
@@ -123,7 +124,7 @@ def read_calibration(path: Path) -> CustomCalibration:
     Raises:
         InputError: it cannot be read, is no calibration, or has a constant out of its bounds.
     """
-    where = str(path)
+    where = shown_path(path)
     return parse_calibration(
         read_bounded(path, MAX_FILE_BYTES, where, "; a calibration has a few hundred constants"), where
     )
@@ -136,7 +137,9 @@ def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:
         InputError: as `read_calibration`.
     """
     try:
-        found = CustomCalibration.model_validate_json(data)
+        found = CustomCalibration.model_validate(parse(data, where))
+    except JsonError as error:
+        raise InputError(f"{error}: no calibration that `shardwright calibrate` wrote") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = "/".join(str(part) for part in first["loc"])

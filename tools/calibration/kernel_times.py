@@ -12,6 +12,7 @@ from math import log2
 from typing import Literal, TypeVar
 
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
+from ..kept import Kept
 from .chip import Chip
 from .forms.attention_decode import DecodeConstants, attention_decode_parts, is_decode
 from .forms.attention_prefill import PrefillConstants, attention_bytes, attention_flops, attention_prefill_parts
@@ -65,8 +66,9 @@ Constants = TypeVar("Constants")
 _CUSTOM_RANKS = frozenset((2, 4, 6, 8))
 _SMALLEST_BYTES = 0.75
 _HASHABLE = (float, int, str, bool, type(None))
-# Kernels that are remembered, some 50 MB: a server that estimates for days must not grow without end.
-_MOST_KNOWN = 100_000
+# What one accelerator may remember of kernels; a search asks for arrays of them. A kernel with its time and no array
+# is some hundred bytes.
+_MOST_KNOWN_BYTES, _KERNEL_BYTES = 16 * 2**20, 700
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +113,8 @@ class KernelTimes:
     profile: KernelProfile
     staged_links: bool = False
     own_reduction: bool = True
-    _known: dict[object, tuple[KernelTime, ...]] = field(
-        default_factory=dict[object, tuple[KernelTime, ...]], repr=False
+    _known: Kept[object, tuple[KernelTime, ...]] = field(
+        default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
     )
     _chosen: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object], repr=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
@@ -144,11 +146,7 @@ class KernelTimes:
             # Arrays have no hash: their bytes stand for them.
             key = array_key(kernel)
             known = self._known.get(key)
-        if known is None:
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            known = self._known[key] = self._times(kernel)
-        return known
+        return known if known is not None else self._known.keep(key, self._times(kernel))
 
     def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
@@ -292,6 +290,15 @@ class KernelTimes:
                 near = ", ".join(f"{one:g}" for one in sizes)
                 self._notes[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
         return found
+
+
+def _size_bytes(key: object, times: tuple[KernelTime, ...]) -> int:
+    """About what a kernel and its times hold: the bytes of arrays, which stand in the key too."""
+    total = _KERNEL_BYTES + (sum(len(part) for part in key if isinstance(part, bytes)) if isinstance(key, tuple) else 0)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - a key of any parts
+    for time in times:
+        numbers = (time.seconds, time.fixed_s, time.floor_s, time.compute_s, time.memory_s)
+        total += sum(0 if isinstance(number, float | int) else number.nbytes for number in numbers)
+    return total
 
 
 @cache

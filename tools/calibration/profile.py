@@ -7,7 +7,7 @@ notes that say so and with `exact` false. It knows no formula; `kernel_times.py`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
@@ -164,7 +164,7 @@ def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile,
     return tuple(file for file in map(read_profile_file, names) if file is not None)
 
 
-@cache
+@lru_cache(maxsize=256)
 def load_kernel_profile(accelerator_id: str, framework: str | None = None) -> KernelProfile:
     """The profile of a catalogue entry for `framework` (`vllm`, `sglang`, `trtllm`; None: no preference).
 

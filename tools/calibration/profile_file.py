@@ -6,7 +6,7 @@ They are written by `benchmarks/fit_kernels.py` from measured tables. It knows n
 from __future__ import annotations
 
 from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Literal
@@ -80,7 +80,7 @@ def _folder() -> Traversable:
     return files(_PACKAGE).joinpath("data", "kernels")
 
 
-@cache
+@lru_cache(maxsize=256)
 def read_profile_file(accelerator_id: str) -> ProfileFile | None:
     """The data file that ships for `accelerator_id`; None where there is none.
 

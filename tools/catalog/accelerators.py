@@ -8,11 +8,24 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from .. import bounds
 from ..errors import MissingFieldError
 from .dtypes import DType
 
-Positive = Annotated[float, Field(gt=0, le=1e18)]
-Share = Annotated[float, Field(gt=0, le=1)]
+MAX_NAME_CHARS = 200
+# A name that says something.
+AcceleratorName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=r"\S")]
+TFLOPs = Annotated[float, bounds.TFLOPS.real()]
+Bandwidth = Annotated[float, bounds.BANDWIDTH_GB_S.real()]
+Gibibytes = Annotated[float, bounds.MEMORY_BYTES.over(2**30).real()]
+Mebibytes = Annotated[float, bounds.MEMORY_BYTES.over(2**20).real()]
+Bytes = Annotated[int, bounds.MEMORY_BYTES.whole()]
+Count = Annotated[int, bounds.DEGREE.whole()]
+Watts = Annotated[float, bounds.WATTS.real()]
+Ratio = Annotated[float, bounds.FLOP_PER_BYTE.real()]
+USDPerHour = Annotated[float, bounds.USD.real()]
+# Of a part's peak; the least that is worth its name.
+Share = Annotated[float, bounds.USABLE_SHARE.real()]
 
 
 class DensePeakTFLOPS(BaseModel):
@@ -20,13 +33,13 @@ class DensePeakTFLOPS(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    fp32: Positive | None = None
-    bf16: Positive | None = None
-    fp16: Positive | None = None
-    fp8: Positive | None = None
-    fp4: Positive | None = None
-    int8: Positive | None = None
-    int4: Positive | None = None
+    fp32: TFLOPs | None = None
+    bf16: TFLOPs | None = None
+    fp16: TFLOPs | None = None
+    fp8: TFLOPs | None = None
+    fp4: TFLOPs | None = None
+    int8: TFLOPs | None = None
+    int4: TFLOPs | None = None
 
 
 class Accelerator(BaseModel):
@@ -34,39 +47,39 @@ class Accelerator(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    id: Annotated[str, Field(min_length=1, max_length=200)]
+    id: AcceleratorName
     # How people write it, the family's name shared by its variants, and what may stand before that.
-    names: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = ()
-    brands: tuple[Annotated[str, Field(min_length=1, max_length=40)], ...] = ()
+    names: tuple[AcceleratorName, ...] = ()
+    brands: tuple[AcceleratorName, ...] = ()
     vendor: str | None = None
     architecture: str | None = None
     form_factor: str | None = None
-    memory_gb_marketing: Positive | None = None
+    memory_gb_marketing: Gibibytes | None = None
     memory_type: str | None = None
-    memory_bytes_reported: Annotated[int, Field(gt=0, le=10**16)] | None = None
-    memory_gib_reported: Positive | None = None
-    driver_memory_mib_from_memory_unverified: Positive | None = None
-    memory_bandwidth_gb_s: Positive | None = None
+    memory_bytes_reported: Bytes | None = None
+    memory_gib_reported: Gibibytes | None = None
+    driver_memory_mib_from_memory_unverified: Mebibytes | None = None
+    memory_bandwidth_gb_s: Bandwidth | None = None
     # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
-    multiprocessors: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    l2_bytes: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    multiprocessors: Count | None = None
+    l2_bytes: Annotated[int, bounds.CACHE_BYTES.whole()] | None = None
     dense_peak_tflops: DensePeakTFLOPS
     intra_node_interconnect: str | None = None
-    intra_node_bw_gb_s_unidirectional_per_accelerator: Positive | None = None
-    intra_node_bw_gb_s_bidirectional_per_accelerator: Positive | None = None
-    intra_node_p2p_gb_s_unidirectional: Positive | None = None
-    scale_up_domain_accelerators: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    typical_node_accelerators: Annotated[int, Field(ge=1, le=10**6)] | None = None
-    typical_nic_gbit_s_per_accelerator: Positive | None = None
-    typical_nic_gb_s_unidirectional_per_accelerator: Positive | None = None
-    host_pcie_gb_s_unidirectional: Positive | None = None
-    tdp_w: Positive | None = None
-    on_demand_usd_per_hour: tuple[Positive, Positive] | None = None
+    intra_node_bw_gb_s_unidirectional_per_accelerator: Bandwidth | None = None
+    intra_node_bw_gb_s_bidirectional_per_accelerator: Bandwidth | None = None
+    intra_node_p2p_gb_s_unidirectional: Bandwidth | None = None
+    scale_up_domain_accelerators: Count | None = None
+    typical_node_accelerators: Count | None = None
+    typical_nic_gbit_s_per_accelerator: Bandwidth | None = None
+    typical_nic_gb_s_unidirectional_per_accelerator: Bandwidth | None = None
+    host_pcie_gb_s_unidirectional: Bandwidth | None = None
+    tdp_w: Watts | None = None
+    on_demand_usd_per_hour: tuple[USDPerHour, USDPerHour] | None = None
     price_source: str | None = None
-    measured_max_matmul_tflops: dict[str, Positive] | None = None
-    ridge_flop_per_byte: dict[str, Positive] | None = None
+    measured_max_matmul_tflops: dict[str, TFLOPs] | None = None
+    ridge_flop_per_byte: dict[str, Ratio] | None = None
     # Whose measured kernels stand in for its own, nearest first; none stated: the first of the same architecture.
-    kernels_like: tuple[str, ...] = ()
+    kernels_like: tuple[AcceleratorName, ...] = ()
     kernels_like_reason: str | None = None
     source: tuple[str, ...] = ()
     confidence: str | None = None

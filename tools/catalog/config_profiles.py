@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -42,7 +42,7 @@ def _types() -> Mapping[str, Any]:
     return json.loads(text)["types"]
 
 
-@cache
+@lru_cache(maxsize=256)
 def find_profile(model_type: str) -> Profile:
     """The profile of `model_type`; upper case and hyphens for underscores are forgiven.
 

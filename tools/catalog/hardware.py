@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import InputError, UnknownNameError
 from .accelerator_names import AcceleratorNames
-from .accelerators import Accelerator
+from .accelerators import MAX_NAME_CHARS, Accelerator
 from .cluster import HardwareFacts, facts_of
 
 __all__ = [
@@ -34,7 +34,6 @@ __all__ = [
 ]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
-_MAX_NAME = 200
 _MAX_TEXT = 1_000_000
 
 _FORMS = ("sxm", "pcie", "nvl")
@@ -85,8 +84,8 @@ def find_accelerator(name: str) -> Accelerator:
     """The accelerator that `name` stands for.
 
     Raises:
-        UnknownNameError: the catalogue has none of this name; it carries the nearest known ids.
-        InputError: the family is known but not with this memory or form.
+        UnknownNameError: the catalogue has none of this name, memory and form; it carries the nearest known ids.
+        InputError: it is no name at all.
     """
     return read_accelerator_name(name).accelerator
 
@@ -94,18 +93,16 @@ def find_accelerator(name: str) -> Accelerator:
 def read_accelerator_name(name: str) -> NamedAccelerator:
     """As `find_accelerator`, with the GPUs per node that a system's name implies (DGX, HGX: 8; GB200: 4 per tray)."""
     written = name.strip()
-    if not written or len(name) > _MAX_NAME:
-        raise InputError(f"an accelerator name must have 1 to {_MAX_NAME} characters")
+    if not written or len(name) > MAX_NAME_CHARS:
+        raise InputError(f"an accelerator name must have 1 to {MAX_NAME_CHARS} characters")
     if written.lower() in _by_id():
         return NamedAccelerator(_by_id()[written.lower()], None)
     words = _names().cut(written)
     family = _names().of_family(words.family)
-    if not family:
-        raise UnknownNameError("accelerator", written, _nearest(words.family))
     found = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
     if found is None:
-        known = ", ".join(part.id for part in family)
-        raise InputError(f"unknown accelerator {written!r}: of this family the catalogue has {known}")
+        nearest = tuple(part.id for part in family) or _nearest(words.family)
+        raise UnknownNameError("accelerator", written, nearest)
     return NamedAccelerator(found, found.typical_node_accelerators if words.is_system else None)
 
 

@@ -16,6 +16,8 @@ from .dtypes import DType
 
 TokenKind = Literal["family", "size", "active", "experts", "version", "context", "date", "ignored", "word"]
 
+# A longer text is no name: it is not remembered.
+_LONGEST_KEPT = 200
 # Families whose name alone marks a model in running text, in every spelling; Chinese ones with their Latin name.
 _FAMILY_WORDS = (
     "deep[-_ ]?seek|ds(?=[-_ ]?[vr][1-9])|minimax|mixtral|ministral|mistral|magistral|codestral|devstral|nemotron|"
@@ -137,9 +139,13 @@ def _kind(token: str) -> TokenKind:
     return "word"
 
 
-@lru_cache(maxsize=4096)
 def parse_name(name: str) -> ParsedName:
     """Cut a model's name into tokens; an organisation in front (`meta-llama/`) is dropped."""
+    return _parsed(name) if len(name) <= _LONGEST_KEPT else _parsed.__wrapped__(name)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(name: str) -> ParsedName:
     found = list(tokens_of(name.strip().rsplit("/", 1)[-1]))
     core = frozenset(token.text for token in found if token.kind not in ("ignored", "date"))
     rest = frozenset(token.text for token in found) - core

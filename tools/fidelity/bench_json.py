@@ -5,12 +5,12 @@ What stands in them a stranger wrote: size, nesting, lists and numbers are bound
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from ..errors import InputError
+from ..strict_json import parse_each
 
 Client = Literal["vllm", "sglang"]
 
@@ -33,22 +33,9 @@ def outputs(text: str, where: str) -> Iterator[Output]:
     """
     if len(text) > MAX_FILE_BYTES:
         raise InputError(f"{where}: larger than {MAX_FILE_BYTES >> 20} MiB; leave the per-request details out")
-    decoder, at, count, text = json.JSONDecoder(), 0, 0, text.lstrip("\ufeff")
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            raise InputError(f"{where}: not valid JSON at line {error.lineno}: {error.msg}") from None
-        except RecursionError:
-            raise InputError(f"{where}: nested too deeply") from None
-        except ValueError as error:  # a whole number of thousands of digits
-            raise InputError(f"{where}: not valid JSON: {str(error)[:100]}") from None
+    for count, (_, value) in enumerate(parse_each(text, where), start=1):
         if not isinstance(value, dict):
             raise InputError(f"{where}: holds JSON that is no object: no output of a benchmark client")
-        count += 1
         if count > MAX_RUNS:
             raise InputError(f"{where}: more than {MAX_RUNS:,} runs; split the file")
         yield Output(cast(dict[str, Any], value), f"{where}: run {count}")

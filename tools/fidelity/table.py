@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..bounds import TOKENS
 from ..errors import InputError
 from ..files import read_bounded, utf8_text
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 MAX_TABLE_BYTES = 64 << 20
 MAX_ROWS = 500_000
 _MAX_CELL = 4000
-_MOST = 10**9
+_MOST = int(TOKENS.most)
 
 _NEEDED = ("id", "model", "gpu", "tp", "isl", "osl", "concurrency_or_batch", "metric", "value")
 _OPTIONAL = (

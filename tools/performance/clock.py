@@ -7,6 +7,7 @@ that no table covers (recurrent layers, compressed attention), has the datasheet
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 
 from ..calibration.chip import chip_in
@@ -135,7 +136,9 @@ def _matmul_scale(time: KernelTime, scales: EngineConstants) -> Number:
 
 # What was timed once is kept for all settings with the same accelerator, links, engine and calibration of one's own.
 _KEPT: dict[tuple[str, float | None, float | None, str, str, float], KernelTimes] = {}
-_MOST_KEPT = 64
+# More accelerators at once than any comparison has; each remembers megabytes.
+_MOST_KEPT = 12
+_KEPT_LOCK = threading.Lock()
 
 
 def _kernel_times(
@@ -154,10 +157,14 @@ def _kernel_times(
     own_reduction = (name, engine.entry.generation) not in _REDUCE_BY_NCCL
     whole = accelerator.model_dump_json(exclude_none=True)
     key = (whole, *links, f"{name} {own_reduction}", own.digest if own else "", compute_share)
-    if key not in _KEPT:
-        if len(_KEPT) >= _MOST_KEPT:
-            _KEPT.clear()
-        profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
-        laid = profile if own is None else own.laid_over(profile)
-        _KEPT[key] = KernelTimes(chip_in(hardware).with_compute(compute_share), laid, own_reduction=own_reduction)
-    return _KEPT[key]
+    with _KEPT_LOCK:
+        found = _KEPT.pop(key, None)
+        if found is None:
+            profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
+            laid = profile if own is None else own.laid_over(profile)
+            found = KernelTimes(chip_in(hardware).with_compute(compute_share), laid, own_reduction=own_reduction)
+        # The one used last stands last; the first goes.
+        _KEPT[key] = found
+        if len(_KEPT) > _MOST_KEPT:
+            del _KEPT[next(iter(_KEPT))]
+    return found

@@ -19,6 +19,7 @@ from ..plan.performance import (
     CostEstimate,
     CriticalPath,
     LatencyEstimate,
+    LoadEstimate,
     PerformanceEstimate,
     ThroughputEstimate,
 )
@@ -117,6 +118,7 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
     times = _times(layout)
     steps = layout.setting.workload.output_tokens - 1
     ttft_ms, tpot_ms = times.service.ttft * 1e3, times.service.tpot * 1e3
+    load, not_simulated = _under_load(layout) if with_explanation else (None, ())
     return PerformanceEstimate(
         latency=LatencyEstimate(
             ttft_ms=ttft_ms,
@@ -132,10 +134,18 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
         critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
         calibration=calibration_of(layout.setting),
         cost=_cost(layout, times.throughput),
-        notes=(*_load_notes(times), *estimate_notes(layout, times.seconds.transfer)),
+        notes=(*_load_notes(times), *estimate_notes(layout, times.seconds.transfer), *not_simulated),
         explanation=explain(*times.timed, times.seconds.transfer) if with_explanation else None,
-        under_load=load_estimate(layout) if with_explanation else None,
+        under_load=load,
     )
+
+
+def _under_load(layout: Layout) -> tuple[LoadEstimate | None, tuple[str, ...]]:
+    """The simulated load; without one the note that says why."""
+    try:
+        return load_estimate(layout), ()
+    except InputError as error:
+        return None, (f"the load was not simulated: {error}",)
 
 
 def _load_notes(times: _Times) -> tuple[str, ...]:

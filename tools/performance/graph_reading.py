@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import hardware_facts
+from ..checkpoint import checked
 from ..errors import InputError
 from ..plan.document import (
     HardwareBlock,
@@ -106,7 +107,7 @@ def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLa
             reader.read("prefill", found["prefill"]) if "prefill" in found else None,
             reader.read("decode", found["decode"]) if "decode" in found else None,
         )
-        for index, found in enumerate(phases.values())
+        for index, found in enumerate(checked(phases.values(), 1))
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.graph import evening_copies, expert_groups
@@ -84,7 +85,7 @@ class Layout:
         raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=64)
 def _even_experts(experts: int, groups: int, redundant: int) -> tuple[frozenset[int], ...]:
     """The experts of each group as the builder deals them out."""
     result: list[frozenset[int]] = []
@@ -132,6 +133,7 @@ def phase_layout(
 
 def make_layout(setting: Setting, strategy: Strategy, placement: Placement) -> Layout:
     """The layout of `strategy` placed on devices; no graph is needed."""
+    checkpoint()
 
     def laid(phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement] | None) -> PhaseLayout | None:
         return None if stages is None else phase_layout(setting, phase, degrees, stages)

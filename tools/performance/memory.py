@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
-from ..plan.view import PlanView
 from .budget import DeviceTerms, Load, device_terms, distinct_terms, replica_load
 from .kv_cache import all_layers, bytes_per_token, request_bytes
-from .layout import Layout, layout_from_view
+from .layout import Layout
 from .setting import Setting
 from .shape import ReplicaLayout
 
@@ -135,12 +134,3 @@ def _distinct_terms(layout: Layout) -> _Distinct:
         found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
         layout.memo["terms"] = found
     return found
-
-
-def memory_of_view(view: PlanView) -> MemoryEstimate:
-    """Memory of every device of a plan as its graph shows it.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
-    return device_memory(layout_from_view(view))

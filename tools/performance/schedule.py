@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import reduce
 
 from ..calibration.forms.elementary import Number, larger
+from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.performance import PathStep, TimeParts
@@ -21,7 +22,7 @@ from .shape import PhaseLayout
 from .timing import KINDS, Piece, StageTimer, kind_seconds, pieces_seconds
 
 # More passes than this for one prompt is a chunk size that no engine would run.
-_MOST_CHUNKS = 4096
+_MOST_CHUNKS = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ class PhaseTimer:
 
     def stage_pass(self, index: int, load: TokenLoad, *, with_head: bool = True) -> Pass:
         """The pass of `load` through stage `index`, the transfer to the next one included."""
+        checkpoint()
         following = self.stages[index + 1] if index + 1 < len(self.stages) else None
         pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
         return Pass(pieces, host_seconds(self.setting, load) if index == 0 else 0.0)
@@ -241,6 +243,7 @@ def prefill_loads(setting: Setting, prompts: int, groups: int) -> tuple[TokenLoa
     if (total - cached) / chunk > _MOST_CHUNKS:
         raise InputError(
             f"serving.prefill_chunk_tokens {setting.prefill_chunk_tokens} cuts a prompt of {total} tokens into more "
-            f"than {_MOST_CHUNKS} passes: choose a larger chunk"
+            f"than {_MOST_CHUNKS} passes: choose a larger chunk",
+            "/serving/prefill_chunk_tokens",
         )
     return tuple(TokenLoad(prompts, min(chunk, total - start), start, groups) for start in range(cached, total, chunk))

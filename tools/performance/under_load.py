@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 
-from ..errors import InputError
 from ..plan.performance import LoadEstimate, Percentiles
 from .layout import Layout
 from .memory import max_concurrency
@@ -22,8 +21,12 @@ _MOST_OF_USER, _LEAST_OF_USER, _REQUESTS = 12, 3, 100
 _SPREAD = 0.2
 
 
-def load_estimate(layout: Layout) -> LoadEstimate | None:
-    """The simulated load of `layout`; `None` where its cache or engine cannot hold the load at all."""
+def load_estimate(layout: Layout) -> LoadEstimate:
+    """The simulated load of `layout`.
+
+    Raises:
+        InputError: its cache or engine cannot hold the load at all, or the run would take too many steps.
+    """
     setting = layout.setting
     workload = setting.workload
     arrivals: Arrivals
@@ -34,10 +37,7 @@ def load_estimate(layout: Layout) -> LoadEstimate | None:
         users = workload.concurrency
         arrivals = ClosedLoop(users, max(_LEAST_OF_USER * users, min(_MOST_OF_USER * users, _REQUESTS)))
         words = f"closed loop, {users} users"
-    try:
-        times = serve(layout, arrivals, _lengths(layout), steady=True)
-    except InputError:
-        return None
+    times = serve(layout, arrivals, _lengths(layout), steady=True)
     return LoadEstimate(
         load=words,
         ttft_ms=_percentiles(times.ttft),

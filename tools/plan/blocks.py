@@ -40,7 +40,7 @@ def _cost(signature: tuple[Hashable, ...]) -> int:
     return sum(1 for part in signature[:3] if part)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _fold(signatures: tuple[tuple[Hashable, ...], ...]) -> tuple[Block, ...]:
     count = len(signatures)
     best: list[tuple[int, Block | None]] = [(0, None)] * (count + 1)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
+from ..checkpoint import checked
 from ..errors import InputError
 from .blocks import Block, fold_layers
 from .document import (
@@ -132,7 +133,7 @@ class _Builder:
         extra: dict[str, Any] = {"tokens_per_step": 1, "recurrence": RECURRENCE} if phase == "decode" else {}
         node = self.graph.node(f"{replica}.{phase}", "PhaseNode", replica, phase=phase, **extra)
         previous: str | None = None
-        for stage in stages:
+        for stage in checked(stages, 1):
             name = self.graph.node(
                 f"{node}.s{stage.index}", "PipelineStageNode", node, index=stage.index, layers=list(stage.layers)
             )
@@ -213,7 +214,7 @@ class _Builder:
         return self.request.strategy.prefill if phase == "prefill" else self.request.strategy.decode
 
     def _cache_edges(self, sources: Sequence[_CacheSite], targets: Sequence[_CacheSite]) -> None:
-        for target in targets:
+        for target in checked(targets, 1):
             wanted = set(target.layers)
             for source in sources:
                 if not wanted.isdisjoint(source.layers):

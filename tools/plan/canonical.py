@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..checkpoint import checked
 from .compact import expand
 from .document import Plan
 from .view import PlanView, as_list, as_mapping
@@ -57,6 +58,8 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
             block: dict[str, Any] = {**_HEADER_DEFAULTS.get(key, {}), **value}
             if key == "policy" and isinstance(block.get("relaxations"), list):
                 block["relaxations"] = sorted(block["relaxations"], key=str)
+            if key == "hardware" and isinstance(block.get("accelerator"), dict):
+                block["accelerator"] = {"source": [], **block["accelerator"]}
             if key == "strategy":
                 for phase in ("prefill", "decode"):
                     if isinstance(block.get(phase), dict):
@@ -111,14 +114,16 @@ def _coloured(view: PlanView) -> ColouredGraph:
     """The refined colours of nodes and the labels of edges."""
     count = len(view.nodes)
     place = {id(node): index for index, node in enumerate(view.nodes)}
-    colours = [_digest(_own_text(node.raw, node.experts if "experts" in node.raw else None)) for node in view.nodes]
+    colours = [
+        _digest(_own_text(node.raw, node.experts if "experts" in node.raw else None)) for node in checked(view.nodes)
+    ]
     for index, node in enumerate(view.nodes):
         if node.parent is None and node.parent_id is not None:
             colours[index] = _digest(f"orphan {colours[index].hex()}")
     around: list[list[tuple[bytes, int]]] = [[] for _ in range(count)]
     dangling: list[str] = []
     links: list[tuple[int, int, str]] = []
-    for edge in view.edges:
+    for edge in checked(view.edges):
         own = {key: value for key, value in edge.raw.items() if key not in ("source", "target") and value is not None}
         label = _digest(_text(_plain_number(own)))
         if edge.source is None or edge.target is None:
@@ -145,7 +150,7 @@ def _refine(colours: list[bytes], links: list[list[tuple[bytes, int]]]) -> list[
             hashlib.blake2b(
                 colours[index] + b"".join(sorted(label + colours[other] for label, other in around)), digest_size=16
             ).digest()
-            for index, around in enumerate(links)
+            for index, around in enumerate(checked(links))
         ]
         now = len(set(refined))
         colours = refined

@@ -2,7 +2,7 @@
 
 The arithmetic is its own and tiny: `{i}`, `{i*8}`, `{i+1}`, `{i*8+7}` with whole numbers, nothing else; nothing is
 evaluated. `{` is literal in what has no `repeat`. What cannot be expanded is reported as a fault (rule ST001) and
-kept as it stands. The size of the result is bounded before anything is built.
+kept as it stands. The size of the result is bounded (`plan_size.py`) before anything is built.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from ..checkpoint import checked
 from .elements import as_int, as_list, as_mapping, as_str
-from .faults import MAX_EDGES, MAX_NODES, MAX_VALUES, SchemaFault, size_of
+from .faults import SchemaFault
+from .plan_size import Room, size_of
 from .replica_copies import ReplicaCopier
-
-__all__ = ["MAX_EDGES", "MAX_NODES", "MAX_VALUES", "SchemaFault", "expand", "is_compact"]
 
 _PLACE = re.compile(r"\{([^{}]{0,64})\}")
 _TERM = re.compile(r"i(?:\*(\d{1,9}))?(?:([+-])(\d{1,9}))?")
@@ -58,7 +58,7 @@ def _fill(value: object, i: int, *, numeric: bool) -> Any:
 def _copies(item: Mapping[str, Any], count: int) -> list[dict[str, Any]]:
     return [
         {key: _fill(value, i, numeric=key in _NUMERIC_FIELDS) for key, value in item.items() if key != "repeat"}
-        for i in range(count)
+        for i in checked(range(count))
     ]
 
 
@@ -69,7 +69,7 @@ class _Expander:
         self.document = document
         self.faults: list[SchemaFault] = []
         self.template_counts: dict[str, int] = {}
-        self.values_left = MAX_VALUES
+        self.room = Room(document)
 
     def run(self) -> dict[str, Any]:
         nodes, edges = self.document.get("nodes"), self.document.get("edges")
@@ -79,32 +79,26 @@ class _Expander:
         if isinstance(edges, list | tuple):
             result["edges"] = self._repeat_edges(as_list(cast("object", edges)))
         if isinstance(nodes, list | tuple) and any("like" in as_mapping(node) for node in result["nodes"]):
-            copier = ReplicaCopier(result, self.values_left)
+            copier = ReplicaCopier(result, self.room)
             result["nodes"], result["edges"] = copier.run()
             self.faults.extend(copier.faults)
         return result
 
-    def _count(self, item: Mapping[str, Any], path: str, room: int) -> int | None:
+    def _count(self, item: Mapping[str, Any], path: str, *, is_node: bool) -> int | None:
         """The `repeat` of `item` where it is sound, else a fault and `None`."""
-        count = as_int(item["repeat"])
+        stated = item["repeat"]
+        count = as_int(stated)
         if count is None or count < 1:
-            self.faults.append(
-                SchemaFault(
-                    f"{path}/repeat", "repeat is not a positive whole number", item["repeat"], "an integer from 1"
-                )
-            )
-            return None
-        size = count * size_of(item)
-        if count > room or size > self.values_left:
-            self.faults.append(
-                SchemaFault(f"{path}/repeat", "repeat makes the document too large", count, f"at most {room}")
-            )
-            return None
-        self.values_left -= size
-        return count
+            message, expected = "repeat is not a positive whole number", "an integer from 1"
+        elif not self.room.take(**{"nodes" if is_node else "edges": count}, values=count * size_of(item)):
+            message, expected = "repeat makes the document too large", str(self.room)
+        else:
+            return count
+        self.faults.append(SchemaFault(f"{path}/repeat", message, stated, expected))
+        return None
 
-    def _repeat(self, item: Mapping[str, Any], path: str, room: int) -> list[dict[str, Any]]:
-        count = self._count(item, path, room)
+    def _repeat(self, item: Mapping[str, Any], path: str, *, is_node: bool) -> list[dict[str, Any]]:
+        count = self._count(item, path, is_node=is_node)
         if count is not None:
             try:
                 return _copies(item, count)
@@ -123,7 +117,7 @@ class _Expander:
             if "repeat" not in node:
                 expanded.append(item)
                 continue
-            copies = self._repeat(node, f"/nodes/{position}", MAX_NODES - len(expanded))
+            copies = self._repeat(node, f"/nodes/{position}", is_node=True)
             name = as_str(node.get("id"))
             if name is not None and "{" in name and len(copies) >= 1:
                 self.template_counts[name] = len(copies)
@@ -152,7 +146,7 @@ class _Expander:
                     expanded.append(item)
                     continue
                 edge = {**edge, "repeat": counts.pop()}
-            expanded.extend(self._repeat(edge, path, MAX_EDGES - len(expanded)))
+            expanded.extend(self._repeat(edge, path, is_node=False))
         return expanded
 
 

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import FailFast, Field
 
-from ..catalog.accelerators import Accelerator
+from .. import bounds
+from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
 from .performance import Frozen, PerformanceClaim, Sparse
 
@@ -26,10 +27,14 @@ ReasoningStepName = Literal[
 ]  # fmt: skip
 ConstructionStep = Literal["dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs"]
 
-Degree = Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
-Index = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000)]
-Tokens = Annotated[int, Field(strict=True, ge=1, le=1_000_000_000)]
-Limit = Annotated[float, Field(strict=True, gt=0, le=1e12, allow_inf_nan=False)]
+Degree = Annotated[int, bounds.DEGREE.whole()]
+Index = Annotated[int, bounds.INDEX.whole()]
+Tokens = Annotated[int, bounds.TOKENS.whole()]
+Requests = Annotated[int, bounds.REQUESTS.whole()]
+LatencyLimit = Annotated[float, bounds.LATENCY_MS.real()]
+RequestRate = Annotated[float, bounds.REQUESTS_PER_S.real()]
+TokenRate = Annotated[float, bounds.TOKENS_PER_S.real()]
+Bandwidth = Annotated[float, bounds.BANDWIDTH_GB_S.real()]
 LayerRange = tuple[Index, Index]
 Device = Annotated[str, Field(pattern=r"^n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})$")]
 # A list that is wrong throughout is one fault: what is wrong with it is said by the schema, element by element.
@@ -48,11 +53,11 @@ class ModelBlock(Frozen):
 class HardwareBlock(Sparse):
     """Which accelerators, how many, and links where they differ from the catalogue's (per GPU, one way)."""
 
-    accelerator: str | Accelerator
+    accelerator: AcceleratorName | Accelerator
     nodes: Degree
     gpus_per_node: Degree
-    intra_node_bw_gb_s: Limit | None = None
-    inter_node_bw_gb_s: Limit | None = None
+    intra_node_bw_gb_s: Bandwidth | None = None
+    inter_node_bw_gb_s: Bandwidth | None = None
 
 
 class WorkloadBlock(Sparse):
@@ -60,14 +65,14 @@ class WorkloadBlock(Sparse):
 
     input_tokens: Tokens
     output_tokens: Tokens
-    concurrency: Tokens = 1
-    ttft_ms_max: Limit | None = None
-    tpot_ms_max: Limit | None = None
+    concurrency: Requests = 1
+    ttft_ms_max: LatencyLimit | None = None
+    tpot_ms_max: LatencyLimit | None = None
     ttft_statistic: Statistic = "mean"
     tpot_statistic: Statistic = "mean"
-    request_rate: Limit | None = None
-    min_tokens_per_second: Limit | None = None
-    prefix_cache_hit_rate: Annotated[float, Field(strict=True, ge=0, le=1)] | None = None
+    request_rate: RequestRate | None = None
+    min_tokens_per_second: TokenRate | None = None
+    prefix_cache_hit_rate: Annotated[float, bounds.SHARE.real()] | None = None
     input_tokens_range: tuple[Tokens, Tokens] | None = None
     output_tokens_range: tuple[Tokens, Tokens] | None = None
     objective: Objective = "latency"
@@ -89,7 +94,7 @@ class PolicyBlock(Frozen):
     """The named relaxations in force and the share of device memory that may be used."""
 
     relaxations: tuple[Relaxation, ...] = ()
-    memory_utilization: Annotated[float, Field(strict=True, gt=0, le=1)] = 0.90
+    memory_utilization: Annotated[float, bounds.USABLE_SHARE.real()] = 0.90
 
 
 class ReasoningStep(Frozen):
@@ -130,7 +135,7 @@ class ServingBlock(Sparse):
     engine: str | None = None
     engine_version: str | None = None
     prefill_chunk_tokens: Tokens | None = None
-    max_batch: Tokens | None = None
+    max_batch: Requests | None = None
     microbatches: Degree | None = None
     overlap: Annotated[bool, Field(strict=True)] | Literal["none", "two_batch"] | None = None
 
@@ -328,7 +333,7 @@ class Edge(Sparse):
     target: NodeId
     type: EdgeType
     carries: Carries | None = None
-    bytes: Annotated[int, Field(strict=True, ge=0, le=10**18)] | None = None
+    bytes: Annotated[int, bounds.EDGE_BYTES.whole()] | None = None
 
 
 class Plan(Sparse):

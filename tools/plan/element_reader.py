@@ -11,6 +11,7 @@ import marshal
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
+from ..checkpoint import checked
 from .elements import (
     COLLECTIVE_TYPES,
     EdgeContent,
@@ -96,7 +97,7 @@ class ElementReader:
         """The nodes of a document in order, less what is no object with an id."""
         found: list[NodeView] = []
         # One loop and few calls: this is done for every node of a document.
-        for position, item in enumerate(items):
+        for position, item in enumerate(checked(items)):
             raw = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
             own = raw.copy()
             name, parent, devices = own.pop("id", None), own.pop("parent", None), own.get("devices")
@@ -152,7 +153,7 @@ class ElementReader:
     def edges(self, items: Iterable[object], by_id: Mapping[str, NodeView]) -> list[EdgeView]:
         """The edges of a document in order, hung onto their ends, less what names no two ends."""
         found: list[EdgeView] = []
-        for position, item in enumerate(items):
+        for position, item in enumerate(checked(items)):
             raw = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
             source_id, target_id = raw.get("source"), raw.get("target")
             if not isinstance(source_id, str) or not isinstance(target_id, str):

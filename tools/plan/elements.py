@@ -19,11 +19,16 @@ MAX_LEVELS = 64
 _MAX_EXPERTS = 100_000
 
 _DEVICE = re.compile(r"n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})")
+_LONGEST_DEVICE = len("n123456789.g123456789")
+
+
+def parse_device(name: str) -> tuple[int, int] | None:
+    """`n<node>.g<gpu>` as (node, gpu), or `None` where the name is of another form."""
+    return _place(name) if len(name) <= _LONGEST_DEVICE else None
 
 
 @lru_cache(maxsize=65536)
-def parse_device(name: str) -> tuple[int, int] | None:
-    """`n<node>.g<gpu>` as (node, gpu), or `None` where the name is of another form."""
+def _place(name: str) -> tuple[int, int] | None:
     match = _DEVICE.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 

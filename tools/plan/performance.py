@@ -7,7 +7,9 @@ object with every field optional (`PerformanceClaim`).
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, create_model, model_serializer
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
+
+from ..bounds import CLAIM, DEGREE
 
 
 class Frozen(BaseModel):
@@ -24,8 +26,8 @@ class Sparse(Frozen):
         return {name: value for name, value in handler(self).items() if value is not None}
 
 
-NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
+NonNegative = Annotated[float, CLAIM.real()]
+Count = Annotated[int, CLAIM.whole()]
 
 
 class TimeParts(Frozen):
@@ -173,7 +175,7 @@ class CostEstimate(Frozen):
     unit: CostUnit
     price_source: str | None = None
     per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
-    billed_gpus: Annotated[int, Field(ge=1)] | None = None
+    billed_gpus: Annotated[int, DEGREE.whole()] | None = None
 
 
 class Percentiles(Frozen):

@@ -6,7 +6,6 @@ cannot be opened is an `InputError`; anything that can is read as far as it goes
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,32 +13,36 @@ from pathlib import Path
 from typing import Any, cast
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
-from ..errors import InputError
-from ..files import utf8_text
+from ..files import read_bounded, shown_path, utf8_text
+from ..strict_json import Fault, JsonError, cleaned, is_sound, load, may_hold_halves
 from .collector import collector_paused
-from .compact import MAX_EDGES, MAX_NODES, SchemaFault, expand
+from .compact import expand, is_compact
 from .document import Plan
-from .schema import explain_refusal, shown
+from .faults import SchemaFault
+from .plan_size import excess_of
+from .schema import explain_refusal
 from .view import PlanView, as_list, as_mapping
 
 MAX_DOCUMENT_BYTES = 128 * 2**20
 # More members than any object of a plan has, and more values than its header (all but nodes and edges) has.
 MAX_MEMBERS = 10_000
 MAX_HEADER_VALUES = 1_000_000
-_MAX_FAULTS = 100
 
 
 @dataclass(frozen=True)
 class ReadDocument:
     """A document as read: prose stripped, compact form expanded.
 
-    `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read.
+    `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read. `mended` are
+    those of the faults that `raw` has no more: what JSON cannot carry was replaced.
     """
 
     raw: dict[str, Any] | None
     view: PlanView
     faults: tuple[SchemaFault, ...] = field(default=())
+    mended: tuple[SchemaFault, ...] = field(default=())
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -55,85 +58,64 @@ def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument
         InputError: the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
     """
     if isinstance(source, Plan):
-        return _read_object(source.model_dump(mode="json"), ())
+        return _read_object(_dumped(source), (), is_text=False)
     if isinstance(source, Mapping):
-        return _read_object(source, ())
+        return _read_object(source, (), is_text=False)
     if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
         return read_text(source)
     return read_text(read_file(Path(source)))
+
+
+def _dumped(plan: Plan) -> dict[str, Any]:
+    try:
+        return plan.model_dump(mode="json")
+    except (PydanticSerializationError, ValueError):
+        # Its open places hold what JSON cannot carry.
+        return plan.model_dump()
 
 
 def read_file(path: Path) -> str:
     """The text of `path`.
 
     Raises:
-        InputError: it cannot be opened, is too large, or is not UTF-8.
+        InputError: it cannot be opened, is too large, is no file, or is not UTF-8.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_DOCUMENT_BYTES + 1)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise InputError(f"{shown(str(path))}: {reason}") from None
-    if len(data) > MAX_DOCUMENT_BYTES:
-        raise InputError(f"{path}: larger than {MAX_DOCUMENT_BYTES >> 20} MiB")
-    return utf8_text(data, str(path))
+    name = shown_path(path)
+    return utf8_text(read_bounded(path, MAX_DOCUMENT_BYTES, name), name)
 
 
 def read_text(text: str) -> ReadDocument:
     """Read a JSON text; never raises."""
-    faults: list[SchemaFault] = []
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        members = dict(pairs)
-        # This is called for every object of the document: what is as it should be is told in one comparison.
-        if len(members) == len(pairs) <= MAX_MEMBERS:
-            return members
-        if len(pairs) > MAX_MEMBERS:
-            raise _TooLargeError(f"an object of {len(pairs):,} members, more than {MAX_MEMBERS:,}")
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen and len(faults) < _MAX_FAULTS:
-                faults.append(SchemaFault("", f"key {shown(key)} stands twice in one object", key))
-            seen.add(key)
-        return members
-
-    def no_constant(name: str) -> float:
-        if len(faults) < _MAX_FAULTS:
-            faults.append(SchemaFault("", f"{name} is not JSON", name))
-        return 0.0
-
     try:
-        document = json.loads(text, object_pairs_hook=unique, parse_constant=no_constant)
-    except RecursionError:
-        return _unreadable(_TOO_DEEP)
-    except _TooLargeError as error:
-        return _unreadable(SchemaFault("", f"too large to be a plan: {error}"))
-    except ValueError as error:
-        return _unreadable(SchemaFault("", f"not JSON: {error}"))
+        document, found = load(text, "", most_members=MAX_MEMBERS)
+    except JsonError as error:
+        at = f", line {error.line}" if error.line is not None else ""
+        return _unreadable(SchemaFault("", f"{error.reason}{at}"))
+    faults = tuple(map(_schema_fault, found))
     if not isinstance(document, dict):
-        return _unreadable(SchemaFault("", "not a JSON object", type(document).__name__, "object"))
-    return _read_object(cast("dict[str, Any]", document), tuple(faults))
+        return _unreadable(*faults, SchemaFault("", "not a JSON object", type(document).__name__, "object"))
+    return _read_object(cast("dict[str, Any]", document), faults, is_text=not may_hold_halves(text))
 
 
-class _TooLargeError(Exception):
-    """The document holds more than any plan does."""
+def read_sound(document: dict[str, Any]) -> ReadDocument:
+    """Read an object that is known to be of JSON's types, whole characters and bounded depth, as what was read is."""
+    return _read_object(document, (), is_text=True)
 
 
-_TOO_DEEP = SchemaFault("", "nested too deeply to be a plan")
+def _schema_fault(fault: Fault) -> SchemaFault:
+    return SchemaFault(fault.pointer, fault.reason, fault.value)
 
 
-def _unreadable(fault: SchemaFault) -> ReadDocument:
-    return ReadDocument(None, PlanView({}), (fault,))
+def _unreadable(*faults: SchemaFault) -> ReadDocument:
+    return ReadDocument(None, PlanView({}), faults)
 
 
 def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
     """What makes `document` too large to be looked at element by element."""
-    for key, most in (("nodes", MAX_NODES), ("edges", MAX_EDGES)):
-        count = len(as_list(document.get(key)))
-        if count > most:
-            return SchemaFault(f"/{key}", f"too large to be a plan: {count:,} {key}", count, f"at most {most:,}")
-    values: list[object] = [value for key, value in document.items() if key not in ("nodes", "edges")]
+    excess = excess_of(document)
+    if excess is not None:
+        return SchemaFault(f"/{excess.part}", f"too large to be a plan: {excess}", excess.count, excess.most)
+    values: list[object] = [*_header(document).values()]
     for value in values:
         values.extend(as_mapping(value).values())
         values.extend(as_list(value))
@@ -142,28 +124,44 @@ def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
     return None
 
 
-def _read_object(document: Mapping[str, Any], faults: tuple[SchemaFault, ...]) -> ReadDocument:
+def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *, is_text: bool) -> ReadDocument:
+    """`document` as read; `is_text`: its texts and types are those of JSON, and its depth alone is not known."""
     excess = _excess(document)
     if excess is not None:
-        return ReadDocument(None, PlanView({}), (*faults, excess))
+        return _unreadable(*mended, excess)
+    is_checked = not is_text or is_compact(document) or _has_doubles(document)
+    if not is_sound(document if is_checked else _header(document)):
+        return _read_cleaned(document, mended)
     raw, unexpanded = expand(document)
     view = PlanView(raw)
-    faults = (*faults, *unexpanded)
-    try:
-        if not _is_plan(raw, view):
+    if not _is_plan(raw, view):
+        if not is_checked and not is_sound(raw):
+            return _read_cleaned(raw, mended)
+        try:
             Plan.model_validate(raw)
-    except ValidationError as refusal:
-        faults = (*faults, *_explained(raw, refusal))
-    except RecursionError:
-        faults = (*faults, _TOO_DEEP)
-    return ReadDocument(raw, view, faults)
+        except ValidationError as refusal:
+            # Where something was replaced the replacement is no fault of its own.
+            known = {fault.path for fault in mended if fault.path}
+            unexpanded += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
+    return ReadDocument(raw, view, (*mended, *unexpanded), mended)
 
 
-def _explained(raw: Mapping[str, Any], refusal: ValidationError) -> tuple[SchemaFault, ...]:
-    try:
-        return explain_refusal(raw, refusal)
-    except RecursionError:
-        return (_TOO_DEEP,)
+def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:
+    """`document` without what no JSON can carry, each such place a fault."""
+    sound, found = cleaned(document)
+    mended = (*mended, *map(_schema_fault, found))
+    return _unreadable(*mended) if sound is None else _read_object(sound, mended, is_text=True)
+
+
+def _header(document: Mapping[str, Any]) -> dict[str, Any]:
+    """All but the graph, which the models judge."""
+    return {key: value for key, value in document.items() if key not in ("nodes", "edges")}
+
+
+def _has_doubles(document: Mapping[str, Any]) -> bool:
+    """Whether two nodes have one id: they are compared whole, at any depth."""
+    names = [as_mapping(node).get("id") for node in as_list(document.get("nodes"))]
+    return len({name for name in names if isinstance(name, str)}) < len(names)
 
 
 def _is_plan(raw: Mapping[str, Any], view: PlanView) -> bool:
@@ -173,6 +171,6 @@ def _is_plan(raw: Mapping[str, Any], view: PlanView) -> bool:
         return False
     try:
         Plan.model_validate({**raw, "nodes": examples[0], "edges": examples[1]})
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return False
     return True

@@ -10,8 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..checkpoint import checked
 from .elements import as_int, as_list, as_mapping, as_str, parse_device
-from .faults import MAX_EDGES, MAX_NODES, SchemaFault, size_of
+from .faults import SchemaFault
+from .plan_size import Room, size_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +28,14 @@ class _Body:
 class ReplicaCopier:
     """Writes out the copies of one document; `faults` holds what could not be copied."""
 
-    def __init__(self, document: Mapping[str, Any], values_left: int) -> None:
+    def __init__(self, document: Mapping[str, Any], room: Room) -> None:
         self.faults: list[SchemaFault] = []
         self._nodes = [as_mapping(item) for item in document["nodes"]]
         self._written: list[Any] = list(document["nodes"])
         self._edges = [as_mapping(item) for item in as_list(document.get("edges"))]
         self._all_edges: list[Any] = list(as_list(document.get("edges")))
         self._gpus_per_node = as_int(as_mapping(document.get("hardware")).get("gpus_per_node"))
-        self._values_left = values_left
-        self._room = MAX_NODES - len(document["nodes"])
+        self._room = room
         self._is_full = False
         self._children: dict[str, list[Mapping[str, Any]]] = {}
         # Replicas below which another is itself written as `like`.
@@ -65,14 +66,15 @@ class ReplicaCopier:
             if problem is not None:
                 self.faults.append(SchemaFault(f"/nodes/{position}/{problem[0]}", problem[1], node.get(problem[0])))
                 continue
-            body = self._body(str(node["like"]), str(node["id"]), MAX_EDGES - len(edges))
+            body = self._body(str(node["like"]), str(node["id"]))
             if body is None:
-                self.faults.append(SchemaFault(f"/nodes/{position}/like", "makes the document too large", node["like"]))
+                fault = "like makes the document too large"
+                self.faults.append(SchemaFault(f"/nodes/{position}/like", fault, node["like"], str(self._room)))
                 continue
             nodes.extend(self._copied(body, node))
             edges.extend(
                 {**edge, "source": f"{node['id']}/{edge['source']}", "target": f"{node['id']}/{edge['target']}"}
-                for edge in body.edges
+                for edge in checked(body.edges)
             )
         return nodes, edges
 
@@ -91,7 +93,7 @@ class ReplicaCopier:
             return "device_offset", "needs hardware.gpus_per_node"
         return None
 
-    def _body(self, pattern: str, name: str, edge_room: int) -> _Body | None:
+    def _body(self, pattern: str, name: str) -> _Body | None:
         """What hangs below `pattern`; `None` where one more copy, named `name`, makes the document too large."""
         if self._is_full:
             return None
@@ -99,12 +101,10 @@ class ReplicaCopier:
             self._bodies[pattern] = self._read_body(pattern)
         body = self._bodies[pattern]
         size = body.size + size_of(name) * (len(body.nodes) + len(body.edges))
-        if len(body.nodes) > self._room or len(body.edges) > edge_room or size > self._values_left:
-            self._is_full = True
-            return None
-        self._values_left -= size
-        self._room -= len(body.nodes)
-        return body
+        if self._room.take(nodes=len(body.nodes), edges=len(body.edges), values=size):
+            return body
+        self._is_full = True
+        return None
 
     def _read_body(self, pattern: str) -> _Body:
         nodes: list[Mapping[str, Any]] = []
@@ -118,7 +118,7 @@ class ReplicaCopier:
                     seen.add(child_id)
                     queue.append(child_id)
             # The rest is not looked at: as many are refused already.
-            if len(nodes) > self._room:
+            if len(nodes) > self._room.nodes:
                 break
         inside = {name for name in map(as_str, (node.get("id") for node in nodes)) if name is not None}
         positions = sorted(position for name in inside for position in self._edges_from.get(name, ()))
@@ -128,7 +128,7 @@ class ReplicaCopier:
 
     def _copied(self, body: _Body, replica: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         pattern, name, offset = replica["like"], replica["id"], as_int(replica.get("device_offset")) or 0
-        for node in body.nodes:
+        for node in checked(body.nodes):
             copy = dict(node)
             copy["id"] = f"{name}/{node.get('id')}"
             copy["parent"] = name if node.get("parent") == pattern else f"{name}/{node.get('parent')}"

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from .compact import SchemaFault
 from .document import Plan
+from .faults import SchemaFault
 from .view import as_list, as_mapping
 
 SCHEMA_URI = "https://json-schema.org/draft/2020-12/schema"
@@ -137,7 +137,10 @@ def _fault(error: Any, path: str) -> SchemaFault:
 
     best: Any = exceptions.best_match  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     while error.context:
-        error = best(error.context)
+        # What is written was meant as what it is of the type of, and not to be absent.
+        meant = [one for one in error.context if one.validator != "type" or one.relative_path]
+        given = [one for one in error.context if one.validator_value != "null"]
+        error = best(meant or given or error.context)
     where: list[str | int] = [*error.absolute_path]
     expected: Any = {"enum": error.validator_value, "const": error.validator_value}.get(str(error.validator))
     if error.validator in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"):

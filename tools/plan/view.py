@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
-from ..errors import ShardwrightError
+from ..errors import InputError, ShardwrightError
 from .branches import PhaseView, StageView, distinct_phase
 from .element_reader import ElementReader
 from .elements import (
@@ -63,6 +63,8 @@ class PlanView:
         self.is_sound = True
         # What several rules work out of the plan alike, by the function that does.
         self.memo: dict[object, object] = {}
+        # What rules could not read and so did not judge, by rule; the parts of a plan share it.
+        self.unjudged: dict[str, InputError] = {}
         self.raw = as_mapping(document)
         self.model = as_mapping(self.raw.get("model"))
         self.hardware = as_mapping(self.raw.get("hardware"))

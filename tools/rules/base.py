@@ -1,7 +1,8 @@
 """What a rule is and what it reports.
 
 A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. Its check is a generator of
-findings over the prepared view of a plan; it never prints, never changes its input, never raises for bad input.
+findings over the prepared view of a plan; it never prints and never changes its input. Where it cannot read what it
+needs it lets the `InputError` through that says so: nothing passes because it could not be judged.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
 from .edits import Change
 from .tree import Consequences
@@ -109,11 +111,17 @@ class Rule:
     mend: Callable[[PlanView, Violation], Iterable[Change]] | None = None
 
     def run(self, view: PlanView) -> Iterator[Violation]:
-        """The violations of this rule in `view`, in the order of the check, less what follows from another fault."""
+        """The violations of this rule in `view`, in the order of the check, less what follows from another fault.
+
+        What it could not read, and so did not judge, is kept in `view.unjudged`.
+        """
         consequences = Consequences(view)
-        for finding in self.check(view):
-            if not (consequences.are_displaced(finding.lacks) or consequences.are_misled(finding.unlinked)):
-                yield self.violation(finding)
+        try:
+            for finding in self.check(view):
+                if not (consequences.are_displaced(finding.lacks) or consequences.are_misled(finding.unlinked)):
+                    yield self.violation(finding)
+        except InputError as error:
+            view.unjudged[self.id] = error
 
     def violation(self, finding: Finding) -> Violation:
         """`finding` with what this rule knows."""

@@ -1,33 +1,32 @@
 """What the performance model computes of a plan, once for all rules that ask for it.
 
 Nothing is computed before a rule asks, and nothing of a graph in which another rule has found an error: such figures
-would only repeat that error in other words. It judges nothing.
+would only repeat that error in other words. It judges nothing. What cannot be computed is raised, never passed over.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar, cast
 
 from ..errors import InputError
 from ..performance.layout import Layout, layout_from_view
-from ..performance.memory import fits
 from ..plan.performance import PerformanceEstimate
 from ..plan.view import PlanView, as_mapping
+from .base import Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A layout and its estimate. Without an estimate `unknown` says which fact is missing.
-
-    `unknown` is empty where the rule of what cannot be read names it (ST001, PH001, ME001).
-    """
+    """A layout and its estimate; neither where the graph is known to be at fault."""
 
     layout: Layout | None = None
     estimate: PerformanceEstimate | None = None
-    unknown: str = ""
 
 
 _NOTHING = Evaluation()
+_Found = TypeVar("_Found")
 # Blocks that take about as long again to compute.
 _FULL_ONLY = ("explanation", "under_load")
 
@@ -38,42 +37,52 @@ def layout_of(view: PlanView) -> Layout:
     Raises:
         InputError: what cannot be read, by name.
     """
-    found = view.memo.get(layout_of)
-    if found is None:
-        try:
-            found = layout_from_view(view.whole)
-        except InputError as error:
-            found = error
-        view.memo[layout_of] = found
-    if isinstance(found, InputError):
-        raise found
-    assert isinstance(found, Layout)
-    return found
+    return _once(view, layout_of, lambda: layout_from_view(view.whole))
 
 
 def evaluation_of(view: PlanView) -> Evaluation:
-    """The estimate of the plan, with its explanation where the plan claims one."""
+    """The estimate of the plan, with its explanation where the plan claims one.
+
+    Raises:
+        InputError: what cannot be read or is not known, by name.
+    """
     if not view.is_sound:
         return _NOTHING
-    found = view.memo.get(evaluation_of)
-    if not isinstance(found, Evaluation):
-        found = view.memo[evaluation_of] = _evaluate(view)
-    return found
+    return _once(view, evaluation_of, lambda: _evaluate(view))
+
+
+def check_timed(view: PlanView) -> tuple[Finding, ...]:
+    """Nothing, once the plan has been timed, which no rule may have asked for: what is called valid can be estimated.
+
+    Raises:
+        InputError: what cannot be read or is not known, by name.
+    """
+    if evaluation_of not in view.memo:
+        from ..performance.estimate import quick_times
+
+        quick_times(layout_of(view))
+    return ()
+
+
+def _once(view: PlanView, key: object, compute: Callable[[], _Found]) -> _Found:
+    """What `compute` gives, or raises, kept for whoever asks next."""
+    if key not in view.memo:
+        try:
+            view.memo[key] = compute()
+        except InputError as error:
+            view.memo[key] = error
+    found = view.memo[key]
+    if isinstance(found, InputError):
+        raise found
+    return cast("_Found", found)
 
 
 def _evaluate(view: PlanView) -> Evaluation:
-    try:
-        layout = layout_of(view)
-        fits(layout)
-    except InputError:
-        return _NOTHING
     # Wanted only where a plan claims figures or states limits.
     from ..performance.estimate import estimate_layout
 
-    try:
-        return Evaluation(layout, estimate_layout(layout, with_explanation=_wants_all(view)))
-    except InputError as error:
-        return Evaluation(layout, None, str(error))
+    layout = layout_of(view)
+    return Evaluation(layout, estimate_layout(layout, with_explanation=_wants_all(view)))
 
 
 def _wants_all(view: PlanView) -> bool:

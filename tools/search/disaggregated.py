@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, Shares, disaggregated_service
 from ..performance.setting import Setting
@@ -105,6 +106,7 @@ class SplitEvaluator:
         return end
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
+        checkpoint()
         seconds = PhaseSeconds(
             prompts=Prompts(prefill.first, prefill.second, prefill.second),
             step=decode.first,

@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import InputError
+from ..performance.layout import Layout
 from ..performance.setting import Setting
 from ..performance.under_load import load_estimate
+from ..plan.performance import LoadEstimate
 from .candidate import Candidate, SearchRequest
 from .ranking import percentiles_missed
 from .single import candidate_at, layout_at
@@ -20,7 +23,6 @@ _LEAST = 6
 # How often requests in flight are halved, where their number is open, for a candidate that is too slow at a percentile.
 _HALVINGS = 5
 _NOT_SIMULATED = ("PE010: its percentiles were not simulated: others come first",)
-_NOT_POSSIBLE = ("PE010: the load cannot be simulated",)
 
 
 def on_time(
@@ -61,7 +63,15 @@ def _judged(request: SearchRequest, setting: Setting, one: Candidate) -> Candida
     # What runs the same on any number of nodes is simulated once while a cluster is sized.
     key = "under load", one.strategy, one.concurrency
     if key not in setting.memo:
-        setting.memo[key] = load_estimate(layout_at(request, setting, one.strategy, one.concurrency))
+        setting.memo[key] = _load(layout_at(request, setting, one.strategy, one.concurrency))
     load: Any = setting.memo[key]
-    missed = _NOT_POSSIBLE if load is None else percentiles_missed(request.workload, load)
+    missed = (load,) if isinstance(load, str) else percentiles_missed(request.workload, load)
     return one.model_copy(update={"feasible": False, "why_not": missed}) if missed else one
+
+
+def _load(layout: Layout) -> LoadEstimate | str:
+    """The simulated load, or why no limit on it can be said to hold."""
+    try:
+        return load_estimate(layout)
+    except InputError as error:
+        return f"PE010: the load cannot be simulated: {error}"

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..catalog.architecture import LayerSpec
+from ..checkpoint import checkpoint
 from ..performance.layout import phase_layout
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
@@ -151,6 +152,7 @@ class PhaseTable:
 
     def seconds(self, lines: Lines, load: TokenLoad, *, with_head: bool = True) -> StageSeconds:
         """Seconds of each stage of `lines` under `load`, whose sequences are an array."""
+        checkpoint()
         classes = self._classes(int(lines.stages.max()))[lines.places]
         width = np.size(load.sequences)
         if is_two_batch(self.setting):

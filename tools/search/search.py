@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..checkpoint import checked, checkpoint
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
@@ -141,7 +142,7 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
     shapes = list(pair_shapes(request.space))
     least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
     widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
-    for shape in shapes:
+    for shape in checked(shapes, 1):
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
         stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
         narrow = sum(shape.rooms[: stages - 1])
@@ -277,6 +278,7 @@ class _Answer:
 
     def candidate(self, rows: Columns, row: int) -> Candidate:
         """One row with all that is shown of it."""
+        checkpoint()
         strategy, concurrency = self.found.name(rows, row), int(rows.concurrency[row])
         ttft_ms, tpot_ms, rate = float(rows.ttft[row]) * 1e3, float(rows.tpot[row]) * 1e3, float(rows.rate[row])
         missed = limits_missed(self.request.workload, ttft_ms, tpot_ms, rate)

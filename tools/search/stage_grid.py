@@ -95,7 +95,7 @@ class Lines:
         return self.places == self.stages[self.line_of] - 1
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def lines_of(lines: tuple[Line, ...]) -> Lines:
     """Several pipelines; layouts with the same lines share what is known of them."""
     return Lines(lines)

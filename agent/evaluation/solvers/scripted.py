@@ -8,7 +8,6 @@ for is a fault, not a silence; a script that is asked for more than it holds end
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,12 +16,12 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ....tools.files import read_bounded, shown_path, utf8_text
+from ....tools.files import read_bounded, shown_path
+from ....tools.strict_json import JsonError, parse
 from ...loop.agent import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls, says
-from ...model.strict_json import parse
 from ..asked import Asked
 from ..refusals import refusal
 from ..solver import UNHURRIED
@@ -97,15 +96,12 @@ def read_script(path: Path) -> Script:
         InputError: it cannot be read, or is none; the message says where.
     """
     name = shown_path(path)
-    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
-        return Script.model_validate(parse(text, unique_keys=True))
+        return Script.model_validate(parse(read_bounded(path, MAX_FILE_BYTES, name), name))
     except ValidationError as error:
         raise InputError(f"{name}: {_refusal(error)}; {_FORM}") from None
-    except ValueError as error:
-        at = getattr(error, "lineno", None)
-        not_json = f"not JSON: {error.msg}" if isinstance(error, json.JSONDecodeError) else str(error)
-        raise InputError(f"{name}{f':{at}' if at else ''}: {not_json}; {_FORM}") from None
+    except JsonError as error:
+        raise InputError(f"{error}; {_FORM}") from None
 
 
 def _refusal(error: ValidationError) -> str:

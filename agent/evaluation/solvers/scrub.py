@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from ....tools.strict_json import JsonError, parse_answer
 from ...model.redaction import Redactor
 from .tape import KEPT_HEADERS, RecordedExchange
 
@@ -63,8 +64,8 @@ def _json(text: str, redactor: Redactor) -> str:
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse_answer(text, "")
+    except JsonError:
         return None
 
 

@@ -14,14 +14,14 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ....tools.errors import InputError, ShardwrightError
-from ....tools.files import read_bounded, shown_path, utf8_text, write_file
+from ....tools.files import read_bounded, shown_path, write_file
+from ....tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
 from ...loop.agent import AgentOptions
 from ...loop.budget import Limits, Prices
 from ...loop.context import FENCE
 from ...loop.feedback import Level
 from ...model.redaction import REDACTED
 from ...model.settings import Mode
-from ...model.strict_json import parse
 from ..asked import Asked
 
 MAX_FILE_BYTES = 256 << 20
@@ -125,14 +125,13 @@ def read_kept(kind: type[_K], path: Path) -> _K:
         InputError: it cannot be read, or is none of its kind.
     """
     name = shown_path(path)
-    text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
-        return kind.model_validate(parse(text))
+        return kind.model_validate(parse(read_bounded(path, MAX_FILE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         raise InputError(f"{name}: {'/'.join(map(str, first['loc']))[:200]}: {first['msg']}; record it again") from None
-    except ValueError as error:
-        raise InputError(f"{name}: not JSON: {error}; record it again") from None
+    except JsonError as error:
+        raise InputError(f"{error}; record it again") from None
 
 
 def write_kept(path: Path, kept: BaseModel) -> None:

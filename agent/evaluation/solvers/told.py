@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ....tools.strict_json import JsonError, parse
 from ...model.messages import ModelRequest
 
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
@@ -61,8 +61,8 @@ def _objects(content: str) -> Iterator[dict[str, Any]]:
     for line in content.splitlines():
         if line.startswith("{"):
             try:
-                value = json.loads(line)
-            except (ValueError, RecursionError):
+                value = parse(line, "")
+            except JsonError:
                 continue
             if isinstance(value, dict):
                 yield value

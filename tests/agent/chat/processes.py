@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 COMMAND = (sys.executable, "-c", "from shardwright.agent.cli import main; raise SystemExit(main())", "chat")
+PATIENCE_S = 300
 
 
 def environment(home: Path) -> dict[str, str]:
@@ -25,5 +26,5 @@ def chat(home: Path, *arguments: str, said: str = "") -> subprocess.CompletedPro
         text=True,
         check=False,
         env=environment(home),
-        timeout=100,
+        timeout=PATIENCE_S,
     )

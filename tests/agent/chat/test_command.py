@@ -20,8 +20,8 @@ import pytest
 
 from shardwright.agent.cli.app import run
 
-from ..model.fault_server import FaultServer, refuses
-from .processes import COMMAND, chat, environment
+from ..model.fault_server import FaultServer, hangs, refuses
+from .processes import COMMAND, PATIENCE_S, chat, environment
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 
@@ -127,12 +127,13 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
         shown.until(b"> ")
         os.write(terminal, b"hello\n")
         shown.until(b"no model")
-        for _ in range(2):
-            shown.until(b"> ")
-            # The prompt is shown a moment before a key is waited for; a signal in between waits for the next key.
-            time.sleep(1)
+        shown.until(b"> ")
+        end = time.monotonic() + PATIENCE_S
+        # The prompt is shown a moment before a key is waited for; a signal in between waits for the next one.
+        while process.poll() is None and time.monotonic() < end:
             process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=30) == 130
+            time.sleep(0.2)
+        assert process.wait(timeout=PATIENCE_S) == 130
         told = beside.read().decode()
     assert "Ctrl-C again quits" in told
     assert "Traceback" not in told
@@ -146,7 +147,7 @@ def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Pa
         os.write(terminal, b"hello\n")
         shown.until(b"no model")
         os.write(terminal, b"/quit\n")
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
         told = beside.read().decode()
     assert "that was not UTF-8 text; say it again" in told
     assert "Traceback" not in told
@@ -164,6 +165,16 @@ def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(
         assert piped(*asked, said=f"{REQUEST}\n")[0] == 0
 
 
+def test_the_time_of_a_model_is_that_of_one_turn(piped: Piped) -> None:
+    with FaultServer(hangs) as server:
+        asked = ("--proposer", "llm", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "0.5")
+        status, out, _ = piped(*asked, said=f"{REQUEST}\nwhy not TP1?\n")
+        # What the first turn waited for is not taken from the second one.
+        assert len(server.bodies) == 2
+    assert (status, out.count("no answer in time")) == (3, 2)
+    assert "may take in one turn" in " ".join(piped("--help", said="")[1].split())
+
+
 class _Screen:
     """What a process writes on its terminal, read as far as it was waited for."""
 
@@ -173,7 +184,7 @@ class _Screen:
 
     def until(self, words: bytes) -> None:
         """Read until `words` have come."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + PATIENCE_S
         while words not in self._left:
             assert time.monotonic() < end, self._left
             if select.select([self._terminal], [], [], 1)[0]:

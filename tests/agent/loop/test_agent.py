@@ -100,10 +100,10 @@ def test_a_replay_stops_inside_the_answer_where_the_clock_did() -> None:
 
 def test_a_clock_that_runs_out_is_written_down_and_replayed() -> None:
     def late(request: ModelRequest) -> Reply:
-        time.sleep(0.25)
+        time.sleep(1.6)
         return TWO_CALLS
 
-    whole = recorded([late], Options(limits=Limits(seconds=0.2), tools=TOOLS.tools, fence=TOOLS.fence))
+    whole = recorded([late], Options(limits=Limits(seconds=1.5), tools=TOOLS.tools, fence=TOOLS.fence))
     assert [step.data for step in whole.steps if step.kind == "stopped"] == [{"requests": 1, "calls": 0}]
     assert replay(whole).same
 

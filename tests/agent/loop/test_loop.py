@@ -158,10 +158,10 @@ def test_calls_beyond_the_limit_are_not_made() -> None:
 
 def test_no_call_is_made_after_the_time() -> None:
     def late(request: ModelRequest) -> Reply:
-        time.sleep(0.25)
+        time.sleep(1.6)
         return calls(("submit_dag", {"strategy": {"dp": 1}}), ("explain_rule", {"rule": "ME001"}))
 
-    ending, answers = answers_of_last_turn([late], Options(limits=Limits(seconds=0.2), tools=ALL_TOOLS))
+    ending, answers = answers_of_last_turn([late], Options(limits=Limits(seconds=1.5), tools=ALL_TOOLS))
     assert ending.status == "time_spent"
     assert len(answers) == 2 and all("the time allowed is spent" in answer for answer in answers)
 

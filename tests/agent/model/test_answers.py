@@ -44,7 +44,7 @@ def read(message: dict[str, Any], finish: str = "stop", **more: Any) -> Reply:
         (["hel", "lo", 7, None, {"type": "image"}], "hello"),
         (42, "42"),
         ({"colour": "red"}, '{"colour": "red"}'),
-        ("half \ud83d a pair", "half ? a pair"),
+        ("half \ud83d a pair", "half \ufffd a pair"),
     ],
 )
 def test_content_becomes_text_whatever_it_is(content: Any, found: str) -> None:
@@ -92,7 +92,7 @@ def test_why_an_answer_ended(message: dict[str, Any], finish: str, found: str) -
         ("", ""),
         ('{"a": ', '{"a": '),
         ([1], "[1]"),
-        ("\ud800", "?"),
+        ("\ud800", "\ufffd"),
     ],
 )
 def test_arguments_are_text_as_the_model_wrote_them(given_arguments: Any, found: str) -> None:

@@ -70,10 +70,10 @@ def test_text_of_a_try_that_broke_off_is_told_apart_from_that_of_the_next() -> N
 
 
 def test_a_server_that_goes_on_after_the_end_is_not_listened_to() -> None:
-    endless = streams([*HELLO, delta({}, "stop"), b"data: [DONE]\n\n", *[b": still here\n\n"] * 200], every_s=0.05)
-    asked = ask(endless, stream=True, seconds=5)
+    endless = streams([*HELLO, delta({}, "stop"), b"data: [DONE]\n\n", *[b": still here\n\n"] * 2000], every_s=0.05)
+    asked = ask(endless, stream=True, seconds=60)
     assert asked.answered.text == "hello"
-    assert asked.wall_s < 2
+    assert asked.wall_s < 30
 
 
 def test_a_server_that_does_not_stream_is_read_all_the_same() -> None:

@@ -63,9 +63,9 @@ def test_a_patch_that_fails_says_which_operation_and_why_and_changes_nothing(
 
 def test_copies_that_double_end_before_memory_does() -> None:
     operations = [{"op": "copy", "from": "/nodes", "path": "/nodes/-"}] * 60
-    started = time.perf_counter()
+    started = time.process_time()
     refused(asked(bench(), "patch_dag", handle=GOOD, operations=operations), "copies are too large")
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_a_result_that_is_nested_deeply_is_refused() -> None:
@@ -222,9 +222,9 @@ def test_a_patch_that_repeats_a_node_beyond_all_bounds_is_refused_in_time() -> N
         "repeat": 30_000,
     }
     operations = [{"op": "add", "path": "/nodes/-", "value": value}]
-    started = time.perf_counter()
+    started = time.process_time()
     refused(asked(bench(), "patch_dag", handle=GOOD, operations=operations), "nodes", "at most")
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
 
 
 def test_what_a_patch_writes_in_the_compact_form_is_written_out() -> None:

@@ -120,8 +120,8 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
     [
         ("{", "not JSON"),
         ("[1]", "not a JSON object"),
-        ('{"id": NaN}', "NaN is no JSON number"),
-        ("[" * 100_000, "not JSON"),
+        ('{"id": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "nested too deeply"),
         ('{"id": "TP005", "force": true}', "force"),
         ("{}", "id"),
         ('{"id": ["TP005"]}', "id"),

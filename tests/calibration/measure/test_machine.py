@@ -29,14 +29,14 @@ def refuse() -> object:
 def test_a_call_is_timed_by_what_it_takes() -> None:
     timed = time_calls(HOST, [lambda: time.sleep(NAP_S), lambda: time.sleep(NAP_S)], QUICK)
     assert timed.mode == "host"
-    assert NAP_S * 1e6 <= timed.us < 4 * NAP_S * 1e6
+    assert timed.us >= NAP_S * 1e6
 
 
 def test_a_short_call_is_repeated_and_every_operand_takes_its_turn() -> None:
     turns: list[int] = []
     calls: list[Call] = [lambda: turns.append(0), lambda: turns.append(1), lambda: turns.append(2)]
     timed = time_calls(HOST, calls, QUICK)
-    assert 0.0 < timed.us < 1000.0
+    assert timed.us > 0.0
     # Three calls to warm up, then all in turn, over and over.
     rest = turns[3:]
     assert len(rest) > 3 * QUICK.replays

@@ -27,6 +27,11 @@ def test_steps_to_reach_are_the_fewest_that_last_so_long(duration: float, first:
     assert steps == 1 or (steps - 1) * (first + 0.5 * growth * (steps - 2)) < duration
 
 
+@given(st.floats(0.0, 1e300), st.floats(1e-12, 1e6), st.floats(0.0, 1.0))
+def test_steps_to_reach_end_however_far_it_is(duration: float, first: float, share: float) -> None:
+    assert steps_to_reach(duration, first, first * share) >= 1
+
+
 @given(st.integers(0, 50), st.integers(1, 50), st.integers(1, 60))
 def test_window_pairs_count_what_each_token_sees(prefix: int, tokens: int, window: int) -> None:
     assert window_pairs(prefix, tokens, window) == sum(min(prefix + j, window) for j in range(1, tokens + 1))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, cast
 
+from ...bounds import INDEX
 from ...catalog.hardware import mentions
 from ...plan.elements import as_list
 from .lexicon import concept_of
@@ -16,7 +17,7 @@ from .shapes import is_list, is_object
 
 MOST_DEVICES = 100_000
 MOST_EXPERTS = 10_000
-_MOST = 10**9
+_MOST = int(INDEX.most)
 
 _INTEGER = re.compile(
     r"[x×]?\s?(\d{1,9})\s?(?:[x×]|-?\s?ways?|个|张|卡|路|gpus?|tokens?|ms|stages?)?(?:\s?\([^()]{0,60}\))?",

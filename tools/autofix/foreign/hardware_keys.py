@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
 from .figures import places_of, whole_number
@@ -69,7 +70,7 @@ class HardwareReader:
 
     def _count(self, field: str, value: Any, scope: Scope) -> None:
         number = whole_number(value)
-        if number is None or number < 1 or number > 1_000_000:
+        if number is None or not DEGREE.hold(number):
             self._walker.notes.unclear(f"{shortened(value)!r} is no count", scope.where)
         elif scope.phase is None:
             self._walker.facts.claim(field, number, scope.where)

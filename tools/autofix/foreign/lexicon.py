@@ -182,10 +182,14 @@ _TYPES = {
 _TYPE_PATTERNS = [(name, re.compile(pattern)) for name, pattern in _TYPES.items()]
 
 
-@lru_cache(maxsize=8192)
 def words_of(key: str) -> str:
     """`tensorParallelSize`, `--tensor-parallel-size` and `tensor_parallel.size` as "tensor parallel size"."""
-    return _BREAKS.sub(" ", _CAMEL.sub(" ", folded(key[:_MAX_KEY])).lower()).strip()
+    return _words(key[:_MAX_KEY])
+
+
+@lru_cache(maxsize=8192)
+def _words(key: str) -> str:
+    return _BREAKS.sub(" ", _CAMEL.sub(" ", folded(key)).lower()).strip()
 
 
 def folded(text: str) -> str:
@@ -196,24 +200,33 @@ def folded(text: str) -> str:
     return "".join(_HYPHENS.get(letter, letter) for letter in parts if not unicodedata.combining(letter))
 
 
-@lru_cache(maxsize=8192)
 def concept_of(key: str) -> str | None:
     """What a key means, or `None` where that is not known."""
-    words = words_of(key)
+    return _concept(words_of(key))
+
+
+@lru_cache(maxsize=8192)
+def _concept(words: str) -> str | None:
     return next((name for name, pattern in _CONCEPTS if pattern.fullmatch(words)), None)
 
 
-@lru_cache(maxsize=8192)
 def phase_of(key: str) -> str | None:
     """`prefill` or `decode` where the words name one of the phases, else `None`."""
-    words = words_of(key)
+    return _phase(words_of(key))
+
+
+@lru_cache(maxsize=8192)
+def _phase(words: str) -> str | None:
     return next((phase for phase, pattern in _PHASES.items() if pattern.fullmatch(words)), None)
 
 
-@lru_cache(maxsize=8192)
 def node_type_of(words: str) -> str | None:
     """The node type that `words` name, in our own spelling or another; `None` where they name none."""
-    plain = words_of(words)
+    return _node_type(words_of(words))
+
+
+@lru_cache(maxsize=8192)
+def _node_type(plain: str) -> str | None:
     return next((name for name in _TYPES if words_of(name) == plain), None) or _foreign_type(
         plain.removesuffix(" node").removesuffix(" op").strip()
     )

@@ -14,7 +14,8 @@ from ...plan.collector import collector_paused
 from ...plan.compact import expand
 from ...plan.document import FORMAT
 from ...plan.elements import as_list, as_mapping, as_str
-from ...plan.faults import MAX_EDGES, MAX_NODES
+from ...plan.plan_size import excess_of
+from ...strict_json import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
 from .notes import Note, Notes
@@ -43,13 +44,15 @@ class ReadProposal:
 def read_proposal(text: str | Mapping[str, Any]) -> ReadProposal:
     """Read a proposal in whatever form. Never raises."""
     notes = Notes()
-    try:
-        found = extract(text, notes) if isinstance(text, str) else Extract(dict(text), False, "")
-        document, assumed = _document(found, notes)
-        return ReadProposal(document, notes.all(), assumed)
-    except RecursionError:
-        notes.unclear("nested too deeply to be a proposal", "/")
-        return ReadProposal(None, notes.all())
+    if isinstance(text, str):
+        found = extract(whole_characters(text), notes)
+    else:
+        value, faults = cleaned(text)
+        found = Extract(value, False, "")
+        for fault in faults:
+            notes.unclear(fault.reason, fault.pointer or "/")
+    document, assumed = _document(found, notes)
+    return ReadProposal(document, notes.all(), assumed)
 
 
 def _document(found: Extract, notes: Notes) -> tuple[dict[str, Any] | None, frozenset[str]]:
@@ -91,7 +94,7 @@ def _is_foreign_graph(document: Mapping[str, Any]) -> bool:
 
 
 def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:
-    if len(as_list(document.get("nodes"))) > MAX_NODES or len(as_list(document.get("edges"))) > MAX_EDGES:
+    if excess_of(document) is not None:
         return document
     raw, faults = expand(document)
     for fault in faults:

@@ -6,12 +6,12 @@ correct themselves downwards. Bounded: long texts are read as JSON alone, and fe
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...strict_json import JsonError, cleaned, parse, parse_each
 from .choice import note_choice, note_commands, proposes, recommended_part
 from .dot import digraph_of
 from .flags import command_flags, flags_in, sides_in
@@ -111,20 +111,19 @@ def _best(text: str, notes: Notes) -> Extract:
 
 def _strict(text: str) -> Any:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        return parse(text, "")
+    except JsonError:
         return None
 
 
 def _strict_inside(text: str) -> Any:
     """The first object of a long text that is strict JSON, of the first few places where one may begin."""
-    decoder = json.JSONDecoder()
     for tried, match in enumerate(re.finditer(r"\{", text[:1_000_000])):
         if tried >= 20:
             break
         try:
-            value, _ = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
+            _, value = next(parse_each(text[match.start() :], ""))
+        except JsonError:
             continue
         if score(value) > 2:
             return value
@@ -237,8 +236,8 @@ def _toml(text: str, around: str) -> Iterator[Extract]:
     import tomllib
 
     try:
-        yield Extract(tomllib.loads(text), False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
-    except (tomllib.TOMLDecodeError, RecursionError):
+        yield Extract(cleaned(tomllib.loads(text))[0], False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
+    except (ValueError, RecursionError):  # also too many digits, and nesting, of which the library has no bound
         return
 
 
@@ -254,19 +253,16 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
 
     try:
         documents: list[Any] = list(yaml.safe_load_all(text))
-    except (yaml.YAMLError, RecursionError, ValueError):
+    except (yaml.YAMLError, RecursionError, ValueError):  # the library descends without a bound
         return
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
-            yield Extract(document, False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
+            yield Extract(cleaned(document)[0], False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
 
 
 def parsed(text: str) -> dict[str, Any] | list[Any] | None:
     """A text that is itself JSON, as arguments of a function call are."""
     if text[:1] not in ("{", "[") or len(text) > MOST_INNER_CHARS:
         return None
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = _strict(text)
     return value if is_nested(value) and value else None

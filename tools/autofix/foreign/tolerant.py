@@ -8,12 +8,13 @@ Nothing is evaluated.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
-MAX_DEPTH = 100
+from ...checkpoint import checkpoint
+from ...strict_json import MAX_DEPTH, whole_characters
+
 _MAX_VALUES = 500_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*|\#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*")
@@ -27,7 +28,7 @@ _NUMBER = re.compile(
 )
 _COLON = re.compile(r":=|=>|[:=：]")
 _CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _CALL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}\([^()\n]{0,200}\)")
 # Python calls whose arguments by name are the members of an object.
 OBJECT_CALL = re.compile(r"(?:dict|LLM|AsyncEngineArgs|EngineArgs|LlmArgs|Engine)(?=\()")
@@ -93,6 +94,7 @@ class _Parser:
         return self.text[self.at : self.at + 1]
 
     def value(self, depth: int) -> Any:
+        checkpoint()
         self.values += 1
         if depth > MAX_DEPTH or self.values > _MAX_VALUES:
             raise TooDeepError
@@ -227,9 +229,9 @@ class _Parser:
         sign = self.text[at + 1 : at + 2]
         if sign == "u":
             if match := _PAIR.match(self.text, at):
-                return json.loads(f'"{match.group()}"'), match.end()
+                return bytes.fromhex(match[1] + match[2]).decode("utf-16-be"), match.end()
             if match := _CODE.match(self.text, at):
-                return chr(int(match[1], 16)), match.end()
+                return whole_characters(chr(int(match[1], 16))), match.end()
         return _ESCAPES.get(sign, sign), at + 2
 
     def _bare_key(self) -> str:

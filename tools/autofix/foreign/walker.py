@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...bounds import DEGREE
 from ...catalog.models import find_model, mentions
 from ...catalog.names import named_format
+from ...checkpoint import checkpoint
 from ...errors import InputError
 from ...rules.combination.dimension_names import read_dimension
 from .axes import degrees_by_axis, lengths_of
@@ -29,7 +31,7 @@ from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
 # The format's own bound on a degree.
-_MOST_DEGREE = 1_000_000
+_MOST_DEGREE = int(DEGREE.most)
 _MAX_VALUES = 500_000
 _OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
@@ -71,6 +73,7 @@ class Walker:
 
     def walk(self, value: object, scope: Scope) -> None:
         """Take down what `value` says."""
+        checkpoint()
         self.values += 1
         if self.values > _MAX_VALUES or scope.where.count("/") > MAX_DEPTH:
             self.notes.unclear("too large or too deep to be read whole", scope.where)

@@ -10,6 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from ...checkpoint import checkpoint
 from ...errors import InputError
 from .costs import StepColumns, chunk_time, columns_of, pass_time
 from .decode_server import DecodeServer
@@ -98,6 +99,7 @@ class _Run:
 
     def serve(self) -> None:
         while self.events:
+            checkpoint()
             now, kind, number = heappop(self.events)
             if kind == _ARRIVED:
                 self.seen.arrived[self.arrived] = now

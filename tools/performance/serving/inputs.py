@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ...bounds import DEGREE, REQUESTS_PER_S, TOKENS, Bounds
 from ...errors import InputError
 from .costs import StepColumns, columns_of
 from .draws import PAUSE_STREAM, poisson_arrivals, request_lengths, uniforms
@@ -14,7 +15,10 @@ from .records import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
 from .step_table import StepTable
 
 MOST_REQUESTS = 100_000
-MOST_TOKENS = 100_000_000
+# A request may be drawn a little longer than those that a plan states.
+MOST_TOKENS = 2 * int(TOKENS.most)
+# What a plan may state, and what one of as many replicas as there can be gets of it.
+_RATES_PER_S = Bounds(REQUESTS_PER_S.least / DEGREE.most, REQUESTS_PER_S.most)
 # A few seconds of work.
 MOST_EVENTS = 1_000_000
 _MODES = {"mixed": MIXED, "prefill_first": PREFILL_FIRST, "whole": WHOLE}
@@ -66,8 +70,9 @@ def request_count(arrivals: Arrivals) -> int:
         fields["users"] = arrivals.users
     if isinstance(arrivals, OpenLoop):
         fields["one_of"] = arrivals.one_of
-        if not 0.0 < arrivals.rate_per_s < 1e9:
-            raise InputError(f"OpenLoop.rate_per_s is {arrivals.rate_per_s}; it must be a positive number")
+        if not _RATES_PER_S.hold(arrivals.rate_per_s):
+            least, most = _RATES_PER_S
+            raise InputError(f"OpenLoop.rate_per_s is {arrivals.rate_per_s}; it must be from {least:g} to {most:g}")
     for name, value in fields.items():
         if not 1 <= value <= MOST_REQUESTS:
             raise InputError(f"{type(arrivals).__name__}.{name} is {value}; it must be from 1 to {MOST_REQUESTS}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...checkpoint import checkpoint
 from ...errors import InputError
 from .core import run
 from .inputs import Inputs, inputs_of
@@ -37,6 +38,7 @@ def outcome_of_run(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, warmup_requests: int = 0
 ) -> Outcome:
     """The run behind `simulate`, request by request."""
+    checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
     count = len(inputs.requests.inputs)
     seen = Seen([0.0] * count, [0.0] * count, [0.0] * count)

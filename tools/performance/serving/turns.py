@@ -9,13 +9,17 @@ NO_EVENT = 1 << 62
 
 
 def steps_to_reach(duration_s: float, first_s: float, growth_s: float) -> int:
-    """How many steps, each `growth_s` longer than the one before, last at least `duration_s`; 1 or more."""
+    """How many steps, each `growth_s` longer than the one before, last at least `duration_s`; 1 or more.
+
+    So many that floats no longer tell one from the next may be a little off.
+    """
     half = first_s - 0.5 * growth_s
-    steps = max(1, math.ceil(2.0 * duration_s / (half + math.sqrt(half * half + 2.0 * growth_s * duration_s))))
+    closed_form = 2.0 * duration_s / (half + math.sqrt(half * half + 2.0 * growth_s * duration_s))
+    steps = max(1, math.ceil(min(closed_form, float(NO_EVENT))))
     # The closed form can be one off where it falls between two floats.
-    while steps > 1 and (steps - 1) * (first_s + 0.5 * growth_s * (steps - 2)) >= duration_s:
+    if steps > 1 and (steps - 1) * (first_s + 0.5 * growth_s * (steps - 2)) >= duration_s:
         steps -= 1
-    while steps * (first_s + 0.5 * growth_s * (steps - 1)) < duration_s:
+    if steps * (first_s + 0.5 * growth_s * (steps - 1)) < duration_s:
         steps += 1
     return steps
 

@@ -68,11 +68,13 @@ def _looked_up(word: str, five: dict[str, str], others: dict[str, str | None]) -
     return Dimension(others[word], defined=False) if word in others else None
 
 
-@lru_cache(maxsize=4096)
 def read_dimension(name: str) -> Dimension | None:
     """The dimension of parallelism that `name` means, or `None` where it names none."""
-    if len(name) > _MAX_NAME_CHARS:
-        return None
+    return _dimension(name) if len(name) <= _MAX_NAME_CHARS else None
+
+
+@lru_cache(maxsize=4096)
+def _dimension(name: str) -> Dimension | None:
     word = _core(name)
     known = _looked_up(word, _FIVE, dict(_OTHERS))
     if known is not None:

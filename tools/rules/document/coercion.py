@@ -132,7 +132,7 @@ def _fits(kind: Any, value: Any) -> bool:
         _ADAPTERS[id(kind)] = kind, TypeAdapter(kind)
     try:
         _ADAPTERS[id(kind)][1].validate_python(value)
-    except (ValidationError, RecursionError):
+    except ValidationError:
         return False
     return True
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from ...errors import InputError, MissingFieldError, UnknownNameError
+from ...bounds import TOKENS
+from ...errors import MissingFieldError, UnknownNameError
 from ...performance.memory import device_memory, fits
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
@@ -20,8 +21,6 @@ from ..evaluation import layout_of
 _MAX_NAMED = 64
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
 _MAX_LISTED_EXPERTS = 5_000_000
-# What the schema allows for the tokens of a request.
-_MAX_TOKENS = 1_000_000_000
 _TERMS = {
     "weights_bytes": "weights",
     "kv_cache_bytes": "KV cache",
@@ -89,7 +88,7 @@ def _longest(workload: Mapping[str, Any], side: str) -> int | None:
     """The most tokens of the `input` or the `output` of a request; `None` where they cannot be read (ST001's)."""
     ends = workload.get(f"{side}_tokens_range")
     figures = [workload.get(f"{side}_tokens"), *(cast("list[Any]", ends)[:2] if isinstance(ends, list) else ())]
-    read = [one for one in figures if isinstance(one, int) and not isinstance(one, bool) and 0 < one <= _MAX_TOKENS]
+    read = [one for one in figures if isinstance(one, int) and not isinstance(one, bool) and TOKENS.hold(one)]
     return max(read) if len(read) == len(figures) else None
 
 
@@ -129,18 +128,15 @@ def check(view: PlanView) -> Iterator[Finding]:
         return
     try:
         layout = layout_of(view)
-        if fits(layout):
-            return
-        estimate = device_memory(layout)
     except (MissingFieldError, UnknownNameError) as error:
         yield Finding(
             f"memory cannot be computed: {error}", where="/hardware/accelerator",
             value=view.hardware.get("accelerator"), remedy="name hardware of the catalogue, or give its fields in full",
         )  # fmt: skip
         return
-    except InputError:
-        # A part of the document that cannot be read: the rule of that part (ST001, PH001, PP004) names it.
+    if fits(layout):
         return
+    estimate = device_memory(layout)
     groups: dict[tuple[int, ...], list[DeviceMemory]] = {}
     for memory in estimate.per_device:
         if memory.total_bytes > memory.usable_bytes:

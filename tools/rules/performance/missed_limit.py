@@ -1,18 +1,15 @@
 """PE010: the workload's limits on TTFT, TPOT and throughput hold by the estimate.
 
 A limit on the mean is held against the mean; one on a percentile against a simulated run of the plan's load. The
-finding names the calibration profile, since another one may decide otherwise; a limit that cannot be checked for want
-of a fact is named too.
+finding names the calibration profile, since another one may decide otherwise; a limit on a percentile of a load that
+cannot be simulated is named too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...errors import InputError
-from ...performance.graph_reading import read_block
 from ...performance.limits import MissedLimit, missed_latency, missed_rates
-from ...plan.document import WorkloadBlock
 from ...plan.performance import PerformanceEstimate
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
@@ -22,21 +19,14 @@ _LIMITS = ("ttft_ms_max", "tpot_ms_max", "min_tokens_per_second", "request_rate"
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every limit that does not hold, with by how much, and limits that cannot be checked."""
+    """Yield every limit that does not hold, with by how much, and those of which nothing can be simulated."""
     stated = [name for name in _LIMITS if view.workload.get(name) is not None]
     if not stated:
         return
     evaluation = evaluation_of(view)
-    if evaluation.unknown:
-        yield _unknown(stated, evaluation.unknown)
-    if evaluation.estimate is None:
+    if evaluation.layout is None or evaluation.estimate is None:
         return
-    try:
-        workload = read_block(WorkloadBlock, view.workload, "workload")
-    except InputError:
-        # A workload that cannot be read is ST001's.
-        return
-    estimate = evaluation.estimate
+    workload, estimate = evaluation.layout.setting.workload, evaluation.estimate
     missed = [*missed_rates(workload, estimate.throughput.dp_scaled_tokens_per_s)]
     for name, mean in (("TTFT", estimate.latency.ttft_ms), ("TPOT", estimate.latency.tpot_ms)):
         field = f"{name.lower()}_ms_max"
@@ -45,7 +35,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         statistic = getattr(workload, f"{name.lower()}_statistic")
         figure = mean if statistic == "mean" else _percentile(estimate, name, statistic)
         if figure is None:
-            yield _unknown([field], f"the load cannot be simulated, so there is no {statistic}")
+            yield _not_simulated(field, statistic)
             continue
         over = missed_latency(workload, "TTFT" if name == "TTFT" else "TPOT", figure)
         missed += [over] if over is not None else []
@@ -78,12 +68,12 @@ def _figure(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _unknown(fields: list[str], why: str) -> Finding:
+def _not_simulated(field: str, statistic: str) -> Finding:
     return Finding(
-        f"{', '.join(fields)} cannot be checked: {why}",
-        where=f"/workload/{fields[0]}",
-        value=fields,
-        remedy="give the field that is named, or state no limit",
+        f"{field} cannot be checked: the load cannot be simulated, so there is no {statistic}",
+        where=f"/workload/{field}",
+        value=statistic,
+        remedy="state the limit on the mean, or a load that the plan can hold",
     )
 
 

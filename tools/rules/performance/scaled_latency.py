@@ -26,16 +26,11 @@ def _has_sized_edge(view: PlanView) -> bool:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield claimed figures that are off, and claims that cannot be checked for want of a fact."""
+    """Yield claimed figures that are off, and edges that are said to carry what they do not."""
     has_sizes = _has_sized_edge(view)
     if not (claim_of(view) or has_sizes):
         return
     evaluation = evaluation_of(view)
-    if evaluation.unknown and claim_of(view):
-        yield Finding(
-            f"the claimed figures cannot be checked: {evaluation.unknown}",
-            where="/performance", value=sorted(claim_of(view)), remedy="give the field that is named, or no figures",
-        )  # fmt: skip
     for fault in faults_of(view, "PE006"):
         profile = "" if evaluation.estimate is None else f" (profile {evaluation.estimate.calibration.profile})"
         says = f"it is {fault.why}" if fault.why else "that is not what the graph takes"

@@ -1,13 +1,12 @@
 """PP008 (warning): the slowest stage of a phase is within 20% of the mean, by the performance model's stage times.
 
-It says nothing where the graph is at fault or a time cannot be computed.
+It says nothing where the graph is at fault.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...errors import InputError
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..evaluation import layout_of
@@ -20,12 +19,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     # The performance model is wanted only where a plan has stages.
     from ...performance.balance import MOST_IMBALANCE, unbalanced_phases
 
-    try:
-        found = unbalanced_phases(layout_of(view))
-    except InputError:
-        # What cannot be read, or not be timed, is named by the rule of that part (ST001, ME001, PE010).
-        return
-    for phase, seconds in found.items():
+    for phase, seconds in unbalanced_phases(layout_of(view)).items():
         mean = sum(seconds) / len(seconds)
         slowest = max(range(len(seconds)), key=lambda stage, of=seconds: of[stage])
         branches = [found for found in view.phases if found.phase == phase and len(found.stages) > slowest]

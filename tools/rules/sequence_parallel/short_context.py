@@ -1,8 +1,8 @@
 """SP004 (warning): sequence parallelism is for long prompts.
 
 Below the stated length a prompt's attention is as a rule too small a part of prefill to pay for the exchange of K and
-V. Where the estimate of a prompt's prefill is clearly shorter than with the same devices as TP, it says nothing; where
-nothing can be estimated, the length decides.
+V. Where the estimate of a prompt's prefill is clearly shorter than with the same devices as TP, it says nothing; in a
+faulty graph the length decides.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...catalog.architecture import Architecture
-from ...errors import InputError
 from ...performance.layout import Layout
 from ...performance.shape import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
@@ -52,15 +51,12 @@ def _beats_tp(view: PlanView) -> bool:
     """Whether prefill is estimated to be shorter than on the same devices as TP, by more than figures are compared."""
     if not view.is_sound:
         return False
-    try:
-        layout = layout_of(view)
-        phase = layout.phase("prefill")
-        tp = _widest_tp(layout.setting.architecture, phase.degrees.sp * phase.degrees.tp)
-        instead = phase.degrees.model_copy(update={"tp": tp, "sp": 1, "sp_kind": None})
-        other = replace(phase, degrees=instead, stages=tuple(_on_first(phase, tp)))
-        return _prefill_seconds(layout, phase) < _prefill_seconds(layout, other) * (1 - TOLERANCE)
-    except InputError:
-        return False
+    layout = layout_of(view)
+    phase = layout.phase("prefill")
+    tp = _widest_tp(layout.setting.architecture, phase.degrees.sp * phase.degrees.tp)
+    instead = phase.degrees.model_copy(update={"tp": tp, "sp": 1, "sp_kind": None})
+    other = replace(phase, degrees=instead, stages=tuple(_on_first(phase, tp)))
+    return _prefill_seconds(layout, phase) < _prefill_seconds(layout, other) * (1 - TOLERANCE)
 
 
 def _on_first(phase: PhaseLayout, tp: int) -> Iterator[StageLayout]:

@@ -1,7 +1,6 @@
 """TP007 (warning): a TP group stays inside one interconnect domain.
 
-The domain is the larger of node and scale-up domain (an NVL72 rack spans nodes); where the accelerator is not known,
-the node. Domains are runs of consecutive nodes.
+The domain is the larger of node and scale-up domain (an NVL72 rack spans nodes). Domains are runs of consecutive nodes.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog.hardware import hardware_facts
-from ...errors import InputError
 from ...performance.graph_reading import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
@@ -21,11 +19,8 @@ _MAX_NAMED = 64
 
 
 def _nodes_per_domain(view: PlanView) -> int:
-    try:
-        block = read_block(HardwareBlock, view.hardware, "hardware")
-        return hardware_facts(block.accelerator, block.nodes, block.gpus_per_node).nodes_per_domain
-    except InputError:
-        return 1
+    block = read_block(HardwareBlock, view.hardware, "hardware")
+    return hardware_facts(block.accelerator, block.nodes, block.gpus_per_node).nodes_per_domain
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -1,0 +1,179 @@
+"""The process around a command: its standard streams, and what an interrupt does from its first moment to its last.
+
+Everything that is printed, by us or by a library, goes through the two streams that `begin` puts in place. They write
+UTF-8 whatever the locale is. A reader that went away is no error. What else cannot be written to standard output is an
+`InputError`, once; what cannot be written to standard error is dropped: there is nowhere left to say so.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import os
+import signal
+import sys
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from ...tools.errors import InputError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+_OUTPUT, _ERRORS = 1, 2
+_AGAIN_AFTER_S = 0.01
+_STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
+_failures: list[str] = []
+
+
+def begin() -> None:
+    """Take the standard streams and the interrupts of this process."""
+    interrupts.listen()
+    is_open = [_held(number) for number in (0, _OUTPUT, _ERRORS)]
+    if not is_open[0]:
+        sys.stdin = None
+    sys.stdout = _text(_Stream(_OUTPUT, is_open=is_open[_OUTPUT]), errors="replace", by_line=False)
+    sys.stderr = _text(_Stream(_ERRORS, is_open=is_open[_ERRORS]), errors="backslashreplace", by_line=True)
+
+
+def end() -> None:
+    """The exit status is known: an interrupt no longer changes it, and does not disturb the interpreter's end."""
+    interrupts.taken()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The system takes all memory back: looking through it for what could be freed is time lost.
+    gc.freeze()
+
+
+def unwritten() -> str | None:
+    """Why standard output could not be written, if so: who got that error may have gone on, as a chat does."""
+    return _failures[0] if _failures else None
+
+
+def _held(number: int) -> bool:
+    """Whether a standard stream is open. Where it is not, no file that is opened later may take its number."""
+    try:
+        os.fstat(number)
+        return True
+    except OSError:
+        handle = os.open(os.devnull, os.O_RDWR)
+        if handle != number:
+            os.dup2(handle, number)
+            os.close(handle)
+        os.set_inheritable(number, True)
+        return False
+
+
+def _text(stream: _Stream, *, errors: str, by_line: bool) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedWriter(stream), "utf-8", errors, newline="\n", line_buffering=by_line)
+
+
+class _Stream(io.FileIO):
+    """Standard output or standard error, down to the system's own write."""
+
+    def __init__(self, number: int, *, is_open: bool) -> None:
+        super().__init__(number, "w", closefd=False)
+        self._is_open = is_open
+        self._is_given_up = False
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write `data`, or drop it where an earlier write failed; how many bytes are done with.
+
+        Raises:
+            InputError: standard output cannot be written.
+        """
+        if self._is_given_up:
+            return memoryview(data).nbytes
+        try:
+            return self._written(data)
+        except OSError as error:
+            # What is left in the buffers would be written, and fail, once more when the interpreter ends.
+            self._is_given_up = True
+            if self.fileno() == _OUTPUT and not isinstance(error, BrokenPipeError):
+                _failures.append(f"standard output: {error.strerror or error}")
+                raise InputError(_failures[0]) from None
+            return memoryview(data).nbytes
+
+    def _written(self, data: ReadableBuffer) -> int:
+        if not self._is_open:
+            raise OSError("is closed")
+        while (done := super().write(data)) is None:  # a pipe that does not wait is full
+            from select import select
+
+            select([], [self], [])
+        return done
+
+
+class Interrupts:
+    """Interrupts of this process: each is a `KeyboardInterrupt` that comes again until it is handled.
+
+    Some code makes another error of it or drops it: a finalizer, a serializer that a library calls and whose errors it
+    replaces. One that is neither being handled nor `taken` a moment later was lost there. Some must not be broken off:
+    an import, the start of a process. There it waits.
+    """
+
+    def __init__(self) -> None:
+        self.is_pending = False
+        self._raised: KeyboardInterrupt | None = None
+
+    def taken(self) -> None:
+        """The one that came is handled, and the command goes on or ends in its own way."""
+        self.is_pending = False
+        if self._come_again():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def listen(self) -> None:
+        """Handle interrupts from here on, unless who started this process (nohup, a script) has it ignore them."""
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+            return
+        signal.signal(signal.SIGINT, self._on_signal)
+        if self._come_again():
+            signal.signal(signal.SIGALRM, self._on_signal)
+            sys.unraisablehook = self._on_unraisable
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:
+            self.is_pending = True
+        elif not self.is_pending:
+            return
+        if self._come_again():
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_AFTER_S)
+            if _is_undivided(frame) or self._is_handled():
+                return
+        self._raised = KeyboardInterrupt()
+        raise self._raised
+
+    def _is_handled(self) -> bool:
+        """Whether the one that was raised is on its way, through `finally` and `except`."""
+        around = [sys.exc_info()[1]]
+        while around:
+            error = around.pop()
+            if error is not None and error is self._raised:
+                return True
+            if error is not None:
+                around += [error.__cause__, error.__context__]
+        return False
+
+    def _on_unraisable(self, found: sys.UnraisableHookArgs) -> None:
+        # Of an interrupt nothing is shown: it comes again, behind the finalizer.
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(found)
+
+    @staticmethod
+    def _come_again() -> bool:
+        """Whether this system can send a signal later."""
+        return hasattr(signal, "setitimer")
+
+
+def _is_undivided(frame: FrameType | None) -> bool:
+    """Whether this is within an import or the start of a worker process, which are done whole or leave a half."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code.co_name == "start" and code.co_filename.endswith(_STARTS_WORKERS):
+            return True
+        frame = frame.f_back
+    return False
+
+
+interrupts = Interrupts()

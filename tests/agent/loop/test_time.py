@@ -1,0 +1,106 @@
+"""The time of a run holds for the tools too: whatever a model sends, a step ends with it, whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any
+
+import pytest
+
+from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.loop.replay import replay
+from shardwright.agent.model.deadline import Deadline
+from shardwright.agent.model.endpoint import EndpointClient
+from shardwright.agent.model.messages import Reply
+from shardwright.agent.model.scripted import ScriptedModel, calls, says
+from shardwright.agent.model.settings import EndpointFlags, read_settings
+
+from ..model.fault_server import FaultServer, answer, call, sends
+from .questions import SMALL, question, reference_document
+from .scripts import TOOLS, recorded
+
+
+@dataclass(frozen=True)
+class Counted(Deadline):
+    """A deadline that has passed once it was asked so many times whether it has."""
+
+    most: int = 0
+    asked: Iterator[int] = field(default_factory=count, compare=False)
+
+    def is_over(self) -> bool:
+        """Whether it was asked more often."""
+        return next(self.asked) >= self.most
+
+
+def _broken() -> dict[str, Any]:
+    document = reference_document()
+    document["nodes"][4]["devices"] = ["n7.g7"]
+    document["nodes"].append({"id": "x{i}", "type": "ShardNode", "parent": "r0", "repeat": 300})
+    return document
+
+
+CUT: dict[str, Callable[[], Reply]] = {
+    "submitted": lambda: calls(("submit_dag", {"document": _broken()})),
+    "several": lambda: calls(
+        ("build_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}),
+        ("search_strategies", {}),
+        ("submit_dag", {"document": _broken()}),
+        ("fix_dag", {"handle": "d1"}),
+    ),
+    "in words": lambda: says(json.dumps(_broken())),
+}
+
+
+@pytest.mark.parametrize("reply", CUT.values(), ids=CUT.keys())
+def test_a_run_that_is_cut_anywhere_ends_with_a_valid_plan_and_replays_to_the_same_end(
+    reply: Callable[[], Reply],
+) -> None:
+    cuts = 0
+    for most in (3, 8, 20, 60, 150, 400, 1000):
+        deadline = Counted(time.monotonic() + 3600, most=most)
+        whole = recorded([reply()], replace(TOOLS, deadline=deadline))
+        assert whole.result is not None
+        assert whole.result.plan_hash is not None
+        stops = [step.data for step in whole.steps if step.kind == "stopped"]
+        cuts += any(stop.get("is_within", False) for stop in stops)
+        if whole.result.status == "time_spent":
+            assert len(stops) == 1
+        assert replay(whole).differences == ()
+    assert cuts >= 3
+
+
+def test_a_cut_is_said_where_the_plan_is_explained() -> None:
+    agent = Agent(ScriptedModel([CUT["submitted"]()]), options=AgentOptions(knowledge_tokens=0))
+    finished = agent.run_question(question(SMALL), SMALL, Counted(time.monotonic() + 3600, most=20))
+    assert finished.ending.status == "time_spent"
+    assert finished.result.valid
+    report = finished.result.report
+    assert report is not None
+    assert "the time allowed was spent, which cut off submit_dag" in report.explanation
+
+
+def _edges(number: int) -> dict[str, Any]:
+    """A small document of many edges."""
+    document = reference_document()
+    node = {"id": "x{i}", "type": "ShardNode", "parent": "r0", "devices": ["n0.g0"], "repeat": number}
+    document["nodes"].append(node)
+    document["edges"].append({"source": "x{i}", "target": "x{i+1}", "type": "data", "repeat": number})
+    return document
+
+
+@pytest.mark.parametrize("size", [18_000, 900_000])
+def test_a_document_of_a_few_letters_does_not_outlive_the_run(size: int) -> None:
+    document = json.dumps({"document": _edges(size)})
+    with FaultServer(sends(answer({"tool_calls": [call("submit_dag", document)]}, "tool_calls"))) as server:
+        found = read_settings(EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url})
+        agent = Agent(EndpointClient(found), options=AgentOptions(knowledge_tokens=0))
+        asked = question(SMALL)
+        # Seconds of the processor: a loaded machine is no fault of the run, and before its end no more can pass.
+        started = time.process_time()
+        finished = agent.run_question(asked, SMALL, Deadline.after(1.0))
+        assert time.process_time() - started < 1.0 + 2.0
+    assert finished.result.valid

@@ -1,0 +1,391 @@
+"""Odd ends of a process: commands with standard streams, files and surroundings that do not work, each as a real one.
+
+Tables of calls (`CALLS`) and of what may be the matter (`TROUBLES`), of options that write a file (`WRITERS`) and of
+where (`PLACES`). Of each pair `fault` and `misplaced` say what is wrong with how it ended, `disturbed` of an interrupt:
+in all of them a message is one line, the status is the right one, and no traceback is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import shardwright
+from shardwright.agent.fix_api import fixed
+from shardwright.tools.autofix.certificate import certificate
+from shardwright.tools.autofix.reading import read_text_anyhow
+
+from ..sweep.samples import TINY
+
+PROGRAM = Path(sys.executable).parent / "shardwright"
+REPOSITORY = Path(__file__).parents[2]
+REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in, 64 out, one user, lowest latency"
+TINY_MODEL = "Qwen3-0.6B on 1 H100, 1k in, 64 out"
+# Nobody listens there.
+NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "1")
+PATIENCE_S = 300
+MARKS = ("Traceback", "Exception ignored", "Fatal Python", "Error in sys", "BrokenPipeError", "OSError")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the program by its arguments, in the folder that `prepared` makes; `said` is its standard input."""
+
+    name: str
+    arguments: tuple[str, ...]
+    said: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended; `left` are the files that it left half-written."""
+
+    status: int
+    out: bytes
+    err: str
+    left: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> int:
+        """Lines on standard error."""
+        return len(self.err.splitlines())
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was shown that is for programmers, and nothing is left."""
+        return not self.left and not any(mark in self.err for mark in MARKS)
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is the matter: done `before` in the child; `refused` of a call says whether it must be status 2 then.
+
+    Where it is not, the call ends as without the trouble, or (`may_refuse`) is refused in one line.
+    """
+
+    name: str
+    before: Callable[[], None] = lambda: None
+    environment: dict[str, str | None] = field(default_factory=dict)
+    refused: Callable[[Call], bool] = lambda call: False
+    may_refuse: bool = False
+    shows_errors: bool = True
+    same_output: bool = False
+
+
+def call(name: str, *arguments: str, said: str | None = None) -> Call:
+    """A call, its arguments behind its name."""
+    return Call(name, arguments, said)
+
+
+CALLS = (
+    call("plan", "plan", REQUEST),
+    call("plan -o", "plan", REQUEST, "-o", "new.json"),
+    call("plan -o -", "plan", REQUEST, "-o", "-"),
+    call("plan --format json", "plan", REQUEST, "--format", "json"),
+    call("plan -", "plan", "-", said=REQUEST),
+    call("plan --brief -", "plan", "--brief", "-", said=REQUEST),
+    call("plan --mix", "plan", TINY_MODEL, "--mix", "mix.yaml"),
+    call("chat", "chat", "--session", "./new.sqlite", TINY_MODEL, said="why?\n"),
+    call("chat --list", "chat", "--list"),
+    call("search", "search", TINY_MODEL),
+    call("validate", "validate", "plan.json"),
+    call("validate -", "validate", "-", said="{}"),
+    call("validate --format sarif", "validate", "plan.json", "--format", "sarif"),
+    call("fix", "fix", "plan.json"),
+    call("fix -", "fix", "-", said="TP8"),
+    call("verify", "verify", "certificate.json"),
+    call("estimate", "estimate", "plan.json"),
+    call("expand", "expand", "plan.json", "--fold"),
+    call("compare", "compare", "plan.json", "TP1"),
+    call("sweep", "sweep", "sweep.json", "--jobs", "1"),
+    call("sweep --jobs 2 -o", "sweep", "sweep.json", "--jobs", "2", "-o", "new.csv"),
+    call("eval", "eval", "cases.jsonl", "--jobs", "1"),
+    call("eval -", "eval", "-", "--jobs", "1", said='{"request": "Fly me to the moon", "answer": "refused"}'),
+    call("eval --jobs 2 --journal", "eval", "cases.jsonl", "--jobs", "2", "--journal", "new.journal"),
+    call("fidelity", "fidelity", "measured.csv"),
+    call("measure", "measure", "--quick"),
+    call("calibrate", "calibrate", "measured.csv"),
+    call("models", "models"),
+    call("models NAME", "models", "llama-3.1-8b"),
+    call("models -", "models", "-", said="{}"),
+    call("hardware", "hardware"),
+    call("rules", "rules"),
+    call("explain", "explain", "TP005"),
+    call("explain -", "explain", "-", said="why TP?"),
+    call("schema", "schema"),
+    call("replay", "replay", "transcript.json"),
+    call("doctor", "doctor", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--seconds", "1"),
+    call("completion", "completion", "bash"),
+    call("an unknown option", "plan", "--modle", "x"),
+    call("a missing file", "validate", "nowhere.json"),
+    call("--version", "--version"),
+    call("nothing"),
+)
+COMMANDS = tuple(dict.fromkeys(one.arguments[0] for one in CALLS if one.arguments and one.arguments[0][0] != "-"))
+HELPS = (call("--help", "--help"), *(call(f"{name} --help", name, "--help") for name in COMMANDS))
+
+
+def _onto(number: int, path: str, flags: int) -> Callable[[], None]:
+    def put() -> None:
+        handle = os.open(path, flags)
+        os.dup2(handle, number)
+        os.close(handle)
+
+    return put
+
+
+def _reader_gone(number: int) -> Callable[[], None]:
+    def put() -> None:
+        reader, writer = os.pipe()
+        os.close(reader)
+        os.dup2(writer, number)
+        os.close(writer)
+
+    return put
+
+
+def _in_no_folder() -> None:
+    Path("gone").mkdir()
+    os.chdir("gone")
+    Path("../gone").rmdir()
+
+
+def _writes_to_full_file() -> None:
+    _onto(1, "out.txt", os.O_WRONLY | os.O_CREAT)()
+    limit_files(0)
+
+
+def limit_files(most_bytes: int) -> None:
+    """No file of this process grows beyond so many bytes, as on a disk that is full then."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+
+
+def prints(one: Call) -> bool:
+    """Whether the call writes on standard output when all is well."""
+    return one.name not in ("an unknown option", "a missing file", "measure", "models -")
+
+
+def reads(one: Call) -> bool:
+    """Whether the call reads standard input."""
+    return one.said is not None
+
+
+def always(one: Call) -> bool:
+    """Every call."""
+    return True
+
+
+TROUBLES: tuple[Trouble, ...] = (
+    Trouble("stdout closed", lambda: os.close(1), refused=prints),
+    Trouble("stdout full", _onto(1, "/dev/full", os.O_WRONLY), refused=prints),
+    Trouble("stdout not for writing", _onto(1, "/dev/null", os.O_RDONLY), refused=prints),
+    Trouble("stdout without a reader", _reader_gone(1)),
+    Trouble("stdout a file on a full disk", _writes_to_full_file, refused=prints, may_refuse=True),
+    Trouble("stdin closed", lambda: os.close(0), refused=reads),
+    Trouble("stdin not for reading", _onto(0, "/dev/null", os.O_WRONLY), refused=reads),
+    Trouble("stderr closed", lambda: os.close(2), shows_errors=False, same_output=True),
+    Trouble("stderr full", _onto(2, "/dev/full", os.O_WRONLY), shows_errors=False, same_output=True),
+    Trouble("stderr without a reader", _reader_gone(2), shows_errors=False, same_output=True),
+    Trouble("all closed", lambda: os.closerange(0, 3), refused=prints, shows_errors=False, may_refuse=True),
+    Trouble("no HOME", environment={"HOME": None}, same_output=True),
+    Trouble("HOME not writable", environment={"HOME": "/proc/none"}, may_refuse=True),
+    Trouble(
+        "an ASCII locale",
+        environment={"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
+        same_output=True,
+    ),
+    Trouble("a folder that was deleted", _in_no_folder, may_refuse=True),
+    Trouble("no TMPDIR", environment={"TMPDIR": "/proc/none"}, same_output=True),
+)
+
+
+def prepared(folder: Path) -> Path:
+    """`folder` with a file of every kind that a call of the tables reads."""
+    cases = (
+        {"id": "words", "request": REQUEST, "strategy": "TP2"},
+        {"id": "nonsense", "request": "Fly me to the moon", "answer": "refused"},
+    )
+    (folder / "sweep.json").write_text(json.dumps(TINY))
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, cases)))
+    (folder / "mix.yaml").write_text("workloads: [{name: a, weight: 1, input_tokens: 512, output_tokens: 64}]\n")
+    (folder / "brief.md").write_text(REQUEST)
+    shutil.copy(REPOSITORY / "docs" / "demos" / "dense-careless.json", folder / "transcript.json")
+    rows = (REPOSITORY / "tests" / "cases" / "fidelity_rows.csv").read_text().splitlines()
+    (folder / "measured.csv").write_text("\n".join(rows[:4]) + "\n")
+    plan = shardwright.plan(REQUEST).plan
+    assert plan is not None
+    text = plan.model_dump_json(indent=2)
+    (folder / "plan.json").write_text(text)
+    whole = certificate(text, fixed(read_text_anyhow(text), None, safe_only=False, rules=()))
+    (folder / "certificate.json").write_text(json.dumps(whole))
+    return folder
+
+
+def environment(changes: dict[str, str | None] | None = None) -> dict[str, str]:
+    """The environment of a call: no endpoint, a wide terminal; what `changes` sets to `None` is not there."""
+    changed = {"COLUMNS": "200", "SHARDWRIGHT_CONFIG": None, **(changes or {})}
+    whole = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHARDWRIGHT_"))}
+    return {name: value for name, value in (whole | changed).items() if value is not None}
+
+
+def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
+    """The call as a process in a copy of `folder`."""
+    trouble = trouble or Trouble("none")
+    before = trouble.before
+
+    def begin() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        before()
+
+    done = subprocess.run(
+        [PROGRAM, *one.arguments],
+        cwd=folder,
+        env=environment(trouble.environment),
+        input=(one.said or "").encode(),
+        capture_output=True,
+        preexec_fn=begin,
+        check=False,
+        timeout=PATIENCE_S,
+    )
+    left = tuple(path.name for path in folder.iterdir() if path.name.endswith(".tmp"))
+    return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), left)
+
+
+def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None:
+    """What is wrong with how the call ended, beside how it ends where nothing is the matter; `None`: nothing."""
+    # A line that was there before the trouble (the name of a chat) may be there, too.
+    is_refusal = found.status == 2 and (1 <= found.lines <= usual.lines + 1 or not trouble.shows_errors)
+    if not found.is_clean:
+        return "a traceback" if not found.left else f"left {found.left}"
+    if trouble.refused(one):
+        return None if is_refusal else f"status {found.status}, {found.lines} lines: must be refused in one line"
+    if trouble.may_refuse and is_refusal:
+        return None
+    if found.status != usual.status:
+        return f"status {found.status}, not {usual.status}"
+    if found.lines > usual.lines:
+        return f"{found.lines} lines on standard error, not {usual.lines}"
+    if trouble.same_output and found.out != usual.out:
+        return "another output"
+    return None
+
+
+# Options that write a file, behind a call that asks for it; the place has this ending.
+WRITERS = (
+    (call("plan -o", "plan", TINY_MODEL, "-o"), ""),
+    (call("plan --mix -o", "plan", TINY_MODEL, "--mix", "mix.yaml", "-o"), ""),
+    (call("plan --transcript", "plan", TINY_MODEL, *NO_ENDPOINT, "--transcript"), ""),
+    (call("search --plot", "search", TINY_MODEL, "--plot"), ".svg"),
+    (call("fix -o", "fix", "plan.json", "-o"), ""),
+    (call("fix --certificate", "fix", "plan.json", "--certificate"), ""),
+    (call("sweep -o", "sweep", "sweep.json", "--jobs", "1", "-o"), ".csv"),
+    (call("sweep --plot", "sweep", "sweep.json", "--jobs", "1", "--plot"), ".png"),
+    (call("eval -o", "eval", "cases.jsonl", "--jobs", "1", "-o"), ""),
+    (call("eval --html", "eval", "cases.jsonl", "--jobs", "1", "--html"), ""),
+    (call("eval --junit", "eval", "cases.jsonl", "--jobs", "1", "--junit"), ""),
+    (call("eval --journal", "eval", "cases.jsonl", "--jobs", "1", "--journal"), ""),
+    (call("fidelity -o", "fidelity", "measured.csv", "-o"), ""),
+    (call("calibrate -o", "calibrate", "measured.csv", "-o"), ""),
+    (call("chat --session", "chat", TINY_MODEL, "--session"), ".sqlite"),
+)
+# Places, made in the folder of the call, and whether a call that writes there is refused.
+PLACES: dict[str, tuple[Callable[[Path], object], bool]] = {
+    "an empty place": (lambda place: None, False),
+    "a link to a file": (lambda place: place.symlink_to("there"), False),
+    "a full device": (lambda place: place.symlink_to("/dev/full"), True),
+    "a loop": (lambda place: place.symlink_to(place.name), True),
+    "a link to nowhere": (lambda place: place.symlink_to("missing/file"), True),
+    "a folder": (lambda place: place.mkdir(), True),
+    "a pipe that nobody reads": (os.mkfifo, True),
+    "a file system that takes none": (lambda place: place.symlink_to("/proc/none"), True),
+    "a full disk": (lambda place: None, True),
+}
+
+
+def written(one: Call, folder: Path, ending: str, name: str) -> Ended:
+    """The call as a process in `folder`, writing to the place called `name`."""
+    make, _ = PLACES[name]
+    make(folder / f"place{ending}")
+    limit = Trouble(name, lambda: limit_files(50)) if name == "a full disk" else None
+    return ended(Call(one.name, (*one.arguments, f"./place{ending}"), one.said), folder, limit)
+
+
+def misplaced(usual: Ended, found: Ended, *, is_refused: bool) -> str | None:
+    """What is wrong with how a call ended that writes to a place; `None`: nothing."""
+    if not found.is_clean:
+        return f"left {found.left}" if found.left else "a traceback"
+    if is_refused:
+        # A line that was there before the trouble (the name of a chat) may be there, too.
+        is_said = found.status == 2 and 1 <= found.lines <= usual.lines + 1
+        return None if is_said else f"status {found.status}, {found.lines} lines: must be refused in one line"
+    return None if found.status == usual.status else f"status {found.status}, not {usual.status}"
+
+
+# The program as its script runs it, which tells on a pipe that it has begun: before that, no line of ours is run.
+_ENTRY = """
+import os, sys
+from shardwright.agent.cli import main
+if __name__ == "__main__":
+    os.write(int(sys.argv.pop(1)), b"x")
+    sys.exit(main())
+"""
+
+
+def interrupted(one: Call, folder: Path, after_s: float) -> Ended:
+    """The call as a process that is interrupted so many seconds after it began; `left` names processes, too."""
+    entry = folder / "entry.py"
+    entry.write_text(_ENTRY)
+    told, tell = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, entry, str(tell), *one.arguments],
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        pass_fds=(tell,),
+        start_new_session=True,
+        # A shell that runs this in the background has it ignore interrupts, which children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    os.close(tell)
+    os.read(told, 1)
+    os.close(told)
+    time.sleep(after_s)
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    left = [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
+    if not has_ended(process.pid):
+        left.append("processes")
+    return Ended(process.returncode, out, err.decode(errors="replace"), tuple(left))
+
+
+def has_ended(group: int) -> bool:
+    """Whether every process of a group has ended, or does within a generous time."""
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def disturbed(usual: Ended, found: Ended) -> str | None:
+    """What is wrong with how an interrupted call ended; `None`: nothing."""
+    if not found.is_clean:
+        return f"left {found.left}" if found.left else "a traceback"
+    if found.status not in (130, usual.status):
+        return f"status {found.status}, neither 130 nor {usual.status}"
+    return None if found.lines <= 1 else f"{found.lines} lines on standard error"

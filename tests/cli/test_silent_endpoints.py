@@ -1,0 +1,65 @@
+"""An endpoint that was asked and gave no usable answer is told of: by the exit status where only it was to propose."""
+
+from __future__ import annotations
+
+import pytest
+
+from shardwright.agent.cli.app import run
+
+from ..agent.loop.questions import SMALL
+from ..agent.model.fault_server import FaultServer, Step, drips, hangs, head, refuses, sends
+
+SILENT: dict[str, Step] = {
+    "never answers": hangs,
+    "one byte now and then": drips(head(200, None)),
+    "closes at once": lambda exchange: None,
+    "no JSON": sends("hello"),
+    "overloaded": refuses(503),
+}
+
+
+@pytest.mark.parametrize(("proposer", "status"), [("llm", 3), ("auto", 0)])
+@pytest.mark.parametrize("step", SILENT.values(), ids=SILENT.keys())
+def test_a_model_that_never_answered_is_told_of(
+    step: Step, proposer: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
+    with FaultServer(step) as server:
+        asked = ("--llm-url", server.url, "--llm-model", "m", "--llm-timeout", "0.3")
+        assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
+    out, err = capsys.readouterr()
+    assert out.count("Valid plan") == 1
+    assert len(err.splitlines()) == 1
+    assert "m: http://127.0.0.1" in err
+    assert "the plan is the built-in proposer's" in err
+
+
+def test_the_end_of_the_time_hides_no_silence(capsys: pytest.CaptureFixture[str]) -> None:
+    with FaultServer(hangs) as server:
+        asked = ("--llm-url", server.url, "--llm-model", "m", "--max-seconds", "5")
+        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 3
+        assert len(server.bodies) == 1
+    assert "no answer in time" in capsys.readouterr().err
+
+
+def test_a_model_that_was_never_asked_did_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
+    with FaultServer(hangs) as server:
+        asked = ("--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
+        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 0
+        assert server.requests == []
+    assert "over before it was asked" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("seconds", ["90000", "86400.1", "0", "-1", "nan", "inf", "-inf", "1e308", "1e999", "x", ""])
+@pytest.mark.parametrize(
+    ("command", "option"), [("plan", "--max-seconds"), ("chat", "--max-seconds"), ("doctor", "--seconds")]
+)
+def test_seconds_that_cannot_be_are_refused_in_one_line(
+    command: str, option: str, seconds: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = () if command == "doctor" else (SMALL,)
+    assert run([command, *words, "--llm-url", "http://127.0.0.1:1/v1", "--llm-model", "m", option, seconds]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert option in err

@@ -1,0 +1,65 @@
+"""The least and the most of every number that is stated of a deployment, wherever it is written or read.
+
+They are the widest that a serving engineer could mean: what lies outside is a slip of the pen or an attack, and
+arithmetic on it would have no meaning, or no end. Inside of them every figure has a finite answer.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Bounds(NamedTuple):
+    """Both ends are allowed."""
+
+    least: float
+    most: float
+
+    def whole(self) -> Any:
+        """The constraint of a whole number within the bounds."""
+        # Who only compares needs no pydantic.
+        from pydantic import Field
+
+        return Field(strict=True, ge=int(self.least), le=int(self.most))
+
+    def real(self) -> Any:
+        """The constraint of a number within the bounds."""
+        from pydantic import Field
+
+        return Field(strict=True, ge=self.least, le=self.most, allow_inf_nan=False)
+
+    def over(self, unit: float) -> Bounds:
+        """The same bounds in a unit so many times as large."""
+        return Bounds(self.least / unit, self.most / unit)
+
+    def hold(self, number: float) -> bool:
+        """Whether `number` is within them."""
+        return self.least <= number <= self.most
+
+
+# Degrees, nodes, GPUs; places, ids and layers.
+DEGREE = Bounds(1, 1_000_000)
+INDEX = Bounds(0, 1_000_000_000)
+# Tokens of a request or of a pass: ten times the longest context that a model offers.
+TOKENS = Bounds(1, 100_000_000)
+# Requests in flight at once.
+REQUESTS = Bounds(1, 1_000_000)
+# A request in eleven days; a microsecond apart.
+REQUESTS_PER_S = Bounds(1e-6, 1e6)
+TOKENS_PER_S = Bounds(1e-6, 1e12)
+# A microsecond; eleven days.
+LATENCY_MS = Bounds(1e-3, 1e9)
+# A megabyte and a petabyte per second: of a link, or of memory.
+BANDWIDTH_GB_S = Bounds(1e-3, 1e6)
+TFLOPS = Bounds(1e-3, 1e6)
+MEMORY_BYTES = Bounds(2**20, 10**16)
+# The shares that a part can be used for, and a share of nothing at all.
+USABLE_SHARE = Bounds(1e-4, 1.0)
+SHARE = Bounds(0.0, 1.0)
+CACHE_BYTES = Bounds(2**10, 10**12)
+WATTS = Bounds(1.0, 1e6)
+FLOP_PER_BYTE = Bounds(1e-3, 1e9)
+USD = Bounds(1e-6, 1e6)
+EDGE_BYTES = Bounds(0, 10**18)
+# What a plan may claim of itself: more than any figure that the bounds above allow.
+CLAIM = Bounds(0, 1e36)

@@ -1,0 +1,121 @@
+"""How large a plan can be: what the stated hardware and layers have room for, and what a document may write out at all.
+
+A few characters of the compact form stand for any number of nodes; nobody's plan has more than every device in every
+operator of every layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..catalog.config import read_architecture
+from ..errors import ShardwrightError
+from .elements import as_int, as_list, as_mapping
+
+MAX_NODES = 500_000
+MAX_EDGES = 2_000_000
+# What `repeat` and `like` write out in all, beside what is written already: the plan of some thousand GPUs, judged and
+# mended in seconds. A wide node repeated often is large before it is many nodes, so that values are counted too.
+MAX_COPIED_NODES = 50_000
+MAX_COPIED_EDGES = 100_000
+MAX_COPIED_VALUES = 1_500_000
+# The same where hardware or layers are not known.
+_UNKNOWN_NODES, _UNKNOWN_EDGES = 10_000, 30_000
+
+# In one phase, for one layer on one device: a shard of every operator and a finer split of each; as many containers,
+# collectives, routers and cache writes where each device is a replica of its own. Several times what a plan has.
+_NODES_OF_A_PLACE = 64
+_EDGES_OF_A_NODE = 4
+_PHASES = 2
+# Room for what no layer and no device has a part in, and for a draft that is all fault.
+_SPARE_NODES = 10_000
+_CHARS_OF_A_VALUE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSize:
+    """Nodes and edges that no plan exceeds, and of what: "16 GPUs and 8 layers"."""
+
+    nodes: int
+    edges: int
+    of: str
+
+
+def largest_plan(document: Mapping[str, Any]) -> PlanSize | None:
+    """The size that no plan for the hardware and the model of `document` exceeds; `None` where these cannot be read."""
+    hardware = as_mapping(document.get("hardware"))
+    nodes, gpus_per_node = as_int(hardware.get("nodes")), as_int(hardware.get("gpus_per_node"))
+    layers = _layers(as_mapping(document.get("model")).get("config"))
+    if nodes is None or gpus_per_node is None or layers is None or min(nodes, gpus_per_node) < 1:
+        return None
+    gpus = nodes * gpus_per_node
+    most_nodes = min(MAX_NODES, _PHASES * gpus * layers * _NODES_OF_A_PLACE + _SPARE_NODES)
+    # Every prefill replica may hand its cache to every decode replica, layer by layer.
+    most_edges = min(MAX_EDGES, most_nodes * _EDGES_OF_A_NODE + gpus * gpus * layers)
+    return PlanSize(most_nodes, most_edges, f"{gpus:,} GPUs and {layers:,} layers")
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Which list of a document is longer than that of any plan: `part` is `nodes` or `edges`."""
+
+    part: str
+    count: int
+    most: int
+    of: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.part}, more than {self.most:,}, the most that a plan for {self.of} can have"
+
+
+def excess_of(document: Mapping[str, Any]) -> Excess | None:
+    """Which of the lists that `document` writes out is longer than any plan's for what it states."""
+    counts = {part: len(as_list(document.get(part))) for part in ("nodes", "edges")}
+    if max(counts.values()) <= _SPARE_NODES:
+        return None
+    most = largest_plan(document) or PlanSize(MAX_NODES, MAX_EDGES, "any hardware")
+    over = ((part, size) for part, size in (("nodes", most.nodes), ("edges", most.edges)) if counts[part] > size)
+    return next((Excess(part, counts[part], size, most.of) for part, size in over), None)
+
+
+def _layers(config: object) -> int | None:
+    if not isinstance(config, dict):
+        return None
+    try:
+        return read_architecture(as_mapping(config), where="model.config").num_layers  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    except (ShardwrightError, RecursionError):
+        return None
+
+
+class Room:
+    """What the compact form of one document may still write out."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        largest = largest_plan(document)
+        most = largest or PlanSize(_UNKNOWN_NODES, _UNKNOWN_EDGES, "unknown hardware or layers")
+        self.nodes = min(MAX_COPIED_NODES, most.nodes)
+        self.edges = min(MAX_COPIED_EDGES, most.edges)
+        self._values = MAX_COPIED_VALUES
+        self._of = most.of
+
+    def take(self, *, nodes: int = 0, edges: int = 0, values: int = 0) -> bool:
+        """Whether so many fit, and then they are taken."""
+        if nodes > self.nodes or edges > self.edges or values > self._values:
+            return False
+        self.nodes, self.edges, self._values = self.nodes - nodes, self.edges - edges, self._values - values
+        return True
+
+    def __str__(self) -> str:
+        return f"for {self._of}, {self.nodes:,} nodes and {self.edges:,} edges more at most"
+
+
+def size_of(item: object) -> int:
+    """Values in `item`, long texts counted by their length: what one more copy of it costs."""
+    values, total = [item], 0
+    for value in values:
+        total += 1 + (len(value) // _CHARS_OF_A_VALUE if isinstance(value, str) else 0)
+        values.extend(as_mapping(value).values())
+        values.extend(as_list(value))
+    return total
