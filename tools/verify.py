@@ -75,7 +75,7 @@ def verify_file(path: Path) -> Verification:
     try:
         found = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
     except JsonError as error:
-        raise InputError(f"{error}: no certificate that `shardwright fix --certificate` wrote") from None
+        raise InputError(f"{error}: not a certificate that `shardwright fix --certificate` wrote") from None
     if not isinstance(found, dict):
         raise InputError(f"{name}: not a certificate: not a JSON object")
     return verify(cast("dict[str, Any]", found))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
+from ...tools.files import shown_path
 from .documents import DOCUMENT, read_plan_text, title_of
 from .flags import TEXT, output_format
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
@@ -56,7 +57,7 @@ def fix_command(
 
     result = fixed(read_text_anyhow(text), request, safe_only=options["safe_only"], rules=options["rules"])
     contents: dict[Path, str] = {}
-    if certificate is not None:
+    if certificate is not None and result.read is not None:
         from ...tools.autofix.certificate import certificate as certificate_of
 
         contents[certificate] = json.dumps(certificate_of(text, result), indent=1) + "\n"
@@ -71,6 +72,8 @@ def fix_command(
             write_stdout(plan)
 
     write_files(contents, report)
+    if certificate is not None and result.read is None:
+        raise InputError(f"{shown_path(certificate)}: not written: no document was read, so nothing can be certified")
     return 0 if result.valid else 1
 
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ...tools.bounds import REQUESTS
+
 Document = dict[str, Any]
 Item = dict[str, Any]
 
@@ -157,7 +159,7 @@ def _unknown_type(document: Document, rng: random.Random) -> Document | None:
 
 
 def _too_many_requests(document: Document, rng: random.Random) -> Document | None:
-    document["workload"]["concurrency"] = 10_000_000
+    document["workload"]["concurrency"] = int(REQUESTS.most)
     return document
 
 

@@ -145,7 +145,7 @@ def read_transcript(path: Path) -> Transcript:
     try:
         found: Any = parse(read_bounded(path, MAX_TRANSCRIPT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
     except JsonError as error:
-        raise InputError(f"{error}: no transcript that `--transcript` wrote") from None
+        raise InputError(f"{error}: not a transcript that `--transcript` wrote") from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise InputError(f"{name}: not a transcript: its `format` is not {FORMAT!r}")
     if found.get("version") != VERSION:
