@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from ...tools.catalog import hardware, models
+from ...tools.catalog import hardware, model_mentions, models
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.catalog.names import parse_name
@@ -94,8 +94,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     Raises:
         RequestError: several different models, or one that the catalogue does not know.
     """
-    mentions: list[models.Mention] = []
-    for mention in models.mentions(page.text):
+    mentions: list[model_mentions.Mention] = []
+    for mention in model_mentions.mentions(page.text):
         is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
         if is_meant:
@@ -118,7 +118,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     return named if claims.has("model") else _read_nickname(page, claims)
 
 
-def _is_vaguer(mention: models.Mention, other: models.Mention) -> bool:
+def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
     """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
     if mention.entry is not None and other.entry is not None and other.entry.base == mention.entry.name:
         return True  # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
-from shardwright.tools.catalog.models import find_model, mentions
+from shardwright.tools.catalog.model_mentions import mentions
+from shardwright.tools.catalog.models import find_model
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "checkpoints.json").read_text(encoding="utf-8"))
 

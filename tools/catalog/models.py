@@ -17,8 +17,8 @@ candidates differ in one, or nothing but a longer name fits, the name is refused
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
@@ -31,8 +31,6 @@ from .architecture import Architecture
 from .checkpoints import checkpoint_of
 from .config import read_architecture
 from .config_file import read_config_file
-from .dtypes import DType
-from .name_spans import NameSpan, spans_in
 from .names import ParsedName, TokenKind, named_format, parameters_of, parse_name, respelled, version_key
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -41,8 +39,6 @@ _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "ve
 _MAX_NAME = 200
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
-_MAX_TEXT = 1_000_000
-_PUBLISHER = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z0-9_.-]{1,30}/(?:Meta-|NVIDIA-)?$", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,21 +69,6 @@ class ModelEntry:
     def architecture(self) -> Architecture:
         """The entry's architecture; errors name the entry."""
         return read_architecture(self.config, where=self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A model named in running text: its place, its words, and what it stands for or why it stands for nothing.
-
-    `weights` is the number format that a suffix of the name states (`-FP8`), if any.
-    """
-
-    start: int
-    end: int
-    words: str
-    entry: ModelEntry | None = None
-    error: str | None = None
-    weights: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +140,8 @@ def _find(name: str) -> ModelEntry:
         if (entry := _by_total(written)) is not None:
             return entry
         if (other := respelled(name)) != name and parse_name(other).core != written.core:
-            return _find_respelled(name, other)
+            with suppress(UnknownNameError):
+                return _find(other)
         raise UnknownNameError("model", name.strip(), nearest_models(name))
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
@@ -167,13 +149,6 @@ def _find(name: str) -> ModelEntry:
             f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}"
         )
     return _best(fitting, written)
-
-
-def _find_respelled(name: str, other: str) -> ModelEntry:
-    try:
-        return _find(other)
-    except UnknownNameError:
-        raise UnknownNameError("model", name.strip(), nearest_models(name)) from None
 
 
 def _by_total(written: ParsedName) -> ModelEntry | None:
@@ -252,49 +227,6 @@ def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
     spellings = {entry.short_name.lower(): entry.short_name for entry in all_models()}
     close = get_close_matches(name.lower()[:_MAX_NAME], list(spellings), n=count, cutoff=0.5)
     return tuple(spellings[match] for match in close)
-
-
-def mentions(text: str) -> tuple[Mention, ...]:
-    """Models named in running text (English or Chinese), left to right.
-
-    What looks like a model's name (a known family with a version or size) and stands for none has an `error`; words
-    that are a family's name and English too ("step", "solar") count only where they stand for an entry.
-
-    Raises:
-        InputError: the text has more than a million characters.
-    """
-    if len(text) > _MAX_TEXT:
-        raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")
-    found = (_resolve(text, span) for span in spans_in(text))
-    return tuple(mention for mention in found if mention is not None)
-
-
-def _resolve(text: str, span: NameSpan) -> Mention | None:
-    outcomes = {end: _outcome(text[span.start : end]) for end in span.ends}
-    found = next((end for end in span.ends if outcomes[end][0] is not None), None)
-    if found is None and not span.is_certain:
-        return None
-    end = span.ends[0] if found is None else found
-    words, (entry, error) = text[span.start : end], outcomes[end]
-    if entry is None:
-        return Mention(span.start, end, words, error=error)
-    # Whose checkpoint it is: the organisation stands before the family's name, where a span begins.
-    publisher = _PUBLISHER.search(text[max(0, span.start - 40) : span.start])
-    start = span.start - len(publisher[0]) if publisher else span.start
-    words = text[start:end]
-    entry = find_model(words)
-    is_known = entry.base is not None and entry.unknown is None
-    weights = entry.architecture().native_precision if is_known else named_format(words)
-    return Mention(start, end, words, entry, None, weights)
-
-
-@lru_cache(maxsize=1024)
-def _outcome(words: str) -> tuple[ModelEntry | None, str | None]:
-    """What the words stand for, or why for nothing."""
-    try:
-        return find_model(words), None
-    except InputError as error:
-        return None, str(error)
 
 
 def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:
