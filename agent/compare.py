@@ -16,9 +16,10 @@ from ..tools.compare import compare as compare_plans
 from ..tools.comparison.result import Comparison
 from ..tools.comparison.side import Document
 from ..tools.errors import InputError
+from ..tools.files import shown_path
 from ..tools.plan.builder import BuildRequest
 from ..tools.plan.document import PHASES, Plan, PolicyBlock
-from ..tools.plan.reader import read_document
+from ..tools.plan.reader import is_json_text, read_document
 from .intent.claims import Claims
 from .intent.intent import StatedStrategy
 from .intent.page import TAKEN, Page
@@ -78,13 +79,13 @@ def compare(
 
 
 def _title(source: Document | Words, otherwise: str) -> str:
-    is_name = isinstance(source, Path) or (isinstance(source, str) and source.lstrip()[:1] not in ("{", "["))
-    return str(source) if is_name else otherwise
+    is_name = isinstance(source, Path) or (isinstance(source, str) and not is_json_text(source))
+    return shown_path(Path(source)) if is_name else otherwise
 
 
 def is_words(text: str) -> bool:
     """Whether `text` is a strategy in words: neither JSON nor the path of a file."""
-    if text.lstrip()[:1] in ("{", "[") or text.lower().endswith(_FILES):
+    if is_json_text(text) or text.lower().endswith(_FILES):
         return False
     try:
         return not Path(text).is_file()

@@ -14,6 +14,7 @@ from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sec
 from ..knowledge.section import Section
 from ..tools.errors import InputError
 from ..tools.plan.performance import Frozen, Sparse
+from ..tools.strict_json import check_text
 
 if TYPE_CHECKING:
     from ..tools.rules.base import Example
@@ -79,7 +80,7 @@ def explain(question: str, limit: int = 1) -> Explanation:
     Raises:
         InputError: nothing is asked, or more than can be a question; a rule of a known family does not exist.
     """
-    asked = question.strip()
+    asked = check_text(question, "the question").strip()
     if not asked:
         raise InputError("nothing was asked: give a topic, the id of a rule or a question")
     if len(asked) > MAX_QUESTION_CHARACTERS:

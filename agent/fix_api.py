@@ -67,9 +67,6 @@ def fixed(
 
 
 def _read(document: Any) -> Reading:
-    if not isinstance(document, Mapping | str | Path | Plan):
-        kind = type(document).__name__
-        raise InputError(f"autofix takes a plan: an object, a text, a path or a Plan, not {kind}")
     if isinstance(document, str) and _is_text(document):
         return read_text_anyhow(document)
     return read_anything(document)  # pyright: ignore[reportUnknownArgumentType] - any mapping

@@ -29,7 +29,7 @@ from .too_wide import too_wide
 def plan(
     request: str | None = None,
     *,
-    brief: Sequence[str | Path] = (),
+    brief: Sequence[str | Path] | Path = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
 ) -> PlanResult:
@@ -47,7 +47,7 @@ def plan(
 def intent_of(
     request: str | None = None,
     *,
-    brief: Sequence[str | Path] = (),
+    brief: Sequence[str | Path] | Path = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
 ) -> Intent:
@@ -60,7 +60,8 @@ def intent_of(
     if brief:
         from .intent.brief import read_brief_files
 
-        said.append(read_brief_files([Path(path) for path in brief]))
+        files = (brief,) if isinstance(brief, str | Path) else brief
+        said.append(read_brief_files([Path(path) for path in files]))
     if request is not None:
         from .intent.request import read_request, read_words
 

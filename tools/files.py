@@ -14,6 +14,8 @@ from .errors import InputError
 
 # Streams that a caller hands over by a name: standard input, what a shell writes for `<(command)`, and the empty file.
 _STREAM = re.compile(r"/dev/(?:stdin|null|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
+# More than any path that a system takes is nobody's name of a file.
+_SHOWN_LETTERS = 400
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device")
 )  # fmt: skip
@@ -74,8 +76,11 @@ def utf8_text(data: bytes, name: str) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """`path` for people: bytes that are not UTF-8 are replaced."""
-    return str(path).encode("utf-8", "replace").decode()
+    """`path` for people, on one line: what cannot be printed is replaced, and the middle of a long one left out."""
+    name = str(path)
+    if len(name) > _SHOWN_LETTERS:
+        name = f"{name[: _SHOWN_LETTERS // 2]}…{name[-_SHOWN_LETTERS // 2 :]}"
+    return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def file_place(path: Path) -> Path:

@@ -141,8 +141,10 @@ def check_text(text: str, name: str) -> str:
     """`text`, which errors call `name`.
 
     Raises:
-        InputError: it holds half a character, as bytes that are not UTF-8 do in an argument of a command.
+        InputError: it holds half a character, as bytes that are not UTF-8 do in an argument of a command, or is no text.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
+        raise InputError(f"{name}: a text, not {type(text).__name__}")  # pyright: ignore[reportUnreachable]
     if not is_text(text):
         raise InputError(f"{name}: not UTF-8 text: it {HALF_A_CHARACTER}")
     return text

@@ -87,6 +87,8 @@ def verify(certificate: Mapping[str, Any]) -> Verification:
     Raises:
         InputError: it is no certificate.
     """
+    if not isinstance(certificate, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
+        raise InputError(f"a certificate is an object, not {type(certificate).__name__}")
     if certificate.get("format") != FORMAT or certificate.get("version") != "1":
         raise InputError(f"not a certificate: format and version are not {FORMAT!r} and '1'")
     check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)

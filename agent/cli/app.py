@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import click
 
-from ...tools.errors import ShardwrightError
+from ...tools.errors import InputError, ShardwrightError
 from ..report.safe import one_line
 from . import EXIT_INTERRUPTED
 from .calibration import calibrate_command, measure_command
@@ -31,6 +31,9 @@ from .process import interrupts, unwritten
 from .replay import replay_command
 from .search import search_command
 from .sweep import sweep_command
+
+# Letters of a message of ours, but for the hint where help is.
+MAX_LINE = 2000
 
 
 class OrderedGroup(click.Group):
@@ -57,7 +60,7 @@ def cli(context: click.Context) -> int:
       shardwright fix answer.txt -o plan.json
       shardwright estimate plan.json
 
-    Every command takes --format json for programs. "-" is standard input.
+    Every command takes --format json for programs. "-" is standard input, as -o FILE standard output.
     Exit status: 0 done and valid, 1 the answer is no, 2 the call or the input is wrong, 3 a service failed.
     """
     if context.invoked_subcommand is None:
@@ -126,7 +129,10 @@ def _run(arguments: list[str]) -> int:
     if instruction:
         from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
+        try:
+            return shell_complete(cli, {}, PROGRAM, COMPLETE_VARIABLE, instruction)
+        except (KeyError, ValueError):  # of the words to complete
+            raise InputError(f"{COMPLETE_VARIABLE} is set, and what else a shell says with it is not") from None
     try:
         with cli.make_context(PROGRAM, arguments) as context:
             return cli.invoke(context)
@@ -135,5 +141,8 @@ def _run(arguments: list[str]) -> int:
 
 
 def _refuse(where: str, message: str, status: int) -> int:
-    click.echo(f"{where}: {one_line(message)}", err=True)
+    line = one_line(message)
+    if len(line) > MAX_LINE:  # it quotes what it refuses
+        line = f"{line[: MAX_LINE // 2]} … {line[-MAX_LINE // 2 :]}"
+    click.echo(f"{where}: {line}", err=True)
     return status

@@ -11,6 +11,7 @@ import click
 from ...tools.strict_json import check_text
 from .flags import (
     DTYPE,
+    FILE,
     HARDWARE,
     LATENCY,
     OBJECTIVE,
@@ -63,7 +64,7 @@ _OPTIONS = (
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
     click.option(
         "--brief",
-        type=click.Path(path_type=Path),
+        type=FILE,
         multiple=True,
         help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
     ),

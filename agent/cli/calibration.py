@@ -10,8 +10,18 @@ import click
 
 from ...tools.errors import InputError
 from .documents import title_of
-from .flags import COUNT, DTYPE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
-from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
+from .flags import COUNT, DTYPE, FILE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
+from .streams import (
+    STANDARD,
+    check_places,
+    is_standard,
+    may_style,
+    read_stdin,
+    text_width,
+    write_files,
+    write_json,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +35,7 @@ _MAX_NAME = 100
 
 
 @click.command("measure", short_help="Time this machine's kernels, for calibrate.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the table here; else to standard output.")
+@click.option("-o", "--output", type=FILE, help="Write the table here; else to standard output.")
 @click.option(
     "--kernels", metavar="LIST", help=f"Which of {','.join(_KERNELS)}; all, where left out (collectives: several GPUs)."
 )
@@ -104,8 +114,8 @@ def _progress() -> Callable[[KernelRow], None] | None:
 
 
 @click.command("calibrate", short_help="Fit a calibration to kernel times or serving results of your own.")
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the calibration to this file.")
+@click.argument("file", metavar="FILE", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Write the calibration to this file.")
 @click.option("--name", type=TEXT, help="What estimates call it; the file's name where left out.")
 @click.option("--model", type=TEXT, help="What was served, where the file does not say (a catalogue name).")
 @click.option("--hardware", type=HARDWARE, metavar="NODESxGPUS:ACCELERATOR", help="What it ran on: 1x8:h100-sxm.")
@@ -165,7 +175,7 @@ def calibrate_command(
 
 def _name(name: str | None, output: Path | None, file: Path) -> str:
     """What the calibration is called: as stated, or by the file that it goes to or comes from."""
-    stem = (output or file).stem
+    stem = (file if output is None or is_standard(output) else output).stem
     found = name or "".join(letter for letter in stem if letter.isprintable()) or "own"
     if not found.isprintable() or len(found) > _MAX_NAME:
         raise InputError(f"--name must be printable and at most {_MAX_NAME} characters long")

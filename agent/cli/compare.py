@@ -9,7 +9,7 @@ import click
 
 from .documents import DOCUMENT, title_of, typed_plan
 from .flags import PRICE, TEXT, output_format, own_calibration
-from .streams import STANDARD, may_style, text_width, write_json, write_stdout
+from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan
@@ -39,7 +39,7 @@ def compare_command(
     second = _other(other)
     from ..compare import compare
 
-    titles = (title_of(document), title_of(Path(other)) if other == STANDARD else other)
+    titles = (title_of(document), title_of(Path(STANDARD)) if other == STANDARD else other)
     found = compare(first, second, titles=titles, calibration=calibration, usd_per_gpu_hour=usd_per_gpu_hour)
     if output_format == "json":
         write_json(found)
@@ -53,4 +53,4 @@ def compare_command(
 def _other(text: str) -> Plan | Words:
     from ..compare import Words, is_words
 
-    return Words(text) if text != STANDARD and is_words(text) else typed_plan(Path(text))
+    return Words(text) if text != STANDARD and is_words(text) else typed_plan(named_path(text))

@@ -11,7 +11,7 @@ import click
 
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import COUNT, TEXT, calibration_option, output_format
+from .flags import COUNT, FILE, TEXT, calibration_option, output_format
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_stdout
 
 if TYPE_CHECKING:
@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 
 _BAR = "RUNG=PERCENT"
 _OUTPUTS = ("output", "html", "junit")
-PATH = click.Path(path_type=Path)
 
 
 @click.command("eval", short_help="Score a proposer on cases whose right answers are known.")
-@click.argument("dataset", metavar="[DATASET]", required=False, type=PATH)
+@click.argument("dataset", metavar="[DATASET]", required=False, type=FILE)
 @click.option(
     "--solver",
     "solver_name",
@@ -40,15 +39,15 @@ PATH = click.Path(path_type=Path)
 @click.option("--epochs", type=COUNT, default=1, show_default=True, help="How often each case is run.")
 @click.option("--only", type=TEXT, help="Only cases with this in their id, family or tags.")
 @click.option("--jobs", type=COUNT, help="Processes.  [default: one for each core]")
-@click.option("-o", "--output", type=PATH, help="Write the JSON report to this file.")
-@click.option("--html", type=PATH, help="Write the report as a page, with every case.")
-@click.option("--junit", type=PATH, help="Write the report as JUnit XML.")
-@click.option("--journal", type=PATH, help="Keep finished cases in this file; the same call goes on from there.")
-@click.option("--baseline", type=PATH, help="Compare with this JSON report; exit 1 where this run is worse.")
+@click.option("-o", "--output", type=FILE, help="Write the JSON report to this file.")
+@click.option("--html", type=FILE, help="Write the report as a page, with every case.")
+@click.option("--junit", type=FILE, help="Write the report as JUnit XML.")
+@click.option("--journal", type=FILE, help="Keep finished cases in this file; the same call goes on from there.")
+@click.option("--baseline", type=FILE, help="Compare with this JSON report; exit 1 where this run is worse.")
 @click.option(
     "--fail-under", metavar=_BAR, multiple=True, help="Exit 1 where a rung (or `solved`) is below; repeatable."
 )
-@click.option("--record", type=PATH, help="With --solver live: keep the exchanges in this folder, as cassettes.")
+@click.option("--record", type=FILE, help="With --solver live: keep the exchanges in this folder, as cassettes.")
 @click.option("--ablate", type=TEXT, help="Run variants and compare them: feedback, knowledge, fixers, samples.")
 @click.option(
     "--mutants", is_flag=True, help="Damage goldens, to test rules and harness.  [always with the shipped cases]"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import title_of
-from .flags import output_format
+from .flags import FILE, output_format
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -21,10 +21,8 @@ _ROWS_BETWEEN_MARKS = 50
 
 
 @click.command("fidelity", short_help="Predict a table of measured results and say how far off.")
-@click.argument("table", metavar="CSV", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="Write id, metric, measured, predicted, error, reason."
-)
+@click.argument("table", metavar="CSV", type=FILE)
+@click.option("-o", "--output", type=FILE, help="Write id, metric, measured, predicted, error, reason.")
 @output_format
 def fidelity_command(table: Path, output: Path | None, output_format: str) -> int:
     """Predict every row of CSV, a table of measured serving results, and print the errors beside a plain roofline's.

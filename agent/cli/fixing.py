@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...tools.errors import InputError
-from ...tools.files import shown_path
 from .documents import DOCUMENT, read_plan_text, title_of
-from .flags import TEXT, output_format
+from .flags import FILE, TEXT, output_format
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -20,12 +19,12 @@ if TYPE_CHECKING:
 
 @click.command("fix", short_help="Repair a proposal until it keeps every rule.")
 @DOCUMENT
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the valid plan to this file.")
+@click.option("-o", "--output", type=FILE, help="Write the valid plan to this file.")
 @click.option("--request", type=TEXT, help="What was asked, for what FILE leaves out: model, hardware, load.")
 @click.option("--safe-only", is_flag=True, help="Make only fixes that keep the meaning.")
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="Mend only what this rule finds; may be repeated.")
 @click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
-@click.option("--certificate", type=click.Path(path_type=Path), help="Write what `verify` replays to this file.")
+@click.option("--certificate", type=FILE, help="Write what `verify` replays to this file.")
 @output_format
 def fix_command(
     document: Path,
@@ -45,9 +44,8 @@ def fix_command(
     certificate: Path | None = options["certificate"]
     if options["diff"] and output_format == "json":
         raise click.UsageError("--diff prints text: leave out --format json")
-    to_stdout = output is not None and str(output) == STANDARD
     # A document may be repaired in its place, and not be replaced by the certificate.
-    check_places({"-o": None if to_stdout else output, "--certificate": certificate})
+    check_places({"-o": output, "--certificate": certificate})
     check_places({"--certificate": certificate}, [document])
     text = read_plan_text(document)
     if not text.strip():
@@ -56,24 +54,16 @@ def fix_command(
     from ..fix_api import fixed
 
     result = fixed(read_text_anyhow(text), request, safe_only=options["safe_only"], rules=options["rules"])
-    contents: dict[Path, str] = {}
-    if certificate is not None and result.read is not None:
+    contents: dict[Path, str | None] = {}
+    if certificate is not None and result.document is None:
+        click.echo("shardwright fix: no certificate is written: nothing was read that could be repaired", err=True)
+    elif certificate is not None:
         from ...tools.autofix.certificate import certificate as certificate_of
 
         contents[certificate] = json.dumps(certificate_of(text, result), indent=1) + "\n"
-    plan = json.dumps(result.document, indent=2, ensure_ascii=False) + "\n" if result.valid else None
-    if output is not None and plan is not None and not to_stdout:
-        contents[output] = plan
-
-    def report(_: frozenset[Path]) -> None:
-        if not to_stdout:
-            _print(result, title_of(document), output_format, diff=options["diff"])
-        elif plan is not None:
-            write_stdout(plan)
-
-    write_files(contents, report)
-    if certificate is not None and result.read is None:
-        raise InputError(f"{shown_path(certificate)}: not written: no document was read, so nothing can be certified")
+    if output is not None:
+        contents[output] = json.dumps(result.document, indent=2, ensure_ascii=False) + "\n" if result.valid else None
+    write_files(contents, lambda _: _print(result, title_of(document), output_format, diff=options["diff"]))
     return 0 if result.valid else 1
 
 
@@ -91,7 +81,7 @@ def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> 
 
 
 @click.command("verify", short_help="Check the certificate of a repair.")
-@click.argument("certificate", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("certificate", metavar="FILE", type=FILE)
 @output_format
 def verify_command(certificate: Path, output_format: str) -> int:
     """Replay the certificate FILE that `fix --certificate` wrote; exit 1 where it does not hold.

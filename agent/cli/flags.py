@@ -6,6 +6,7 @@ Legal names come from the document's own types, imported only when a value is re
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -17,12 +18,30 @@ from ...tools.errors import InputError
 from ...tools.strict_json import check_text
 from ..intent.cluster import Cluster, read_cluster
 from ..model.deadline import MAX_SECONDS
+from .streams import named_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 # `--hardware` as read.
 HardwareFlag = Cluster
+
+
+class FileType(click.Path):
+    """The path of a file, which need not be there; `-` is a standard stream, and `./-` a file of that name."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """`value` as a path."""
+        try:
+            return named_path(os.fsdecode(value))
+        except InputError as error:
+            self.fail(str(error), param, ctx)
+
+
+FILE = FileType()
 
 
 def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -46,7 +65,7 @@ def calibration_option(
     """`--calibration FILE`: constants of one's own that `calibrate` wrote, or $SHARDWRIGHT_CALIBRATION names."""
     return click.option(
         "--calibration",
-        type=click.Path(path_type=Path),
+        type=FILE,
         envvar="SHARDWRIGHT_CALIBRATION" if from_environment else None,
         show_envvar=from_environment,
         metavar="FILE",

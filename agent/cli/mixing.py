@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .streams import STANDARD, may_style, text_width, write_files, write_json, write_stdout
+from .flags import FILE
+from .streams import may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
 
 mix_option = click.option(
     "--mix",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Several kinds of requests at once (YAML or JSON): name, weight, input_tokens, output_tokens, limits of each.",
 )
@@ -30,9 +31,6 @@ def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, outp
 
     answer = answer_mix(intent, read_kinds(mix))
     document = None if answer.plan is None else answer.plan.model_dump_json(indent=2) + "\n"
-    if output is not None and str(output) == STANDARD and document is not None:
-        write_stdout(document)
-        return answer.exit_status
 
     def report(unwritten: frozenset[Path]) -> None:
         if output_format == "json":
@@ -43,5 +41,5 @@ def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, outp
         saved_as = None if output in unwritten else output
         write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=saved_as))
 
-    write_files({} if output is None or document is None else {output: document}, report)
+    write_files({} if output is None else {output: document}, report)
     return answer.exit_status

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,10 @@ import click
 from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from .asking import asked, asks, request_text
-from .flags import output_format
+from .flags import FILE, output_format
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
-from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -29,7 +28,7 @@ MIXES_SHOWN = 5
 @asks
 @proposer_options
 @mix_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the plan document to this file.")
+@click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
 @output_format
 def plan_command(
     request: tuple[str, ...],
@@ -51,8 +50,7 @@ def plan_command(
     The exit status is 0 with a valid plan, 1 without. Where --proposer llm asked for a language model that did not
     answer it is 3, beside the plan of the built-in proposer; with auto a line on standard error says so.
     """
-    to_file = None if output is None or str(output) == STANDARD else output
-    check_places({"-o": to_file, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
+    check_places({"-o": output, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
     agent = agent_of(options)
     if agent is not None:
         words = request_text(request)
@@ -64,6 +62,8 @@ def plan_command(
     if agent is not None:
         must_answer = options["proposer"] == "llm"
         return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
+    if options["transcript"] is not None:
+        click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
 
     result = plan_intent(intent, keep_stated=not brief)
@@ -119,10 +119,6 @@ _AUTHORS = {
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str) -> None:
     document = result.plan.model_dump_json(indent=2) + "\n" if result.plan is not None else None
-    to_stdout = output is not None and str(output) == STANDARD
-    if to_stdout and document is not None:
-        write_stdout(document)
-        return
 
     def report(unwritten: frozenset[Path]) -> None:
         if output_format == "json":
@@ -131,10 +127,6 @@ def _deliver(result: PlanResult, output: Path | None, output_format: str) -> Non
         from ..report.plan import render_plan
 
         saved_as = None if output in unwritten else output
-        text = render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as)
-        if to_stdout:  # standard output was promised a document; there is none
-            sys.stderr.write(text)
-        else:
-            write_stdout(text)
+        write_stdout(render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as))
 
-    write_files({} if output is None or document is None else {output: document}, report)
+    write_files({} if output is None else {output: document}, report)

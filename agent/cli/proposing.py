@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...tools.errors import InputError
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import LIMIT, SECONDS
+from .flags import FILE, LIMIT, SECONDS
 
 if TYPE_CHECKING:
     from ..loop.agent import Agent
@@ -45,7 +44,7 @@ def proposer_options_of(span: str) -> Callable[[Callable[..., Any]], Callable[..
         click.option("--max-usd", type=LIMIT, help=f"The most that a model may cost {span}; needs its prices."),
         click.option(
             "--transcript",
-            type=click.Path(path_type=Path),
+            type=FILE,
             help="Write the run with a model to this file, step by step.",
         ),
     )

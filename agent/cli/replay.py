@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from ...tools.errors import InputError
-from .flags import output_format
+from .flags import FILE, output_format
 from .streams import STANDARD, may_style, text_width, write_json, write_stdout
 
 
 @click.command("replay", short_help="Do a recorded run of a language model again, without the model.")
-@click.argument("transcript", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("transcript", metavar="FILE", type=FILE)
 @output_format
 def replay_command(transcript: Path, output_format: str) -> int:
     """Do the run of the transcript FILE again: its answers out of the recording, every judgement anew.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .asking import asked, asks
-from .flags import COUNT, output_format
+from .flags import COUNT, FILE, output_format
 from .mixing import deliver_mix, mix_option
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
@@ -30,7 +30,7 @@ DEFAULT_TOP = 10
 )
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path),
+    type=FILE,
     metavar="FILE",
     help="Draw the Pareto front: FILE.svg or FILE.png. Needs matplotlib: pip install 'shardwright[plot]'.",
 )

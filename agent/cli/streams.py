@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,32 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 STANDARD = "-"
+# Options whose file grows while the command runs.
+KEPT_OPEN = ("--journal", "--transcript")
 MAX_REQUEST_BYTES = 1 << 20
 DEFAULT_WIDTH = 100
 # Narrower than this no table is legible; wider than this no line is.
 WIDTH_LIMITS = (60, 140)
+
+
+def is_standard(path: Path) -> bool:
+    """Whether it is `-`: standard input where it is read, standard output where it is written."""
+    return str(path) == STANDARD
+
+
+def named_path(text: str) -> Path:
+    """The path that `text` names: `./-` is a file, which `Path` alone takes for `-`.
+
+    Raises:
+        InputError: it is a file in a folder that is no more.
+    """
+    path = Path(text)
+    if not is_standard(path) or text == STANDARD:
+        return path
+    try:
+        return path.absolute()
+    except OSError as error:
+        raise InputError(f"{text}: {error.strerror}") from None
 
 
 def check_stdin() -> None:
@@ -69,14 +92,14 @@ def write_stdout(text: str) -> None:
     write_piece(text if text.endswith("\n") else text + "\n")
 
 
-def write_piece(text: str) -> None:
+def write_piece(text: str | bytes) -> None:
     """Write `text` as it is, whose line may go on, as `write_stdout`.
 
     Raises:
         InputError: standard output cannot be written.
     """
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", errors="replace"))
+    sys.stdout.buffer.write(text.encode("utf-8", errors="replace") if isinstance(text, str) else text)
     sys.stdout.buffer.flush()
 
 
@@ -112,8 +135,11 @@ def write_file(path: Path, content: str | bytes) -> None:
     files.write_file(path, content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def write_files(contents: Mapping[Path, str | bytes], report: Callable[[frozenset[Path]], None]) -> None:
+def write_files(contents: Mapping[Path, str | bytes | None], report: Callable[[frozenset[Path]], None]) -> None:
     """Write each file, then `report` with those that were not to be written: a report is shown without them, too.
+
+    `-` is standard output, which then has that document and nothing else: where there is none (`None`), the report is
+    on standard error.
 
     Raises:
         InputError: the first of what could not be written.
@@ -121,10 +147,18 @@ def write_files(contents: Mapping[Path, str | bytes], report: Callable[[frozense
     unwritten: dict[Path, InputError] = {}
     for path, content in contents.items():
         try:
-            write_file(path, content)
+            if content is not None and not is_standard(path):
+                write_file(path, content)
         except InputError as error:
             unwritten[path] = error
-    report(frozenset(unwritten))
+    promised = [content for path, content in contents.items() if is_standard(path)]
+    if not promised:
+        report(frozenset(unwritten))
+    elif promised[0] is None:
+        with redirect_stdout(sys.stderr):
+            report(frozenset(unwritten))
+    else:
+        write_piece(promised[0])
     for error in unwritten.values():
         raise error
 
@@ -140,13 +174,15 @@ def check_places(outputs: Mapping[str, Path | None], inputs: Iterable[Path | Non
     for option, path in outputs.items():
         if path is None:
             continue
-        target = files.file_place(path)
-        if files.is_special(target):  # what is written to a device replaces nothing
+        if is_standard(path) and option in KEPT_OPEN:
+            raise InputError(f"{option} {STANDARD}: is written to as the work goes on; name a file")
+        target = path if is_standard(path) else files.file_place(path)
+        if not is_standard(path) and files.is_special(target):  # what is written to a device replaces nothing
             continue
         if target in taken:
             raise InputError(f"{taken[target]} and {option} name one file: give each its own")
         taken[target] = option
     for path in inputs:
-        read = None if path is None or str(path) == STANDARD else os.path.realpath(path)
+        read = None if path is None or is_standard(path) else os.path.realpath(path)
         if read is not None and Path(read) in taken and Path(read).is_file():
             raise InputError(f"{taken[Path(read)]} {files.shown_path(Path(read))}: is read here; name another file")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import title_of
-from .flags import COUNT, TEXT, output_format, own_calibration
+from .flags import COUNT, FILE, TEXT, output_format, own_calibration
 from .progress import progress_bar
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep", short_help="Search many models on many clusters under many workloads.")
-@click.argument("document", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The table: FILE.csv or FILE.parquet.")
+@click.argument("document", metavar="FILE", type=FILE)
+@click.option("-o", "--output", type=FILE, help="The table: FILE.csv or FILE.parquet.")
 @click.option("--jobs", type=COUNT, help="Processes on this machine.  [default: one for each core]")
 @click.option(
     "--ray",
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     metavar="[ADDRESS]",
     help="Run on a Ray cluster: the one running here, or that at ADDRESS. Put it behind FILE.",
 )
-@click.option("--plot", type=click.Path(path_type=Path), help="Draw it: FILE.svg or FILE.png.")
+@click.option("--plot", type=FILE, help="Draw it: FILE.svg or FILE.png.")
 @click.option("--fresh", is_flag=True, help="Begin anew: keep nothing of an earlier run.")
 @own_calibration
 @output_format

@@ -66,6 +66,8 @@ def read_words(text: str) -> Said:
     Raises:
         RequestError: as `read_request`, but for a missing model.
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - what a caller gives
+        raise RequestError(f"the request is a text, not {type(text).__name__}")  # pyright: ignore[reportUnreachable]
     if len(text) > MAX_REQUEST_CHARACTERS:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):

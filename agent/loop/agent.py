@@ -125,7 +125,9 @@ class Agent:
         path = self.options.transcript
         result = result_of(question, ending, self.client.name, None if path is None else str(path))
         if result.report is not None:
-            result = result.model_copy(update={"report": redacted_report(result.report, self._redact)})
+            result = result.model_copy(
+                update={"report": redacted_report(result.report, self._redact, question.own_words)}
+            )
         recorder.finish(
             Result(
                 status=ending.status,

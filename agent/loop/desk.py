@@ -53,9 +53,9 @@ class Desk:
     standing: list[Standing] = field(default_factory=list[Standing])
     searches: dict[bool | None, SearchResult] = field(default_factory=dict[bool | None, SearchResult])
 
-    def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
-        """`proposed` as it is judged: without secrets, under what was asked for."""
-        return self.question.pinned(redacted_value(dict(proposed), self.redact))
+    def hidden(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
+        """`proposed` without secrets; what the format and the request say stays."""
+        return redacted_value(dict(proposed), self.redact, self.question.own_words)
 
     def put(self, document: Mapping[str, Any]) -> str:
         """Keep `document`; its handle, which is the one that it has where it is kept already.

@@ -21,7 +21,7 @@ from ...tools.plan.canonical import content_hash
 from ...tools.plan.document import PHASES, Plan, Strategy
 from ...tools.plan.placement import gpu_count, is_disaggregated
 from ...tools.plan.plan_size import excess_of
-from ...tools.plan.reader import read_document
+from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
@@ -131,6 +131,11 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     raw = reading.read.raw
     if raw is None or not any(raw.get(name) for name in ("strategy", "nodes", "edges")):
         return Judgement("unread", notes=reading.notes, refusal="no strategy and no DAG was found in it")
+    try:
+        check_written_out(reading.read)
+    except InputError as error:
+        return Judgement("invalid", notes=reading.notes, refusal=str(error))
+    raw = desk.hidden(raw)
     said = desk.question.contradictions(raw)
     document, refusal = raw, None
     try:
@@ -140,6 +145,18 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
     judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=said)
     # Without a graph that is all there is to say; findings of the missing graph would hide it.
     return judged if refusal is None else replace(judged, refusal=judged.refusal or refusal)
+
+
+def check_written_out(read: ReadDocument) -> None:
+    """Refuse a document part of which stands for nothing: what is left of it is not what was meant.
+
+    Raises:
+        InputError: part of its compact form cannot be written out.
+    """
+    if read.unexpanded:
+        first = read.unexpanded[0]
+        expected = f" ({first.expected})" if first.expected else ""
+        raise InputError(f"{first.path}: {first.message}{expected}")
 
 
 def _built(desk: Desk, raw: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -184,7 +201,7 @@ def _judge_pinned(
     hashed = ""
     try:
         check_size(desk, raw)
-        document = desk.pinned(raw)
+        document = desk.question.pinned(raw)
         hashed = content_hash(document)
         handle = desk.put(document)
     except InputError as error:
@@ -222,7 +239,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
     if fixed.valid and fixed.document is not None:
-        mended = desk.pinned(fixed.document)
+        mended = desk.question.pinned(fixed.document)
         try:
             standing = stand(desk, mended, desk.put(mended), is_repaired=True)
         except InputError as error:

@@ -20,9 +20,10 @@ from ...tools.search.candidate import SearchRequest
 from ...tools.search.search import base_setting
 from ...tools.search.single import candidate_at
 from ..intent.intent import Intent
+from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..proposer import search_request
-from ..results import PlanResult
+from ..results import PlanReport, PlanResult
 from .shorten import short_value
 
 # Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
@@ -83,6 +84,11 @@ class Question:
         """Whether `document` is a plan for what was asked: its pinned blocks are those of the request."""
         pinned = self.pinned(document)
         return all(document.get(name) == pinned.get(name) for name in PINNED)
+
+    def own_words(self) -> frozenset[str]:
+        """Texts of the format, of a report, and of a plan that no model has a part in."""
+        plan, schemas = self.reference_plan.model_dump(mode="json"), (Plan, PlanReport)
+        return words_of(plan, *(one.model_json_schema() for one in schemas))
 
     def build_request(self, strategy: Strategy, concurrency: int) -> BuildRequest:
         """What the builder needs to write the plan of `strategy`."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..intent.intent import Intent
+from ..model.redaction import redacted_value
 from ..results import PlanReport
 
 
-def redacted_report(report: PlanReport, redact: Callable[[str], str]) -> PlanReport:
-    """`report` with all that is said in it as `redact` gives it: words that were put together here, too."""
-    text = report.model_dump_json()
-    clean = redact(text)
-    return report if clean == text else PlanReport.model_validate_json(clean)
+def redacted_report(report: PlanReport, redact: Callable[[str], str], own: Callable[[], frozenset[str]]) -> PlanReport:
+    """`report` with all that is said in it as `redact` gives it: words that were put together here, too.
+
+    The words that `own` gives stay.
+    """
+    whole = report.model_dump(mode="json")
+    clean = redacted_value(whole, redact, own)
+    return report if clean is whole else PlanReport.model_validate(clean)
 
 
 def redacted(intent: Intent, redact: Callable[[str], str]) -> Intent:

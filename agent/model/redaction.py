@@ -106,10 +106,24 @@ class Redactor:
         return at < len(self._forms) and self._forms[at].startswith(text)
 
 
-def redacted_value(value: Any, redact: Callable[[str], str]) -> Any:
-    """A JSON value as `redact` gives the texts in it, names too; itself where that changes nothing."""
+def redacted_value(value: Any, redact: Callable[[str], str], own: Callable[[], frozenset[str]] = frozenset[str]) -> Any:
+    """A JSON value as `redact` gives the texts in it, names too; itself where that changes nothing.
+
+    Texts that are one of the words that `own` gives are ours, and stay: a key may be a word of our format.
+    """
     text = json.dumps(value, ensure_ascii=False)
-    return value if redact(text) == text else _through(value, redact)
+    if redact(text) == text:
+        return value
+    known = own()
+    return _through(value, lambda one: one if one in known else redact(one))
+
+
+def words_of(*values: Any) -> frozenset[str]:
+    """All texts in JSON values, names too."""
+    found: set[str] = set()
+    for value in values:
+        _through(value, lambda one: found.add(one) or one)
+    return frozenset(found)
 
 
 def _through(value: Any, redact: Callable[[str], str]) -> Any:

@@ -13,7 +13,7 @@ from ...tools.plan.view import as_list, as_mapping
 from ...tools.search.describe import describe
 from ...tools.validate import validate
 from ..loop.feedback import Level, findings_told
-from ..loop.judge import check_size
+from ..loop.judge import check_size, check_written_out
 from ..loop.places import parents_first, right_already
 from .tool import Bench
 
@@ -76,6 +76,7 @@ def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any]
     question = bench.desk.question
     read = read_document(document)
     raw = document if read.raw is None else read.raw
+    check_written_out(read)
     check_size(bench.desk, raw)
-    pinned = bench.desk.pinned(raw)
+    pinned = question.pinned(bench.desk.hidden(raw))
     return bench.desk.put(pinned), pinned, question.contradictions(raw)

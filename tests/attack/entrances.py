@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from .honest_files import COMMAND, ROOT, base
-from .hostile_files import HONEST, hostile_contents, put_hostile
+from .hostile_files import HONEST, SPECIAL, hostile_contents, put_hostile
 from .probe import Case, Probe
 from .watched import cpu_seconds
 
@@ -49,6 +49,7 @@ def _e(line: str, base: str, **more: Any) -> Entrance:
 
 _ASK = "Llama-3.1-8B,2xH100"
 _PLAN = "plan Llama-3.1-8B,1k/128,2xH100"
+_NO_ENDPOINT = "--proposer llm --llm-url http://127.0.0.1:9/v1 --llm-model m --max-seconds 1"
 _OF_SETTINGS: dict[str, Any] = {
     "file": "config.toml",
     "is_json": False,
@@ -69,9 +70,12 @@ ENTRANCES: dict[str, Entrance] = {
     "fix -": _e("fix -", "plan", by_stdin=True),
     "fix diff": _e("fix {file} --diff", "broken"),
     "fix words": _e("fix {file}", "words", is_json=False),
+    "fix yaml": _e("fix {file}", "plan", file="a.yaml"),
+    "fix toml": _e("fix {file}", "toml", file="a.toml", is_json=False),
     "verify": _e("verify {file}", "certificate"),
     "models": _e("models {file}", "config"),
     "models -": _e("models -", "config", by_stdin=True),
+    "models inline": _e("models {text}", "config"),
     "plan model": _e("plan --model {file} --hardware 1x2:h100-sxm", "config"),
     "plan model inline": _e("plan --model {text} --hardware 1x2:h100-sxm", "config"),
     "search model": _e("search --model {file} --hardware 1x2:h100-sxm --top 1", "config"),
@@ -83,7 +87,12 @@ ENTRANCES: dict[str, Entrance] = {
     "plan mix yaml": _e(f"{_PLAN} --mix {{file}}", "mix", file="mix.yaml"),
     "plan calibration": _e(f"{_PLAN} --calibration {{file}}", "calibration"),
     "plan request": _e("plan -", "request", is_json=False, by_stdin=True),
-    "plan transcript": _e(f"{_PLAN} --transcript {{file}}", "transcript"),
+    "plan words": _e("plan {text}", "request", is_json=False),
+    "plan hardware": _e("plan --model llama-3.1-8b --hardware {text}", "cluster", is_json=False),
+    "search words": _e("search {text} --top 1", "request", is_json=False),
+    "hardware": _e("hardware {text}", "card", is_json=False),
+    "rules": _e("rules {text}", "rule", is_json=False),
+    "plan transcript": _e(f"{_PLAN} {_NO_ENDPOINT} --transcript {{file}}", "transcript", statuses=(0, 1, 2, 3)),
     "plan output": _e(f"{_PLAN} -o {{file}}", "plan"),
     "sweep json": _e("sweep {file} -o {out}.csv --jobs 1", "sweep"),
     "sweep yaml": _e("sweep {file} -o {out}.csv --jobs 1", "sweep", file="sweep.yaml"),
@@ -101,12 +110,14 @@ ENTRANCES: dict[str, Entrance] = {
     "calibrate from": _e("calibrate {bench} --hardware 1x1:h100-sxm --calibration {file} -o {out}", "calibration"),
     "replay": _e("replay {file}", "transcript"),
     "chat session": _e(f"chat {_ASK} --session {{file}}", "session", is_json=False),
+    "chat resume": _e("chat --resume {file}", "session", file="own.sqlite", is_json=False),
+    "chat words": _e("chat {text} --session {out}.chat", "request", is_json=False),
     "chat turns": _e("chat --session {out}.chat", "turns", is_json=False, by_stdin=True),
     "chat brief": _e("chat --brief {file} --session {out}.chat", "brief"),
     "settings": _e("doctor --seconds 5", "settings", **_OF_SETTINGS),
     "settings of plan": _e(_PLAN, "settings", **_OF_SETTINGS),
     "explain": _e("explain {text}", "request", is_json=False),
-    "compare words": _e("compare {plan} {text}", "request", is_json=False),
+    "compare words": _e("compare {plan} {text}", "strategy", is_json=False),
     "fix request": _e("fix {plan} --request {text}", "request", is_json=False),
 }  # fmt: skip
 
@@ -127,7 +138,7 @@ def check_entrance(case: Case, probe: Probe) -> None:
     name, content, as_json, seed = json.loads(case.text)
     entrance = ENTRANCES[name]
     with tempfile.TemporaryDirectory() as folder:
-        call = _prepared(entrance, content, Path(folder), random.Random(f"{case.text}:{seed}"))
+        call = prepared(entrance, content, Path(folder), random.Random(f"{case.text}:{seed}"))
         if call is None:
             return
         arguments, environment, stdin = call
@@ -136,12 +147,12 @@ def check_entrance(case: Case, probe: Probe) -> None:
         else:
             as_json = False
         ended = _run(arguments, environment, stdin, Path(folder))
-        _judge(name, entrance, ended, probe, as_json=as_json)
+        judge(name, entrance, ended, probe, as_json=as_json)
         if content == HONEST and ended.status == 2:
             probe.wrong(name, "refuses what is honest", ended.err)
 
 
-def _prepared(
+def prepared(
     entrance: Entrance, content: str, place: Path, rng: random.Random
 ) -> tuple[tuple[str, ...], dict[str, str], Path | None] | None:
     """The arguments, the environment and standard input of the call; none where the content is no argument."""
@@ -164,7 +175,7 @@ def _prepared(
         return text
 
     by_stdin = file if entrance.by_stdin else None
-    if by_stdin is not None and (content in ("a pipe", "not there", "a link to itself", "a closed door", "a folder")):
+    if by_stdin is not None and content in SPECIAL and not content.startswith(("/dev", "200")):
         return None
     return (
         tuple(
@@ -177,7 +188,9 @@ def _prepared(
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
+class Ended:
+    """How a call ended; the status is `None` where it did not."""
+
     status: int | None
     out: bytes
     err: str
@@ -188,7 +201,7 @@ def _limits() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
 
 
-def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> _Ended:
+def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> Ended:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
     own |= {
         "HOME": str(folder),
@@ -205,18 +218,21 @@ def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | 
         while True:
             try:
                 out, err = process.communicate(timeout=PATIENCE_S)
-                return _Ended(process.returncode, out, err.decode("utf-8", "replace"))
+                return Ended(process.returncode, out, err.decode("utf-8", "replace"))
             except subprocess.TimeoutExpired:
                 # On a loaded machine it may wait for its turn: only one that does nothing is ended here.
                 before, used = used, cpu_seconds(process.pid)
                 if used - before < WORK_S:
                     process.kill()
                     out, err = process.communicate()
-                    return _Ended(None, out, err.decode("utf-8", "replace"))
+                    return Ended(None, out, err.decode("utf-8", "replace"))
 
 
-def _judge(name: str, entrance: Entrance, ended: _Ended, probe: Probe, *, as_json: bool) -> None:
+def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json: bool) -> None:
+    """Tell `probe` what is wrong with how a call ended."""
     lines = ended.err.strip().splitlines()
+    if lines and lines[0].startswith("shardwright chat: session "):  # said before anything can be wrong
+        del lines[0]
     last = lines[-1] if lines else ""
     if "MemoryError" in ended.err:
         probe.fault("large", name, "MemoryError", last)

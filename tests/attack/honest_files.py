@@ -18,6 +18,8 @@ from .certificates import proofs
 from .seeds import seed_text
 
 ROOT = Path(__file__).parents[2]
+# What the command itself writes.
+MADE = ("baseline", "eval journal", "sweep journal", "session")
 COMMAND = (sys.executable, "-c", "import sys; from shardwright.agent.cli import main; sys.exit(main())")
 _LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
 _SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
@@ -40,7 +42,7 @@ def base(name: str) -> str | bytes:
     if name in folders:
         found = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
         return found.read_bytes().decode() if name != "measured" else b"\n".join(found.read_bytes().splitlines()[:4])
-    if name in ("baseline", "eval journal", "sweep journal", "session"):
+    if name in MADE:
         return _made(name)
     broken = json.loads(seed_text("dense-tp2"))
     broken["nodes"].pop()
@@ -70,6 +72,11 @@ def base(name: str) -> str | bytes:
         return json.dumps(texts[name])
     return {
         "request": _REQUEST,
+        "strategy": "TP2",
+        "cluster": "1x1:h100-sxm",
+        "card": "h100-sxm",
+        "rule": "TP005",
+        "toml": "gpus = '2xH100'\nparallel = 'TP2'\n[model]\nname = 'Llama-3.1-8B'\n",
         "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
         "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
         "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -90,11 +91,14 @@ OF_BYTES: Mapping[str, Callable[[bytes], bytes]] = {
     "cut off": lambda data: data[: len(data) // 2],
     "twice": lambda data: data + data,
     "one long line": lambda data: b"a," * 500_000,
+    "an open end": lambda data: b"[" * 100_000,
+    "NULs": lambda data: b"\0" * 100,
     "quotes": lambda data: data + b'"' * 5000,
 }
 # Instead of a file.
 SPECIAL = (
     "a pipe",
+    "a socket",
     "/dev/zero",
     "/dev/full",
     "a folder",
@@ -119,6 +123,9 @@ def put_hostile(name: str, base: str | bytes, path: Path, rng: random.Random) ->
         path.write_bytes(OF_BYTES[name](data))
     elif name == "a pipe":
         os.mkfifo(path)
+    elif name == "a socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
     elif name.startswith("/dev"):
         path.symlink_to(name)
     elif name == "a folder":

@@ -1,81 +1,105 @@
-"""No entrance fails by what comes in: a document that cannot be is answered, or refused in one line with its place."""
+"""No entrance fails by what comes in: a document that cannot be is answered, or refused in one line with its place.
+
+Cells of the table of entrances and hostile contents, in this process; `benchmarks/attack.py entrances` tries all of it.
+"""
 
 from __future__ import annotations
 
 import json
-import os
-import socket
+import random
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from shardwright.agent.cli.app import run
 
-from . import entrances
-from .entrances import DOCUMENTS, VALUES, Entrance
+from ..attack.entrances import ENTRANCES, Ended, judge, prepared
+from ..attack.honest_files import COMMAND, MADE
+from ..attack.hostile_files import HONEST, SPECIAL, hostile_contents
+from ..attack.probe import Probe
+from ..attack.seeds import seed_plan, seed_text
 
-ENTRANCES = entrances.entrances()
-# What an entrance is tried with here; `benchmarks` tries all of it.
-TRIED = ("half a character", "half a character in a key", "300 levels", "100,000 levels", "5,000 digits", "1e999")
-TRIED_ONCE = ("NaN", "a key twice", "not UTF-8", "a NUL byte")
-# A document of these commands is small, and sound they would search, or ask.
-SMALL = [name for name in ENTRANCES if not name.startswith(("chat", "eval", "sweep", "search", "settings", "session"))]
-
-
-def said(entrance: Entrance, data: bytes, folder: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit status of the command line, and what it says on standard error."""
-    path = folder / entrance.name
-    path.write_bytes(data)
-    plan = folder / "sound.json"
-    plan.write_text(entrances.plan_text(), encoding="utf-8")
-    words = {"FILE": str(path), "PLAN": str(plan), "TEXT": os.fsdecode(data), "OUT": str(folder / "out.json")}
-    words |= {"OUT2": str(folder / "certificate.json"), "CASES": str(folder / "sound-cases.json")}
-    status = run([words.get(one, one) for one in entrance.arguments])
-    return status, capsys.readouterr().err
-
-
-def check(name: str, fault: str, document: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    entrance = ENTRANCES[name]
-    data = document.encode().replace(entrances.MARK.encode(), VALUES[fault])
-    if "TEXT" in entrance.arguments:
-        if b"\0" in data or len(data) > 100_000:  # no argument can be so
-            return
-        data = data.replace(rb"\ud800", b"\xed\xa0\x80")
-    status, error = said(entrance, data, folder, capsys)
-    assert status in (0, 1, 2), (name, fault)
-    assert error.count("\n") <= 1, (name, fault, error)
-    assert status != 2 or error.startswith("shardwright"), (name, fault, error)
+# In this process there is no other standard input, and what only the command itself writes takes it long.
+HERE = [name for name, one in ENTRANCES.items() if not one.by_stdin and one.base not in MADE]
+# Sound, these would search long, or ask; what is no file they refuse at once.
+LONG = ("chat", "eval", "sweep", "search", "settings", "calibrate", "plan brief md", "plan transcript", "plan output")
+QUICK = [name for name in HERE if not name.startswith(LONG)]
+# What is read from a file. A transcript is written, and only where a model is asked.
+FILES = [name for name in HERE if "{file}" in ENTRANCES[name].arguments and name != "plan transcript"]
+# Each entrance is tried with every so many of the contents, each with others.
+STEP = 9
+NO_FILES = ("a pipe", "a socket", "/dev/zero", "a folder", "a link to itself")
+PLACES: tuple[tuple[str | int, ...], ...] = (
+    ("model", "config", "own"), ("model", "config", "hidden_size"), ("model", "name"), ("hardware", "accelerator"),
+    ("workload", "input_tokens"), ("reasoning", 0, "decision"), ("nodes", 1, "id"), ("nodes", 1, "own"),
+    ("nodes", 1, "parent"), ("edges", 0, "source"), ("construction",), ("own",), ("nodes",), ("strategy", "dp"),
+    ("policy", "relaxations"), ("version",),
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SMALL)
-def test_no_value_that_json_cannot_carry_ends_in_a_traceback(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for at, fault in enumerate((*TRIED, *TRIED_ONCE)):
-        documents = ENTRANCES[name].documents
-        # Each value at one place of several, each time another.
-        check(name, fault, documents[at % len(documents)], tmp_path, capsys)
+class Gate:
+    """Calls in a folder, judged as the processes of the attack are."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._folder, self._capsys, self._monkeypatch = folder, capsys, monkeypatch
+
+    def ended(self, name: str, content: str) -> Ended | None:
+        """How the call of that entrance ends with that content; `None` where that content is no argument."""
+        place = self._folder / content.replace("/", "")
+        place.mkdir()
+        call = prepared(ENTRANCES[name], content, place, random.Random(f"{name} < {content}"))
+        if call is None:
+            return None
+        arguments, environment, _ = call
+        for variable, value in environment.items():
+            self._monkeypatch.setenv(variable, value)
+        status = run(arguments)
+        out, error = self._capsys.readouterr()
+        return Ended(status, out.encode(errors="surrogatepass"), error)
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if "FILE" in ENTRANCES[name].arguments])
-@pytest.mark.parametrize("kind", ["empty", "NULs", "UTF-16", "cut"])
-def test_no_broken_file_ends_in_a_traceback(
-    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    entrance = ENTRANCES[name]
-    sound = entrance.documents[0].encode().replace(entrances.MARK.encode(), b'"x"')
-    status, error = said(entrance, DOCUMENTS[kind](sound), tmp_path, capsys)
-    assert status in (0, 1, 2) and error.count("\n") <= 1
+@pytest.fixture
+def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gate:
+    return Gate(tmp_path, capsys, monkeypatch)
 
 
-@pytest.mark.parametrize("place", entrances.PLAN_PLACES, ids=lambda place: "/".join(map(str, place)))
+@pytest.mark.parametrize(("number", "name"), tuple(enumerate(QUICK)), ids=QUICK)
+def test_a_hostile_file_is_answered_or_refused_in_one_line(number: int, name: str, gate: Gate) -> None:
+    contents = [one for one in hostile_contents(ENTRANCES[name].is_json) if one not in (*SPECIAL, HONEST)]
+    for content in contents[number % STEP :: STEP]:
+        probe = Probe()
+        if (ended := gate.ended(name, content)) is not None:
+            judge(name, ENTRANCES[name], ended, probe, as_json=False)
+        assert not probe.faults, content
+
+
+def test_a_text_without_a_proposal_gets_no_certificate(gate: Gate) -> None:
+    ended = gate.ended("fix", "NULs")
+    assert ended is not None and ended.status == 1
+    assert ended.err.count("\n") == 1 and "no certificate is written" in ended.err
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_file_is_refused_at_once(name: str, gate: Gate) -> None:
+    # What is written may be a device.
+    for content in NO_FILES if name != "plan output" else ("a pipe", "a folder", "a link to itself"):
+        ended = gate.ended(name, content)
+        assert ended is not None and (ended.status, ended.err.count("\n")) == (2, 1), content
+        assert ENTRANCES[name].file in ended.err
+
+
+@pytest.mark.parametrize("place", PLACES, ids=lambda place: "/".join(map(str, place)))
 def test_half_a_character_in_a_plan_is_a_finding_with_its_place(
     place: tuple[str | int, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(entrances.marked(entrances.plan_document(), *place).replace(entrances.MARK, r'"\ud800"'))
+    path, document = tmp_path / "plan.json", seed_plan("dense-tp2")
+    holder: Any = document
+    for step in place[:-1]:
+        holder = holder[step]
+    holder[place[-1]] = "\ud800"
+    path.write_text(json.dumps(document), encoding="utf-8")
     assert run(["validate", str(path)]) == 1
     assert "ST001" in (told := capsys.readouterr().out) and "half a character" in told
     assert "/".join(map(str, place)) in told
@@ -83,45 +107,10 @@ def test_half_a_character_in_a_plan_is_a_finding_with_its_place(
     assert capsys.readouterr().err.count("\n") == 1
 
 
-COMMAND = "from shardwright.agent.cli import main; raise SystemExit(main())"
-FILES = [name for name in ENTRANCES if "FILE" in ENTRANCES[name].arguments]
-
-
-@pytest.mark.parametrize("name", [name for name in FILES if name != "session" and "journal" not in name])
-@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device"])
-def test_what_is_no_file_is_refused_at_once(
-    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    entrance = ENTRANCES[name]
-    place = tmp_path / entrance.name
-    if kind == "pipe":
-        os.mkfifo(place)
-    elif kind == "folder":
-        place.mkdir()
-    elif kind == "device":
-        place.symlink_to("/dev/zero")
-    else:
-        with socket.socket(socket.AF_UNIX) as server:
-            here = Path.cwd()
-            os.chdir(tmp_path)
-            server.bind(entrance.name)
-            os.chdir(here)
-    plan = tmp_path / "sound.json"
-    plan.write_text(entrances.plan_text(), encoding="utf-8")
-    (tmp_path / "sound-cases.json").write_text(json.dumps({"request": entrances.WORDS}), encoding="utf-8")
-    words = {"FILE": str(place), "PLAN": str(plan), "CASES": str(tmp_path / "sound-cases.json")}
-    words |= {"OUT": str(tmp_path / "out.json"), "OUT2": str(tmp_path / "certificate.json")}
-    assert run([words.get(one, one) for one in entrance.arguments]) == 2
-    # `eval` says before what the cases lack.
-    *_, error = capsys.readouterr().err.splitlines()
-    assert entrance.name in error
-
-
-@pytest.mark.parametrize("place", ["/dev/stdin", "-"])
-def test_standard_input_is_read_by_its_names(place: str, tmp_path: Path) -> None:
+def test_standard_input_is_read_by_its_own_name() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "validate", place],
-        input=entrances.plan_text(), capture_output=True, text=True, timeout=60, check=False,
+        [*COMMAND, "validate", "/dev/stdin"],
+        input=seed_text("dense-tp2"), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -129,7 +118,6 @@ def test_standard_input_is_read_by_its_names(place: str, tmp_path: Path) -> None
 def test_a_stream_that_never_ends_is_refused_at_its_bound() -> None:
     with Path("/dev/zero").open("rb") as zeros:
         done = subprocess.run(
-            [sys.executable, "-c", COMMAND, "plan", "--brief", "-"],
-            stdin=zeros, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+            [*COMMAND, "plan", "--brief", "-"], stdin=zeros, capture_output=True, text=True, timeout=60, check=False
+        )
     assert done.returncode == 2 and "larger than" in done.stderr and done.stderr.count("\n") == 1

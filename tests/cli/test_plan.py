@@ -145,15 +145,6 @@ def test_the_json_of_an_infeasible_request_has_a_null_plan_and_the_reason(capsys
     assert set(result["infeasible"]) >= {"reason", "rule", "needs", "closest"}
 
 
-def test_a_document_on_standard_output_is_alone_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["plan", REQUEST, "-o", "-"]) == 0
-    assert json.loads(capsys.readouterr().out)["format"] == "shardwright/plan"
-    assert run(["plan", INFEASIBLE, "-o", "-"]) == 1
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "Infeasible" in err
-
-
 @pytest.mark.parametrize(
     "request_text",
     ["what a nice day", "Serve Llama-9.9-70B on 8 H100", "Serve Llama-3.1-8B on 8 H1000", "", "   ", "\x1b[31m\x07"],

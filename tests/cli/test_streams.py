@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import stat
 import sys
@@ -14,10 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardwright.agent.cli.app import run
 from shardwright.agent.cli.streams import read_stdin, write_file
 from shardwright.agent.report.safe import one_line
 from shardwright.tools.errors import InputError
 from shardwright.tools.strict_json import check_text
+
+from ..attack.seeds import seed_plan
+from ..sweep.samples import TINY
 
 
 def test_a_written_file_holds_the_text_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -128,3 +133,93 @@ def test_a_pipe_stays_a_pipe_and_one_that_nobody_reads_is_refused(tmp_path: Path
     os.close(held)
     assert found.result(timeout=300) == b"x" * 300_000
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
+
+
+REQUEST = "Qwen3-0.6B on 1 H100, 1k in, 64 out"
+FILES = {
+    "plan.json": json.dumps(seed_plan("dense-1")),
+    "nothing.txt": "no proposal",
+    "rows.csv": "id,model,gpu,tp,isl,osl,concurrency_or_batch,metric,value\na,llama-3.1-8b,h100-sxm,1,64,8,1,tpot_ms,7",
+    "cases.jsonl": '{"id": "a", "tags": ["t"], "request": "Fly me to the moon", "answer": "refused"}\n',
+    "sweep.json": json.dumps(TINY),
+}
+
+
+@pytest.fixture
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text, encoding="utf-8")
+
+
+def ran(line: str, request: str = REQUEST) -> int:
+    """The exit status of the command line, in which TEXT is the request."""
+    return run([request if word == "TEXT" else word for word in line.split()])
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize(
+    ("line", "begin"),
+    [
+        ("plan TEXT -o -", '{\n  "format": "shardwright/plan"'),
+        ("fix plan.json -o -", '{\n  "format": "shardwright/plan"'),
+        ("fix plan.json --certificate -", '{\n "format": "shardwright/certificate"'),
+        ("fidelity rows.csv -o -", "id,metric,measured"),
+        ("eval cases.jsonl --jobs 1 -o -", '{\n "format": "shardwright/eval"'),
+        ("eval cases.jsonl --jobs 1 --junit -", "<?xml"),
+    ],
+)
+def test_a_document_on_standard_output_is_alone_there(
+    line: str, begin: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(line) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith(begin) and not err
+    assert not Path("-").exists()
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize("line", ["plan TEXT -o -", "fix nothing.txt -o -"])
+def test_where_there_is_no_document_for_standard_output_the_report_is_on_standard_error(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran(line, "Llama-3.1-405B on 1 RTX 4090") == 1
+    out, err = capsys.readouterr()
+    assert not out and err
+
+
+@pytest.mark.usefixtures("_files")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fix plan.json -o - --certificate -", "eval cases.jsonl --journal -", "plan TEXT --transcript -",
+        "sweep sweep.json -o -", "search TEXT --plot -", "chat TEXT --session -",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_on_standard_output_is_refused(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran(line) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not Path("-").exists()
+
+
+@pytest.mark.usefixtures("_files")
+def test_a_file_may_be_called_as_standard_input_is(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("-").write_text(FILES["plan.json"])
+    assert ran("validate ./-") == 0
+    assert ran("compare plan.json ./-") == 0
+    assert not capsys.readouterr().err
+
+
+def test_a_line_that_quotes_a_long_word_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["p" * 100_000]) == 2
+    assert len(capsys.readouterr().err) < 3000
+
+
+@pytest.mark.parametrize("words", [{}, {"COMP_WORDS": "shardwright pl", "COMP_CWORD": "x"}])
+def test_a_completion_without_its_words_is_refused(
+    words: dict[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"_SHARDWRIGHT_COMPLETE": "bash_complete", **words}.items():
+        monkeypatch.setenv(name, value)
+    assert run([]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..plan.document import Plan
-from ..plan.reader import ReadDocument, read_document, read_file, read_sound, read_text
+from ..plan.reader import ReadDocument, path_named, read_document, read_file, read_sound, read_text
 from ..plan.schema import SchemaFault
 from .foreign.reader import is_ours, read_proposal
 
@@ -49,7 +49,7 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
     if isinstance(source, Mapping):
         return _own(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
     is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
-    return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(Path(source)))
+    return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(path_named(source)))
 
 
 def read_text_anyhow(text: str) -> Reading:
@@ -62,7 +62,9 @@ def _own(read: ReadDocument) -> Reading:
     """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be told."""
     if read.raw is None or not read.mended:
         return Reading(read)
-    return Reading(read_sound(read.raw), tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
+    again, unexpanded = read_sound(read.raw), read.unexpanded
+    again = replace(again, faults=(*unexpanded, *again.faults), unexpanded=unexpanded)
+    return Reading(again, tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:

@@ -186,7 +186,13 @@ def estimate(
     Raises:
         InputError: the plan cannot be read, or a fact that the arithmetic needs is not known.
     """
-    layout = layout_from_view(document if isinstance(document, PlanView) else _view(document))
+    if not isinstance(document, PlanView):
+        view = _view(document)
+        try:
+            return estimate(view, usd_per_gpu_hour, calibration)
+        finally:
+            view.release()
+    layout = layout_from_view(document)
     if isinstance(calibration, str | Path):
         calibration = read_calibration(Path(calibration))
     if calibration is not None:

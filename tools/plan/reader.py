@@ -6,6 +6,7 @@ cannot be opened is an `InputError`; anything that can is read as far as it goes
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +16,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from ..errors import InputError
 from ..files import read_bounded, shown_path, utf8_text
 from ..strict_json import Fault, JsonError, cleaned, is_sound, load, may_hold_halves
 from .collector import collector_paused
@@ -29,6 +31,7 @@ MAX_DOCUMENT_BYTES = 128 * 2**20
 # More members than any object of a plan has, and more values than its header (all but nodes and edges) has.
 MAX_MEMBERS = 10_000
 MAX_HEADER_VALUES = 1_000_000
+_BEGINS_JSON = re.compile(r"[\ufeff\s]*+[{\[]")
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,15 @@ class ReadDocument:
     """A document as read: prose stripped, compact form expanded.
 
     `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read. `mended` are
-    those of the faults that `raw` has no more: what JSON cannot carry was replaced.
+    those of the faults that `raw` has no more: what JSON cannot carry was replaced. Nor does it show `unexpanded`: what
+    of the compact form stands for nothing, and is there as if it were written out.
     """
 
     raw: dict[str, Any] | None
     view: PlanView
     faults: tuple[SchemaFault, ...] = field(default=())
     mended: tuple[SchemaFault, ...] = field(default=())
+    unexpanded: tuple[SchemaFault, ...] = field(default=())
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -55,15 +60,33 @@ def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument
     """Read `source`: a document, a JSON text (it starts with `{` or `[`), or the path of a file.
 
     Raises:
-        InputError: the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
+        InputError: it is none of these; the file cannot be opened or is larger than `MAX_DOCUMENT_BYTES`.
     """
     if isinstance(source, Plan):
         return _read_object(_dumped(source), (), is_text=False)
     if isinstance(source, Mapping):
         return _read_object(source, (), is_text=False)
-    if isinstance(source, str) and source.lstrip()[:1] in ("{", "["):
+    if isinstance(source, str) and is_json_text(source):
         return read_text(source)
-    return read_text(read_file(Path(source)))
+    return read_text(read_file(path_named(source)))
+
+
+def is_json_text(text: str) -> bool:
+    """Whether `text` begins as a JSON object or list does, and so is no path of a file."""
+    return _BEGINS_JSON.match(text) is not None
+
+
+def path_named(source: object) -> Path:
+    """The path of a file that `source` is.
+
+    Raises:
+        InputError: it is no text and no path, or an empty text.
+    """
+    if not isinstance(source, str | Path):
+        raise InputError(f"a plan is an object, a text, a path or a Plan, not {type(source).__name__}")
+    if isinstance(source, str) and not source.strip():
+        raise InputError("no plan is given: the text is empty")
+    return Path(source)
 
 
 def _dumped(plan: Plan) -> dict[str, Any]:
@@ -133,6 +156,7 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
     if not is_sound(document if is_checked else _header(document)):
         return _read_cleaned(document, mended)
     raw, unexpanded = expand(document)
+    faults = (*mended, *unexpanded)
     view = PlanView(raw)
     if not _is_plan(raw, view):
         if not is_checked and not is_sound(raw):
@@ -142,8 +166,8 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
         except ValidationError as refusal:
             # Where something was replaced the replacement is no fault of its own.
             known = {fault.path for fault in mended if fault.path}
-            unexpanded += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
-    return ReadDocument(raw, view, (*mended, *unexpanded), mended)
+            faults += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
+    return ReadDocument(raw, view, faults, mended, unexpanded)
 
 
 def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:

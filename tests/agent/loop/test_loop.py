@@ -169,7 +169,7 @@ def test_no_call_is_made_after_the_time() -> None:
 def test_a_document_beyond_all_plans_is_refused_soon() -> None:
     document = reference_document()
     shard = {"id": "s{i}", "type": "ShardNode", "parent": "r0", "rank": {"tp": "{i}"}, "devices": ["n0.g0"]}
-    document["nodes"].append({**shard, "repeat": 30_000})
+    document["nodes"].append({**shard, "repeat": 60_000})
     ending, _ = played([calls(("submit_dag", {"document": document}))])
     assert ending.judgements[0].verdict == "invalid"
     assert "at most" in (ending.judgements[0].refusal or "")

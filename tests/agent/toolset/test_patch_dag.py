@@ -219,7 +219,7 @@ def test_a_patch_that_repeats_a_node_beyond_all_bounds_is_refused_in_time() -> N
         "parent": ATTENTION,
         "rank": {},
         "devices": ["n0.g0"],
-        "repeat": 30_000,
+        "repeat": 60_000,
     }
     operations = [{"op": "add", "path": "/nodes/-", "value": value}]
     started = time.process_time()

@@ -112,3 +112,11 @@ def test_a_secret_that_is_a_word_of_the_prompt_is_hidden_and_the_run_still_playe
         live = scored(solver, "no-golden")
     assert "parallel" not in "".join(texts_below(tmp_path)).lower()
     assert scored(Played.of(tmp_path), "no-golden") == live
+
+
+@pytest.mark.parametrize("word", ["prefill", "strategy", "rtx-4090"])
+def test_a_key_that_is_a_word_of_the_format_ends_no_run(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", word)
+    with FaultServer(RIGHT) as server:
+        live = scored(Live.of(EndpointFlags(base_url=server.url, model="m"), SWIFT), "no-golden")
+    assert live.fault is None and live.answer == "plan" and live.rules_broken == ()
