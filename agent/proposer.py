@@ -17,6 +17,7 @@ from ..tools.checkpoint import leaves_out, left_out
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.search import search
 from ..tools.search.sizing import Sized, facts_of, fewest_gpus, least_weights_bytes, resized
@@ -55,7 +56,8 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     accelerator = hardware.accelerator
     if not isinstance(accelerator, Accelerator):
         accelerator = find_accelerator(accelerator)
-    precision, precisions = intent.precision, ()
+    # Where no hardware was named, the formats were assumed for none.
+    precision, precisions = intent.precision.on(accelerator), ()
     if intent.precisions is not None:
         formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
         precision, precisions = formats[0], formats if len(formats) > 1 else ()
@@ -213,11 +215,11 @@ def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
     for accelerator in all_accelerators():
         if accelerator.vendor not in _DEFAULT_VENDORS:
             continue
-        node, price = accelerator.typical_node_accelerators or 1, accelerator.on_demand_usd_per_hour
+        node = accelerator.typical_node_accelerators or 1
         request = search_request(
             intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
         )
-        yield Kind(request, node, None if price is None else sum(price) / 2)
+        yield Kind(request, node, accelerator.on_demand_usd_per_hour)
 
 
 def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
@@ -228,15 +230,32 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         hardware = found.request.hardware
         reason = "the least memory in all that holds every limit"
         if by_price:
-            priced = ", ".join(kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is not None)
-            reason = f"the cheapest that holds every limit, of those whose price is known ({priced})"
+            priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
+            unpriced = sum(kind.usd_per_gpu_hour is None for kind in kinds)
+            reason = (
+                f"the cheapest that holds every limit, at the middle of the prices that are known (USD per GPU-hour: "
+                f"{priced}); {unpriced} kinds without a known price were not compared"
+            )
         assumption = Assumption(
             field="hardware",
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
             reason=f"no hardware was named: {reason}",
         )
-        return Examined(found.request, found.result, found.result.best, (assumption,))
+        assumptions = (assumption, *_formats_of(found.request, intent))
+        return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _price_text(kind: Kind) -> str:
+    low, high = kind.usd_per_gpu_hour or (0.0, 0.0)
+    return f"{kind.request.facts.accelerator.id} {low:g}–{high:g}"
+
+
+def _formats_of(request: SearchRequest, intent: Intent) -> Iterator[Assumption]:
+    """What the chosen accelerator makes of formats that were assumed before it was chosen."""
+    if intent.precisions is None and request.precision != intent.precision:
+        reason = f"{request.facts.accelerator.id} has no bf16 units"
+        yield Assumption(field="precision", value=precision_name(request.precision), reason=reason)
 
 
 def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:

@@ -141,7 +141,8 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
         raise InputError(
             f"the stated strategy needs {width} GPUs in a stage; at most {MAX_STATED_GPUS} can be laid out"
         )
-    model = divisible(architecture)
+    # Blocks that a degree cuts through are no reason to mean another one: the rules say so of the one that was stated.
+    model = divisible(replace(architecture, scale_block=None))
     # Beside a degree of attention that is not legal either, the same was meant.
     follows = architecture.has_split_ffn and (model.tp_ffn(tp) or not model.tp(tp))
     tp_ffn = degree("tp_ffn") or (tp if follows else 1)

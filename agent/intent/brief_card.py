@@ -142,7 +142,7 @@ def _departures(facts: Facts, base: Accelerator, stated: dict[str, Any]) -> dict
     if bandwidth is not None and not _close(bandwidth, base.memory_bandwidth_gb_s):
         changes["memory_bandwidth_gb_s"] = bandwidth
         facts.reading(
-            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {base.memory_bandwidth_gb_s:g} in "
+            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {show(base.memory_bandwidth_gb_s)} in "
             "the catalogue: the brief's is used"
         )
     peaks = _peak_departures(facts, base, stated.get("dense_peak_tflops", {}))

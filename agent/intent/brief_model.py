@@ -118,6 +118,8 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
 def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
     """The catalogue entry that is named, and a name that the catalogue does not have."""
     known: list[Fact] = [fact for fact in names if isinstance(fact.value, ModelEntry)]
+    # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8" speaks of the latter.
+    known = [fact for fact in known if not any(other.value.base == fact.value.name for other in known)]
     for other in known[1:]:
         if other.value.name != known[0].value.name:
             raise BriefError(

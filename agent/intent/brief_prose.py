@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...tools.catalog import hardware, models
+from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.dtypes import DType
 from .brief_facts import Fact, Facts, statement_words
 from .brief_figures import read_figures
@@ -112,7 +112,7 @@ def read_statement(statement: Statement, facts: Facts, names: Names) -> None:
 
 def _read_names(statement: Statement, page: Page, names: Names) -> None:
     """Take the names off the page; one that no catalogue knows is kept as the words that it is."""
-    for mention in models.mentions(page.text):
+    for mention in model_mentions.mentions(page.text):
         negated = page.is_negated(mention.start, mention.end)
         words = page.take(mention.start, mention.end, mark=MODEL)
         if not negated:

@@ -60,6 +60,8 @@ def complete(*said: Said) -> Intent:
     notes.assumptions.extend(formats.assumptions)
     for reason in architecture.assumptions:
         notes.assume("model.config", None, reason)
+    if entry.unknown is not None:
+        notes.assume("model", None, entry.unknown)
     if accelerator is None:
         notes.assume("hardware", None, "no accelerator was named: the smallest that does")
     utilization = merged.memory_utilization

@@ -24,6 +24,7 @@ from .merge import refusal
 QUALITY = "what a format costs in quality is yours to judge"
 
 _OR = re.compile(r"\s?,\s?|\sor\s")
+_NAMES_BF16 = re.compile(r"bf|brain", re.IGNORECASE)
 _SIXTEEN: tuple[DType, ...] = ("bf16", "fp16")
 _WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
 
@@ -65,14 +66,17 @@ def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) 
     """
     if said.precisions is not None:
         return _to_choose(said, said.precisions, own, accelerator)
-    weights, kv_cache, activations = said.weights, said.kv_cache, said.activations
+    weights = _stated(said, "weights", accelerator)
+    kv_cache, activations = _stated(said, "kv_cache", accelerator), _stated(said, "activations", accelerator)
     assumed: list[Assumption] = []
     if weights is None:
-        weights = own
+        weights = _on(own, accelerator)
         reason = "the checkpoint's own format"
+        if weights != own:
+            reason = f"the checkpoint is {own}, and {accelerator.id if accelerator else ''} has no {own} units"
         assumed.append(Assumption(field="precision.weights", value=weights, reason=reason))
     if kv_cache is None:
-        kv_cache = _kv_format(weights)
+        kv_cache = _kv_format(weights, accelerator)
         reason = "16 bits unless the request says otherwise"
         assumed.append(Assumption(field="precision.kv_cache", value=kv_cache, reason=reason))
     if activations is None:
@@ -89,6 +93,10 @@ def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accel
         if stated is not None and (chosen or (name == "weights" and asked.is_open)):
             left = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
             raise refusal(said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {left}; keep one")
+    for one in (common, *asked.named):
+        for _, chosen_format in one:
+            if accelerator is not None and chosen_format and accelerator.computes_in(chosen_format) != chosen_format:
+                raise _absent(said, chosen_format, accelerator)
     asked = asked.model_copy(update={"common": common})
     formats = formats_on(asked, own, accelerator)
     if asked.is_open:
@@ -106,8 +114,32 @@ def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accel
     return Formats(formats[0], asked, (assumption,))
 
 
-def _kv_format(weights: DType) -> DType:
-    return "fp16" if weights == "fp16" else "bf16"
+def _on(wanted: DType, accelerator: Accelerator | None) -> DType:
+    return wanted if accelerator is None else accelerator.computes_in(wanted)
+
+
+def _stated(said: Said, name: str, accelerator: Accelerator | None) -> DType | None:
+    """The format that was stated for a field; "16 bits" are those that the accelerator has.
+
+    Raises:
+        RequestError: bf16 by its name, which the accelerator has no units for.
+    """
+    stated: DType | None = getattr(said, name)
+    if accelerator is None or stated is None or accelerator.computes_in(stated) == stated:
+        return stated
+    words = said.words.get(name, stated)
+    if _NAMES_BF16.search(words):
+        raise _absent(said, stated, accelerator)
+    return accelerator.computes_in(stated)
+
+
+def _absent(said: Said, wanted: DType, accelerator: Accelerator) -> RequestError:
+    there = accelerator.computes_in(wanted)
+    return refusal(said, f"{accelerator.id} has no {wanted} units, and no engine serves {wanted} on it; say {there}")
+
+
+def _kv_format(weights: DType, accelerator: Accelerator | None) -> DType:
+    return "fp16" if weights == "fp16" else _on("bf16", accelerator)
 
 
 def _activation_format(weights: DType, accelerator: Accelerator | None) -> tuple[DType, str]:
@@ -117,13 +149,14 @@ def _activation_format(weights: DType, accelerator: Accelerator | None) -> tuple
     """
     if weights in _WIDE:
         return weights, "as the weights"
+    sixteen = _on("bf16", accelerator)
     if weights in ("int4", "mxfp4"):
-        return "bf16", f"{weights} is a format of weights alone"
+        return sixteen, f"{weights} is a format of weights alone"
     peaks = None if accelerator is None else accelerator.dense_peak_tflops
     keys = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "fp4": "fp4", "nvfp4": "fp4"}
     if peaks is None or getattr(peaks, keys[weights]) is not None:
         return weights, "as the weights"
-    return "bf16", f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"
+    return sixteen, f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"
 
 
 def formats_on(asked: OpenPrecisions, own: DType, accelerator: Accelerator | None) -> tuple[PrecisionBlock, ...]:
@@ -138,13 +171,13 @@ def formats_on(asked: OpenPrecisions, own: DType, accelerator: Accelerator | Non
     if asked.is_open:
         base = _usual(own, accelerator)
     elif varied or not named:
-        base = [asked.common.weights or own]
+        base = [asked.common.weights or _on(own, accelerator)]
     pairs = product(base, varied or [StatedPrecision()])
     wanted = [one.model_copy(update={"weights": weights}) for weights, one in pairs] + named
     blocks = [_completed(one, asked.common, own, accelerator) for one in wanted if one.weights not in asked.excluded]
     if not blocks:
         raise RequestError(f"no number format is left: {', '.join(asked.excluded)} are excluded; name one to use")
-    return tuple(sorted(dict.fromkeys(blocks), key=lambda one: one.weights != own))
+    return tuple(sorted(dict.fromkeys(blocks), key=lambda one: one.weights != _on(own, accelerator)))
 
 
 def _usual(own: DType, accelerator: Accelerator | None) -> list[DType]:
@@ -152,9 +185,9 @@ def _usual(own: DType, accelerator: Accelerator | None) -> list[DType]:
 
     A checkpoint of 8 bits or less is not cast to another narrow format, which no published one is.
     """
-    usual: list[DType] = [own]
+    usual: list[DType] = [_on(own, accelerator)]
     if own not in _SIXTEEN:
-        usual.append("bf16")
+        usual.append(_on("bf16", accelerator))
     if own in _WIDE and (accelerator is None or accelerator.dense_peak_tflops.fp8 is not None):
         usual.append("fp8")
     return usual
@@ -163,9 +196,9 @@ def _usual(own: DType, accelerator: Accelerator | None) -> list[DType]:
 def _completed(
     stated: StatedPrecision, common: StatedPrecision, own: DType, accelerator: Accelerator | None
 ) -> PrecisionBlock:
-    weights = stated.weights or own
+    weights = stated.weights or _on(own, accelerator)
     return PrecisionBlock(
         weights=weights,
-        kv_cache=stated.kv_cache or common.kv_cache or _kv_format(weights),
+        kv_cache=stated.kv_cache or common.kv_cache or _kv_format(weights, accelerator),
         activations=stated.activations or common.activations or _activation_format(weights, accelerator)[0],
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ...tools.catalog.hardware import singular
 from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
 from .hardware_lexicon import (
@@ -45,7 +46,6 @@ _ONE_NODE = re.compile(r"(?:node|machine|server|box|host|instance|tray)\s?$", re
 _GROUP_AFTER = re.compile(
     r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])", re.IGNORECASE
 )
-_PLURAL = re.compile(r"(?<!l40)(?<=[0-9gb)x])s\s?$|ss\s?$", re.IGNORECASE)  # "L40S" is the name of one
 _SEVERAL = re.compile(r"(?:s|boxes)\s?$|[台机器点]$", re.IGNORECASE)
 
 
@@ -280,7 +280,7 @@ def _read_one_card(page: Page, claims: Claims) -> list[Count]:
         return []
     for match in page.search(ONE_CARD):
         card = page.original[slice(*match.span("card" if match["card"] else "card2"))]
-        if _PLURAL.search(card):
+        if singular(card.rstrip()) != card.rstrip():
             continue
         words = page.take(*match.span())
         claims.reading(f"{words!r} read as one card")

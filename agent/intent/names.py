@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from ...tools.catalog import hardware, models
+from ...tools.catalog import hardware, model_mentions, models
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.catalog.names import parse_name
@@ -35,7 +35,7 @@ _MEMORY_AFTER = re.compile(
     rf"(?:s(?![a-z]))?(?:\s(?:cards?|gpus?)(?![a-z]))?,?\s(?:with|at|of|having)\s(?P<size2>\d{{2,3}})[\s\-]?{_GB}"
     r"(?:\s(?:of\s)?(?:hbm\w{0,2}|vram|memory|ram))?(?:\s(?:each|apiece|per\s(?:card|gpu)))?|"
     rf"(?:s(?![a-z]))?,\s(?:the\s)?(?P<size3>\d{{2,3}})[\s\-]?{_GB}\s(?:each|apiece|version|variant|model|ones?|cards?|vram|hbm\w{{0,2}}|of\s(?:memory|vram|hbm))|"
-    r"-(?P<size4>40|80|94|141)(?![\dA-Za-z.])",
+    r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])",
     re.IGNORECASE,
 )
 _MEMORY_BEFORE = re.compile(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$", re.IGNORECASE)
@@ -94,8 +94,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     Raises:
         RequestError: several different models, or one that the catalogue does not know.
     """
-    mentions: list[models.Mention] = []
-    for mention in models.mentions(page.text):
+    mentions: list[model_mentions.Mention] = []
+    for mention in model_mentions.mentions(page.text):
         is_meant = not page.is_negated(mention.start, mention.end) and not _is_former(page, mention.start)
         page.take(mention.start, mention.end, mark=MODEL)
         if is_meant:
@@ -118,8 +118,10 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     return named if claims.has("model") else _read_nickname(page, claims)
 
 
-def _is_vaguer(mention: models.Mention, other: models.Mention) -> bool:
+def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
     """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
+    if mention.entry is not None and other.entry is not None and other.entry.base == mention.entry.name:
+        return True  # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8"
     said, more = parse_name(mention.words).core, parse_name(other.words).core
     is_whole = mention.entry is not None and said == parse_name(mention.entry.short_name).core
     return other.entry is not None and said < more and not is_whole
@@ -186,10 +188,11 @@ def _with_memory(
     end = after.end() if after else mention.end
     if after and after["times"] and not mention.gpus_per_node:
         end = mention.end  # "A100 (8x 40GB)": the count is still to be read
-    name = re.sub(r"(?<=[0-9])s$", "", mention.words)
     try:
-        return start, end, hardware.find_accelerator(f"{name} {size}GB")
+        return start, end, hardware.find_accelerator(f"{hardware.singular(mention.words)} {size}GB")
     except InputError as error:
+        if after and after["size4"]:  # "V100-16 nodes": a number without a unit is a size only where the family has it
+            return mention.start, mention.end, accelerator
         raise claims.refusal(str(error)) from None
 
 

@@ -115,7 +115,7 @@ def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold
         (
             item.id,
             NONE if item.memory_gb_marketing is None else f"{figure(item.memory_gb_marketing)} GB",
-            figure(item.memory_bandwidth_gb_s),
+            _optional(item.memory_bandwidth_gb_s),
             _optional(item.dense_peak_tflops.bf16),
             _optional(item.dense_peak_tflops.fp8),
             _optional(item.intra_node_bw_gb_s_unidirectional_per_accelerator),

@@ -25,6 +25,7 @@ from .text import (
 
 if TYPE_CHECKING:
     from ...tools.plan.performance import (
+        CostEstimate,
         DeviceMemory,
         PathStep,
         PerformanceEstimate,
@@ -273,13 +274,21 @@ def throughput_section(estimate: PerformanceEstimate) -> Section:
         f"Whole deployment: {figure(throughput.dp_scaled_tokens_per_s)} tokens/s, "
         f"{figure(throughput.output_tokens_per_s_per_gpu)} per GPU",
     ]
-    cost = estimate.cost
-    if cost is not None:
-        amount = figure(cost.per_million_output_tokens)
-        source = f"; price: {cost.price_source}" if cost.price_source else ""
-        priced = f"${amount}" if cost.unit == "usd" else f"{amount} GPU-seconds"
-        lines.append(f"Cost of a million output tokens: {priced}{source}")
+    if estimate.cost is not None:
+        lines.append(f"Cost of a million output tokens: {cost_text(estimate.cost, len(estimate.memory.per_device))}")
     return section("Throughput and cost", Bullets(tuple(lines)))
+
+
+def cost_text(cost: CostEstimate, used_gpus: int) -> str:
+    """The cost with its range, its price and, where a node is not used whole, the GPUs that are billed."""
+    amount = figure(cost.per_million_output_tokens)
+    text = f"${amount}" if cost.unit == "usd" else f"{amount} GPU-seconds"
+    if cost.per_million_output_tokens_range is not None:
+        low, high = cost.per_million_output_tokens_range
+        text += f" (${figure(low)}–{figure(high)})"
+    if cost.billed_gpus is not None and cost.billed_gpus > used_gpus:
+        text += f", {cost.billed_gpus} GPUs billed: nodes are rented whole"
+    return text + (f"; price: {cost.price_source}" if cost.price_source else "")
 
 
 def confidence(estimate: PerformanceEstimate) -> Section:

@@ -17,7 +17,8 @@ class AcceleratorArguments(Arguments):
 # Where a figure comes from, and what no split depends on.
 _LEFT_OUT = {
     "source", "price_source", "notes", "confidence", "tdp_w", "multiprocessors", "l2_bytes", "ridge_flop_per_byte",
-    "host_pcie_gb_s_unidirectional", "memory_type", "form_factor",
+    "host_pcie_gb_s_unidirectional", "memory_type", "form_factor", "names", "brands", "kernels_like",
+    "kernels_like_reason",
 }  # fmt: skip
 
 

@@ -9,10 +9,12 @@ import pytest
 import shardwright
 from shardwright.agent.intent.brief import read_brief
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.intent.formats import formats_on
+from shardwright.agent.intent.formats import complete_precision, formats_on
 from shardwright.agent.intent.intent import Intent, OpenPrecisions, Said, StatedPrecision
+from shardwright.agent.intent.request import read_request
 from shardwright.agent.mix import plan_mix
 from shardwright.agent.search_api import search
+from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.dtypes import DTYPES, DType, element_bytes
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 from shardwright.tools.errors import InputError
@@ -48,9 +50,10 @@ def test_open_is_the_checkpoints_own_and_what_the_accelerator_computes_in(
 def test_four_bits_are_never_taken_unasked_and_the_checkpoint_comes_first(own: DType) -> None:
     for accelerator in all_accelerators():
         found = formats_on(ANY, own, accelerator)
-        assert found[0].weights == own
+        first = accelerator.computes_in(own)
+        assert found[0].weights == first
         assert len(set(found)) == len(found)
-        assert all(element_bytes(one.weights) >= 1 for one in found if one.weights != own)
+        assert all(element_bytes(one.weights) >= 1 for one in found if one.weights != first)
 
 
 def test_what_is_named_joins_what_is_excluded_goes_and_what_is_stated_stays() -> None:
@@ -210,3 +213,31 @@ def test_the_whole_formats_of_a_list_are_each_searched_as_they_are() -> None:
     assert answer.request.precisions is not None
     shown = [(one.weights, one.kv_cache, one.activations) for one in answer.request.precisions]
     assert shown == [("bf16", "bf16", "bf16"), ("fp8", "fp8", "bf16")]
+
+
+WITHOUT_BF16 = [part for part in all_accelerators() if part.computes_in("bf16") == "fp16"]
+
+
+def test_v100_and_t4_are_the_parts_without_bf16_units() -> None:
+    assert {part.id for part in WITHOUT_BF16} == {"v100-32gb-sxm", "t4"}
+
+
+@pytest.mark.parametrize("accelerator", WITHOUT_BF16, ids=lambda part: part.id)
+@pytest.mark.parametrize("own", DTYPES)
+def test_bf16_is_never_assumed_where_there_are_no_units_for_it(own: DType, accelerator: Accelerator) -> None:
+    found = complete_precision(Said(), own, accelerator)
+    assert "bf16" not in dict(found.precision).values()
+    if own == "bf16":
+        assert any("has no bf16 units" in one.reason for one in found.assumptions)
+    for block in formats_on(ANY, own, accelerator):
+        assert "bf16" not in dict(block).values()
+
+
+@pytest.mark.parametrize(
+    "request_", ["bf16 weights", "KV cache in bf16", "bf16 activations", "precision open: fp8 or bf16"]
+)
+def test_a_stated_bf16_where_there_are_no_units_for_it_is_refused_by_name(request_: str) -> None:
+    with pytest.raises(InputError, match="t4 has no bf16 units"):
+        complete(read_request(f"Llama-3.1-8B on 8 T4, 2k in, 256 out, {request_}"))
+    sixteen = complete(read_request("Llama-3.1-8B on 8 T4, 2k in, 256 out, 16-bit weights"))
+    assert sixteen.precision.weights == "fp16"

@@ -40,7 +40,14 @@ def test_parameters_equal_those_of_the_frameworks_module_tree(case: dict[str, An
 @pytest.mark.parametrize("case", CHECKPOINTS, ids=[case["same_as"] for case in CHECKPOINTS])
 def test_a_checkpoints_own_spelling_gives_the_catalogues_architecture(case: dict[str, Any]) -> None:
     read, known = read_architecture(case["config"]), find_model(case["same_as"]).architecture()
-    for part in ("layers", "embedding_tensors", "lm_head_tensors", "final_norm_tensors", "native_dtypes", "fp8_block"):
+    for part in (
+        "layers",
+        "embedding_tensors",
+        "lm_head_tensors",
+        "final_norm_tensors",
+        "native_dtypes",
+        "scale_block",
+    ):
         assert getattr(read, part) == getattr(known, part), part
     assert read.max_position_embeddings == known.max_position_embeddings
 

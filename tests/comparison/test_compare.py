@@ -107,6 +107,15 @@ def test_plans_for_different_objectives_are_not_ranked() -> None:
     assert any("different objectives" in said for said in found.verdict)
 
 
+def test_a_card_without_a_price_is_neither_cheaper_nor_dearer() -> None:
+    priced = dense(objective="cost")
+    unpriced = priced.model_copy(update={"hardware": priced.hardware.model_copy(update={"accelerator": "h20"})})
+    found = compare(priced, unpriced)
+    assert (found.a.cost_unit, found.b.cost_unit) == ("usd", "gpu_seconds")
+    assert found.better is None
+    assert any("Only A has a known price" in said for said in found.verdict)
+
+
 def test_a_missed_limit_loses_to_one_that_is_held() -> None:
     tpot = [one.latency.tpot_ms for one in map(shardwright.estimate, (dense("TP1 DP1"), dense("TP4 DP1")))]
     limit = sum(tpot) / 2

@@ -247,8 +247,25 @@ def test_cost_follows_the_price_and_says_which(layout_of: Any) -> None:
     assert known is not None and known.unit == "usd" and "1.99-5" in (known.price_source or "")
     stated = estimate_layout(replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=2.0))).cost
     assert stated is not None and "stated" in (stated.price_source or "")
-    unpriced = estimate_layout(layout_of("Llama-3.1-8B", gpus_per_node=1, accelerator="l40s")).cost
+    assert stated.per_million_output_tokens_range is None
+    unpriced = estimate_layout(layout_of("Llama-3.1-8B", gpus_per_node=1, accelerator="h20")).cost
     assert unpriced is not None and unpriced.unit == "gpu_seconds"
+
+
+def test_the_range_of_a_price_is_carried_through(layout_of: Any) -> None:
+    cost = estimate_layout(layout_of("Llama-3.1-8B", gpus_per_node=1)).cost
+    assert cost is not None and cost.per_million_output_tokens_range is not None
+    low, high = cost.per_million_output_tokens_range
+    assert high / low == pytest.approx(5.0 / 1.99) and (low + high) / 2 == pytest.approx(cost.per_million_output_tokens)
+
+
+@pytest.mark.parametrize(("tp", "nodes", "billed"), [(1, 1, 8), (8, 1, 8), (2, 3, 8), (8, 2, 8)])
+def test_nodes_are_billed_whole(layout_of: Any, tp: int, nodes: int, billed: int) -> None:
+    layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, nodes=nodes, gpus_per_node=8)
+    found = estimate_layout(layout)
+    assert found.cost is not None and found.cost.billed_gpus == billed
+    per_second = found.throughput.dp_scaled_tokens_per_s
+    assert found.cost.per_million_output_tokens == pytest.approx(billed * 1e6 / per_second / 3600 * (1.99 + 5) / 2)
 
 
 def test_an_unknown_link_is_an_error_that_names_it(layout_of: Any) -> None:

@@ -60,7 +60,7 @@ def kinds(workload: dict[str, float], names: list[str]) -> list[Kind]:
         block = HardwareBlock(accelerator=name, nodes=1, gpus_per_node=8)
         price = accelerator.on_demand_usd_per_hour
         request = replace(request, hardware=block, facts=facts_of(block, accelerator))
-        found.append(Kind(request, 8, None if price is None else sum(price) / 2))
+        found.append(Kind(request, 8, price))
     return found
 
 
@@ -88,6 +88,6 @@ def test_the_cheapest_kind_is_that_of_looking_at_each_price() -> None:
     usd: dict[str, float] = {}
     for one in candidates:
         sized = fewest_gpus(one.request, 8, at_most=16)
-        if one.usd_per_gpu_hour is not None and sized is not None:
-            usd[one.request.facts.accelerator.id] = sized.request.facts.gpus * one.usd_per_gpu_hour
+        if one.usd_per_gpu_hour is not None and sized is not None and sized.result is not None:
+            usd[one.request.facts.accelerator.id] = sized.request.facts.gpus * sum(one.usd_per_gpu_hour) / 2
     assert found.request.facts.accelerator.id == min(usd, key=lambda name: usd[name])

@@ -123,12 +123,17 @@ def read_intent(view: PlanView, defaults: PlanDefaults | None = None) -> PlanInt
         if phases:
             strategy = _strategy(view, phases, devices, notes)
     gpus = 1 if strategy is None else gpu_count(strategy)
+    hardware = read_hardware(view, asked.hardware, gpus, notes)
+    workload = read_workload(view, asked.workload, notes)
+    precision = None
+    if architecture is not None:
+        precision = read_precision(view, asked.precision, architecture, hardware, notes)
     return PlanIntent(
         model=model,
         architecture=architecture,
-        hardware=read_hardware(view, asked.hardware, gpus, notes),
-        workload=read_workload(view, asked.workload, notes),
-        precision=None if architecture is None else read_precision(view, asked.precision, architecture, notes),
+        hardware=hardware,
+        workload=workload,
+        precision=precision,
         policy=policy,
         serving=read_serving(view),
         strategy=strategy,

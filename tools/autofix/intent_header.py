@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from ..catalog.architecture import Architecture
 from ..catalog.config import read_architecture
+from ..catalog.dtypes import DType
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
 from ..errors import InputError, ShardwrightError
@@ -125,16 +126,24 @@ def read_workload(view: PlanView, default: WorkloadBlock | None, notes: Notes) -
 
 
 def read_precision(
-    view: PlanView, default: PrecisionBlock | None, architecture: Architecture, notes: Notes
+    view: PlanView,
+    default: PrecisionBlock | None,
+    architecture: Architecture,
+    hardware: HardwareBlock | None,
+    notes: Notes,
 ) -> PrecisionBlock | None:
     """The number formats; the checkpoint's own for weights, and 16 bits else, where nothing is said."""
     raw = _merged(view.precision, default, "precision", notes)
+    part = None if hardware is None else hardware.accelerator
+    part = find_accelerator(part) if isinstance(part, str) else part
+    sixteen: DType = "bf16" if part is None else part.computes_in("bf16")
     if raw.get("weights") is None:
-        raw["weights"] = architecture.native_precision
+        own = architecture.native_precision
+        raw["weights"] = own if own != "bf16" else sixteen
         notes.say("precision.weights", raw["weights"], "the checkpoint's own format")
     for name in ("kv_cache", "activations"):
         if raw.get(name) is None:
-            raw[name] = "fp16" if raw["weights"] == "fp16" else "bf16"
+            raw[name] = "fp16" if raw["weights"] == "fp16" else sixteen
             notes.say(f"precision.{name}", raw[name], "16 bits, as nothing else is said")
     return _block(PrecisionBlock, raw, "precision", notes)
 

@@ -56,7 +56,7 @@ def widened(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> SpaceRe
 
 def _unblocked(architecture: Architecture) -> Architecture:
     """Without the blocks of its checkpoint: a slice inside one is warned of, not refused, where no engine is named."""
-    return replace(architecture, fp8_block=None)
+    return replace(architecture, scale_block=None)
 
 
 def _options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterator[PhaseStrategy]:

@@ -13,7 +13,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
 from ..errors import InputError
 from .profile_file import KernelEntry, KernelKind, ProfileFile, read_profile_file, shipped_profiles
-from .stand_ins import ANY_STACK, FRAMEWORKS, PCIE_RELATIVES, POOLED, STAND_INS, has_pcie_links, relatives_of
+from .stand_ins import ANY_STACK, FRAMEWORKS, POOLED, STAND_INS, link_relatives_of, relatives_of
 
 # Kernels whose constants are those of the links, not of the chip.
 _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
@@ -149,11 +149,13 @@ def _all_files() -> tuple[ProfileFile, ...]:
 
 def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile:
     """The profile of `accelerator`, which may be one that the catalogue does not have, served by `framework`."""
-    relatives = relatives_of(accelerator)
-    links = (*PCIE_RELATIVES, *relatives) if has_pcie_links(accelerator) else relatives
     shared = (accelerator.architecture or "").lower().startswith(_SHARING)
     return KernelProfile(
-        accelerator.id, framework, _read(accelerator.id, relatives), _read(accelerator.id, links), shared
+        accelerator.id,
+        framework,
+        _read(accelerator.id, relatives_of(accelerator)),
+        _read(accelerator.id, link_relatives_of(accelerator)),
+        shared,
     )
 
 

@@ -1,11 +1,13 @@
 """Whose constants stand in where nobody measured: stacks, formats, accelerators, each nearest first.
 
-Only the order lives here; `profile.py` looks along it and says what it took.
+Only the order lives here, that of accelerators as their catalogue entries state it; `profile.py` looks along it and
+says what it took.
 """
 
 from __future__ import annotations
 
 from ..catalog.accelerators import Accelerator
+from ..catalog.hardware import all_accelerators, find_accelerator
 
 # The profile of no chip: medians over those that were measured.
 POOLED = "pooled"
@@ -36,58 +38,34 @@ STAND_INS: dict[str, tuple[str, ...]] = {
     "routing": ("norm",),
     "rope": ("activation",),
 }
-# The measured relative whose constants an accelerator without its own takes, nearest first. Same architecture and
-# memory first; then the generation before, whose kernels the newer one inherits.
-RELATIVES: dict[str, tuple[str, ...]] = {
-    "a100-80gb-sxm": ("h100-sxm",),
-    "a100-40gb-sxm": ("a100-80gb-sxm",),
-    "a100-40gb-pcie": ("a100-80gb-sxm",),
-    "a100-80gb-pcie": ("a100-80gb-sxm",),
-    "h100-sxm": ("h200-sxm", "a100-80gb-sxm"),
-    "h100-pcie": ("h100-sxm",),
-    "h100-nvl": ("h100-sxm",),
-    "h200-sxm": ("h100-sxm",),
-    "h20": ("h100-sxm",),
-    "h800": ("h100-sxm",),
-    "gh200": ("h200-sxm", "h100-sxm"),
-    "b200-sxm": ("gb200", "h200-sxm"),
-    "b300-sxm": ("b200-sxm", "gb300"),
-    "gb200": ("b200-sxm",),
-    "gb300": ("gb200", "b300-sxm"),
-    "l40s": ("rtx-pro-6000-blackwell-server", "rtx-4090", "a100-80gb-sxm"),
-    "rtx-4090": ("l40s",),
-    "rtx-6000-ada": ("l40s",),
-    "rtx-pro-6000-blackwell-server": ("l40s", "b200-sxm"),
-    "rtx-5090": ("rtx-pro-6000-blackwell-server", "l40s"),
-    "v100-32gb-sxm": ("a100-80gb-sxm",),
-}
-# Whose collectives and exchanges a part without a fabric of its own takes: a PCIe host with peer-to-peer paths.
-PCIE_RELATIVES = ("rtx-pro-6000-blackwell-server", "l40s")
-# The same for accelerators that are not named above, by what they say of themselves.
-_BY_ARCHITECTURE: dict[str, str] = {
-    "volta": "a100-80gb-sxm",
-    "turing": "a100-80gb-sxm",
-    "ampere": "a100-80gb-sxm",
-    "ada": "l40s",
-    "hopper": "h100-sxm",
-    "blackwell": "b200-sxm",
-    "blackwell ultra": "b300-sxm",
-}
 
 
 def relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
-    """Accelerators whose constants stand in for those of `accelerator`, nearest first, each once, itself left out."""
-    direct = RELATIVES.get(accelerator.id)
-    if direct is None:
-        near = _BY_ARCHITECTURE.get((accelerator.architecture or "").lower())
-        direct = () if near is None else (near,)
-    order = list(direct)
+    """Accelerators whose constants stand in for those of `accelerator`, nearest first, each once, itself left out.
+
+    The entry says whose (`kernels_like`); where it does not, the first of the same architecture that the catalogue has.
+
+    Raises:
+        UnknownNameError: the entry, which may be a user's own, names one that the catalogue does not have.
+    """
+    known = {one.id: one for one in all_accelerators()}
+    order = [find_accelerator(name).id for name in accelerator.kernels_like]
+    if not order and accelerator.architecture:
+        alike = (one.id for one in known.values() if _alike(one, accelerator))
+        order = [name for name in (next(alike, None),) if name is not None]
     # A relative's own relatives come after it: a B300 knows of a B200, and through it of an H200.
     for name in order:
-        order.extend(one for one in RELATIVES.get(name, ()) if one not in order)
+        order.extend(one for one in known[name].kernels_like if one not in order)
     return tuple(name for name in order if name != accelerator.id)
 
 
-def has_pcie_links(accelerator: Accelerator) -> bool:
-    """Whether its accelerators reach each other over PCIe, each through the host's switches."""
-    return accelerator.scale_up_domain_accelerators == 1
+def _alike(one: Accelerator, other: Accelerator) -> bool:
+    return one.id != other.id and (one.architecture or "").lower() == (other.architecture or "").lower()
+
+
+def link_relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
+    """As `relatives_of`, for what goes over links: hosts with PCIe links like its own before all others."""
+    if accelerator.scale_up_domain_accelerators != 1:
+        return relatives_of(accelerator)
+    alike = (one.id for one in all_accelerators() if one.scale_up_domain_accelerators == 1)
+    return tuple(dict.fromkeys((*(name for name in alike if name != accelerator.id), *relatives_of(accelerator))))

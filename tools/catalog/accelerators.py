@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from .. import bounds
 from ..errors import MissingFieldError
+from .dtypes import DType
 
 MAX_NAME_CHARS = 200
 # A name that says something.
@@ -47,6 +48,9 @@ class Accelerator(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     id: AcceleratorName
+    # How people write it, the family's name shared by its variants, and what may stand before that.
+    names: tuple[AcceleratorName, ...] = ()
+    brands: tuple[AcceleratorName, ...] = ()
     vendor: str | None = None
     architecture: str | None = None
     form_factor: str | None = None
@@ -55,7 +59,7 @@ class Accelerator(BaseModel):
     memory_bytes_reported: Bytes | None = None
     memory_gib_reported: Gibibytes | None = None
     driver_memory_mib_from_memory_unverified: Mebibytes | None = None
-    memory_bandwidth_gb_s: Bandwidth
+    memory_bandwidth_gb_s: Bandwidth | None = None
     # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
     multiprocessors: Count | None = None
     l2_bytes: Annotated[int, bounds.CACHE_BYTES.whole()] | None = None
@@ -74,12 +78,20 @@ class Accelerator(BaseModel):
     price_source: str | None = None
     measured_max_matmul_tflops: dict[str, TFLOPs] | None = None
     ridge_flop_per_byte: dict[str, Ratio] | None = None
+    # Whose measured kernels stand in for its own, nearest first; none stated: the first of the same architecture.
+    kernels_like: tuple[AcceleratorName, ...] = ()
+    kernels_like_reason: str | None = None
     source: tuple[str, ...] = ()
     confidence: str | None = None
     notes: str | None = None
     # A user's own: share of the peak that large matmuls reach (MFU), share of the memory bandwidth that is reached.
     compute_efficiency: Share | None = None
     memory_efficiency: Share | None = None
+
+    def computes_in(self, wanted: DType) -> DType:
+        """`wanted`, or fp16 in place of a bf16 that this part has no units for (V100, T4)."""
+        peaks = self.dense_peak_tflops
+        return "fp16" if wanted == "bf16" and peaks.bf16 is None and peaks.fp16 is not None else wanted
 
     def memory_bytes(self) -> tuple[int, str]:
         """Memory of one accelerator in bytes, and which figure that is.

@@ -145,7 +145,8 @@ class Architecture:
     # The checkpoint's own formats, and what of it was not said and therefore assumed (documented defaults).
     native_dtypes: WeightDTypes
     native_precision: DType
-    fp8_block: int | None = None
+    # How many weights in a row share a scale, where a device must hold all of them (fp8 blocks, int4 groups).
+    scale_block: int | None = None
     assumptions: tuple[str, ...] = ()
 
     @property

@@ -40,9 +40,22 @@ class HardwareFacts:
     gpus_per_node: int
     memory_bytes: int
     memory_provenance: str
-    memory_bandwidth_bytes_s: float
+    stated_memory_bandwidth_bytes_s: float | None
     stated_intra_bw_bytes_s: float | None
     stated_inter_bw_bytes_s: float | None
+
+    @property
+    def memory_bandwidth_bytes_s(self) -> float:
+        """Rate at which one accelerator reads its memory.
+
+        Raises:
+            MissingFieldError: the accelerator states none.
+        """
+        if self.stated_memory_bandwidth_bytes_s is None:
+            raise MissingFieldError(
+                "memory_bandwidth_gb_s", f"accelerator {self.accelerator.id}", "decode reads all weights at this rate"
+            )
+        return self.stated_memory_bandwidth_bytes_s
 
     @property
     def intra_bw_bytes_s(self) -> float:
@@ -135,6 +148,7 @@ def facts_of(
     if nodes < 1 or gpus_per_node < 1:
         raise InputError("hardware needs at least one node and one accelerator per node")
     memory, provenance = part.memory_bytes()
+    bandwidth = part.memory_bandwidth_gb_s
     intra = _intra_gb_s(part) if intra_node_bw_gb_s is None else intra_node_bw_gb_s
     inter = _inter_gb_s(part) if inter_node_bw_gb_s is None else inter_node_bw_gb_s
     return HardwareFacts(
@@ -143,7 +157,7 @@ def facts_of(
         gpus_per_node=gpus_per_node,
         memory_bytes=memory,
         memory_provenance=provenance,
-        memory_bandwidth_bytes_s=part.memory_bandwidth_gb_s * 1e9,
+        stated_memory_bandwidth_bytes_s=None if bandwidth is None else bandwidth * 1e9,
         stated_intra_bw_bytes_s=None if intra is None else intra * 1e9,
         stated_inter_bw_bytes_s=None if inter is None else inter * 1e9,
     )

@@ -67,7 +67,7 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
         final_norm_tensors=_final_norm(fields, profile, width),
         native_dtypes=formats.dtypes,
         native_precision=formats.precision,
-        fp8_block=formats.fp8_block,
+        scale_block=formats.scale_block,
         assumptions=tuple(fields.assumptions),
     )
 

@@ -21,16 +21,17 @@ _DTYPE_NAMES: dict[str, DType] = {
     "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
 }  # fmt: skip
 _SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
+_GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin")
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
 
 @dataclass(frozen=True, slots=True)
 class NativeFormats:
-    """The checkpoint's formats by tensor class, the name of its precision, and its fp8 block."""
+    """The checkpoint's formats by tensor class, the name of its precision, and its scale block."""
 
     dtypes: WeightDTypes
     precision: DType
-    fp8_block: int | None
+    scale_block: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ def _from_config(fields: ConfigFields) -> _Quantised | None:
         return _Quantised("fp8", "fp8")
     if method == "mxfp4":
         return _Quantised(None, "mxfp4")
-    if method in ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin"):
+    if method in _GROUPED_METHODS:
         return _by_bits(fields, config.get("bits", config.get("w_bit", 4)))
     if method == "bitsandbytes":
         return _by_bits(fields, 8 if config.get("load_in_8bit") else 4)
@@ -138,20 +139,25 @@ def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DTy
         return "mxfp4"
     if "float-quantized" in words or "fp8" in words:
         return "fp8"
-    groups = config.get("config_groups")
-    if isinstance(groups, Mapping) and groups:
-        weights = next(iter(cast("Mapping[str, Any]", groups).values()))
-        weights = cast("Mapping[str, Any]", weights).get("weights") if isinstance(weights, Mapping) else None
-        if isinstance(weights, Mapping):
-            scheme = cast("Mapping[str, Any]", weights)
-            found = _SCHEMES.get(f"{scheme.get('type')!s:.9}{scheme.get('num_bits')!s:.9}")
-            if found is not None:
-                return found
+    scheme = _group_weights(config)
+    found = _SCHEMES.get(f"{scheme.get('type')!s:.9}{scheme.get('num_bits')!s:.9}")
+    if found is not None:
+        return found
     if "pack-quantized" in words:
         return "int4"
     if "int-quantized" in words:
         return "int8"
     raise fields.refuse(f"quantization_config ({method}) does not say its number format")
+
+
+def _group_weights(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the first group of a compressed-tensors config says of weights; empty where it says nothing."""
+    groups = config.get("config_groups")
+    if not isinstance(groups, Mapping) or not groups:
+        return {}
+    group = next(iter(cast("Mapping[str, Any]", groups).values()))
+    weights = cast("Mapping[str, Any]", group).get("weights") if isinstance(group, Mapping) else None
+    return cast("Mapping[str, Any]", weights) if isinstance(weights, Mapping) else {}
 
 
 def _strings(value: Any) -> list[str]:
@@ -161,12 +167,24 @@ def _strings(value: Any) -> list[str]:
 
 
 def _block(fields: ConfigFields) -> int | None:
-    """The edge of an fp8 scale block, from `weight_block_size` or the catalogue's phrase."""
-    size = fields.mapping("quantization_config").get("weight_block_size")
+    """How many weights in a row share a scale: the edge of an fp8 block, or an int4 group."""
+    config = fields.mapping("quantization_config")
+    size = config.get("weight_block_size")
     if isinstance(size, list | tuple) and size:
-        edge = cast("list[Any]", size)[-1]
-        if isinstance(edge, int) and not isinstance(edge, bool) and 1 <= edge <= 65536:
-            return edge
-        raise fields.refuse("quantization_config.weight_block_size must list whole numbers")
+        return _edge(fields, "weight_block_size", cast("list[Any]", size)[-1])
+    if config.get("quant_method") in _GROUPED_METHODS and config.get("group_size", -1) != -1:
+        return _edge(fields, "group_size", config["group_size"])
+    weights = _group_weights(config)
+    if weights.get("strategy") == "block":
+        structure = weights.get("block_structure")
+        return _edge(fields, "block_structure", structure[-1] if isinstance(structure, list) and structure else None)
+    if weights.get("type") == "int" and weights.get("group_size") not in (None, -1):
+        return _edge(fields, "group_size", weights.get("group_size"))
     words = fields.text("native_weight_dtype") or ""
-    return 128 if "block 128x128" in words else None
+    return 128 if "block 128x128" in words else 32 if "int4 group 32" in words else None
+
+
+def _edge(fields: ConfigFields, name: str, edge: Any) -> int:
+    if isinstance(edge, int) and not isinstance(edge, bool) and 1 <= edge <= 65536:
+        return edge
+    raise fields.refuse(f"quantization_config.{name} must be whole numbers")

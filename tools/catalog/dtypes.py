@@ -55,8 +55,13 @@ COMPUTE_KEYS: dict[DType, tuple[str, ...]] = {
 }
 
 
-def weight_bytes_per_element(dtype: DType) -> float:
-    """Bytes that one weight takes in memory, block scales included (reference: physics §4.6)."""
+def weight_bytes_per_element(dtype: DType, group: int | None = None) -> float:
+    """Bytes that one weight takes in memory, block scales included (reference: physics §4.6).
+
+    `group` is how many int4 weights share a scale where the checkpoint says so; other formats fix it themselves.
+    """
+    if dtype == "int4" and group is not None:
+        return 0.5 + 2.0 / group
     return _WEIGHT_BYTES[dtype]
 
 

@@ -1,8 +1,9 @@
 """The accelerator catalogue by names as people write them.
 
-A name's rule: a bare family name means its usual data-centre variant (A100: 80 GB SXM; H100, H200, B200: SXM);
-"PCIe", "NVL", "SXM" and a memory size choose another one and must fit. What the catalogue does not have is refused with
-the nearest names, never replaced by a cousin (L40 is no L40S, A800 no A100). A cluster's facts are in `cluster.py`.
+A name's rule: a bare family name means the first entry that has it among its `names` (A100: 80 GB SXM); "PCIe", "NVL",
+"SXM" and a memory size choose another one and must fit. What the catalogue does not have is refused with the nearest
+names, never replaced by a cousin (L20 is no L40). How names are cut and found is in `accelerator_names.py`, a cluster's
+facts are in `cluster.py`.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
 from ..errors import InputError, UnknownNameError
+from .accelerator_names import AcceleratorNames
 from .accelerators import MAX_NAME_CHARS, Accelerator
 from .cluster import HardwareFacts, facts_of
 
@@ -27,43 +30,13 @@ __all__ = [
     "hardware_facts",
     "mentions",
     "read_accelerator_name",
+    "singular",
 ]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
 _MAX_TEXT = 1_000_000
 
-# The family of each entry and its place in the order of preference: the first that fits the qualifiers is meant.
-_FAMILIES: dict[str, tuple[str, ...]] = {
-    "a100": ("a100-80gb-sxm", "a100-40gb-sxm", "a100-80gb-pcie", "a100-40gb-pcie"),
-    "h100": ("h100-sxm", "h100-pcie", "h100-nvl"),
-    "h200": ("h200-sxm",),
-    "b200": ("b200-sxm",),
-    "b300": ("b300-sxm",),
-    "v100": ("v100-32gb-sxm",),
-    "4090": ("rtx-4090",),
-    "5090": ("rtx-5090",),
-    "6000ada": ("rtx-6000-ada",),
-    "pro6000": ("rtx-pro-6000-blackwell-server",),
-    "v5e": ("tpu-v5e",),
-    "v5p": ("tpu-v5p",),
-    "v6e": ("tpu-v6e",),
-    "v7x": ("tpu-v7x",),
-}
-_SPELLINGS: dict[str, str] = {
-    "pro6000blackwell": "pro6000", "v5litepod": "v5e", "trillium": "v6e", "ironwood": "v7x", "v7": "v7x",
-    "mi300": "mi300x", "mi325": "mi325x", "mi355": "mi355x",
-}  # fmt: skip
 _FORMS = ("sxm", "pcie", "nvl")
-# Words that may stand around a name and say nothing of the variant.
-_NOISE = re.compile(
-    r"\b(?:nvidia|tesla|geforce|rtx|quadro|amd|instinct|radeon|intel|habana|google|tpu|tensor core|gpus?|cards?|"
-    r"accelerators?|hbm[23]e?|oam|server edition|server|workstation edition|superchip)\b"
-)
-_GLUED = re.compile(r"^(?:nvidia|geforce|rtx|tesla|instinct|tpu)+(?=.*\d)")
-_MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
-_SYSTEM = re.compile(r"\b(?:dgx|hgx)\b")
-_RACK = re.compile(r"\bnvl\s?\d{2,3}\b")
-_FORM = re.compile(r"(sxm|pcie|pci-e|nvl)\d?(?![a-z0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +60,24 @@ class AcceleratorMention:
 
 
 @cache
+def _data() -> dict[str, Any]:
+    return json.loads(files(_DATA_PACKAGE).joinpath("data/accelerators.json").read_text(encoding="utf-8"))
+
+
+@cache
 def all_accelerators() -> tuple[Accelerator, ...]:
     """Every entry of the catalogue, in its order."""
-    text = files(_DATA_PACKAGE).joinpath("data/accelerators.json").read_text(encoding="utf-8")
-    return tuple(Accelerator.model_validate(row) for row in json.loads(text)["accelerators"])
+    return tuple(Accelerator.model_validate(row) for row in _data()["accelerators"])
 
 
 @cache
 def _by_id() -> dict[str, Accelerator]:
     return {accelerator.id: accelerator for accelerator in all_accelerators()}
+
+
+@cache
+def _names() -> AcceleratorNames:
+    return AcceleratorNames(all_accelerators(), _data()["known_elsewhere"])
 
 
 def find_accelerator(name: str) -> Accelerator:
@@ -115,20 +97,13 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
         raise InputError(f"an accelerator name must have 1 to {MAX_NAME_CHARS} characters")
     if written.lower() in _by_id():
         return NamedAccelerator(_by_id()[written.lower()], None)
-    words = _NOISE.sub(" ", re.sub(r"[_()\-,]", " ", written.lower().replace("pci-e", "pcie")))
-    is_system = _SYSTEM.search(words) is not None or _RACK.search(words) is not None
-    words = _RACK.sub(" ", _SYSTEM.sub(" ", words))
-    memory, form = _MEMORY.search(words), _FORM.search(words)
-    key = re.sub(r"[^a-z0-9]", "", _FORM.sub(" ", _MEMORY.sub(" ", words)))
-    key = _GLUED.sub("", key)
-    key = _SPELLINGS.get(key, key)
-    ids = _FAMILIES.get(key, (key,))
-    if ids[0] not in _by_id():
-        raise UnknownNameError("accelerator", written, _nearest(key))
-    fitting = [_by_id()[i] for i in ids if _fits(_by_id()[i], memory[1] if memory else None, form[1] if form else None)]
-    if not fitting:
-        raise UnknownNameError("accelerator", written, ids)
-    return NamedAccelerator(fitting[0], fitting[0].typical_node_accelerators if is_system else None)
+    words = _names().cut(written)
+    family = _names().of_family(words.family)
+    found = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
+    if found is None:
+        nearest = tuple(part.id for part in family) or _nearest(words.family)
+        raise UnknownNameError("accelerator", written, nearest)
+    return NamedAccelerator(found, found.typical_node_accelerators if words.is_system else None)
 
 
 def _fits(accelerator: Accelerator, memory_gb: str | None, form: str | None) -> bool:
@@ -151,29 +126,9 @@ def _form(accelerator: Accelerator) -> str | None:
 
 def _nearest(key: str) -> tuple[str, ...]:
     keys = {re.sub(r"[^a-z0-9]", "", i): i for i in _by_id()}
-    keys |= {family: ids[0] for family, ids in _FAMILIES.items()}
+    keys |= _names().families
     found = dict.fromkeys(keys[match] for match in get_close_matches(key[:60], list(keys), n=6, cutoff=0.5))
     return tuple(found)[:3]
-
-
-# In running text: known names and kinds of names in any case; unknown ones of a form that only accelerators have.
-_QUALIFIER = (
-    r"(?:[ \t-]?(?:sxm\d?|pci-?e|nvl(?:[ \t]?\d{2,3})?)(?![A-Za-z0-9])|[ \t-]?\d{2,3}[ \t]?g(?:i?b)?(?![A-Za-z0-9]))"
-)
-_MENTION = re.compile(
-    r"(?:(?<![A-Za-z0-9.])|(?<=\d[x×*]))"
-    r"(?:(?:nvidia|amd|intel|google|dgx|hgx|geforce|tesla|instinct)[ \t-]{1,2}){0,3}"
-    r"(?:"
-    r"(?:rtx[ \t-]?)(?:pro[ \t-]?)?a?\d{4}(?:[ \t-]?ti)?(?:[ \t]?ada)?(?:[ \t]blackwell)?(?:[ \t]server)?"
-    r"|(?:30|40|50)[789]0(?:[ \t]?ti)?"
-    r"|mi\d{3}[a-z]?|gaudi[ \t-]?\d|tpu[ \t-]?v\d[a-z]{0,2}|trillium|ironwood"
-    r"|gb[23]00|gh200|a100|a800|h100|h200|h20|h800|b100|b200|b300|v100|p100|p40|l40s?|l20|l4|a10g?|a16|a30|a40|t4"
-    r"|(?:ascend|昇腾)[ \t-]?\d{3}[a-d]?\d?|910[a-d]\d?"
-    r")"
-    rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词))",
-    re.IGNORECASE | re.ASCII,
-)
-_UNKNOWN = re.compile(r"(?:(?<![A-Za-z0-9.-])|(?<=\d[x×*]))[ABHV][1-9]\d{2}[A-Z]?(?![A-Za-z0-9]|\.\d)", re.ASCII)
 
 
 def mentions(text: str) -> tuple[AcceleratorMention, ...]:
@@ -186,10 +141,7 @@ def mentions(text: str) -> tuple[AcceleratorMention, ...]:
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for accelerator names")
-    known = [match.span() for match in _MENTION.finditer(text)]
-    rest = _MENTION.sub(lambda match: " " * len(match[0]), text)
-    unknown = [match.span() for match in _UNKNOWN.finditer(rest)]
-    return tuple(_mention(text, start, end) for start, end in sorted(known + unknown))
+    return tuple(_mention(text, *match.span()) for match in _names().mention.finditer(text))
 
 
 def _mention(text: str, start: int, end: int) -> AcceleratorMention:
@@ -202,12 +154,18 @@ def _mention(text: str, start: int, end: int) -> AcceleratorMention:
 
 @lru_cache(maxsize=1024)
 def _outcome(words: str) -> tuple[NamedAccelerator | None, str | None]:
-    """What the words stand for, or why for nothing. A plural "s" is no part of a name; the S of L40S is."""
-    is_plural = words.endswith("s") and words.lower() != "l40s"
+    """What the words stand for, or why for nothing."""
     try:
-        return read_accelerator_name(words.removesuffix("s") if is_plural else words), None
+        return read_accelerator_name(singular(words)), None
     except InputError as error:
         return None, str(error)
+
+
+def singular(words: str) -> str:
+    """An accelerator's name without a plural "s"; where the "s" is part of a name ("L40S") it stays."""
+    if words[-1:].lower() != "s" or _names().of_family(_names().cut(words).family):
+        return words
+    return words[:-1]
 
 
 def hardware_facts(

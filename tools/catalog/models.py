@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher, get_close_matches
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -27,10 +28,9 @@ from typing import Any
 
 from ..errors import InputError, UnknownNameError
 from .architecture import Architecture
+from .checkpoints import checkpoint_of
 from .config import read_architecture
 from .config_file import read_config_file
-from .dtypes import DType
-from .name_spans import NameSpan, spans_in
 from .names import ParsedName, TokenKind, named_format, parameters_of, parse_name, respelled, version_key
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -39,7 +39,6 @@ _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "ve
 _MAX_NAME = 200
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
-_MAX_TEXT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +55,9 @@ class ModelEntry:
     active_params: int | None = None
     published_params: float | None = None
     aliases: tuple[str, ...] = ()
+    # The model that this is a quantised checkpoint of; what is not known of the checkpoint that was named.
+    base: str | None = None
+    unknown: str | None = None
     # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
     kv_cache: Mapping[str, int] | None = field(default=None, hash=False)
 
@@ -67,21 +69,6 @@ class ModelEntry:
     def architecture(self) -> Architecture:
         """The entry's architecture; errors name the entry."""
         return read_architecture(self.config, where=self.name)
-
-
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """A model named in running text: its place, its words, and what it stands for or why it stands for nothing.
-
-    `weights` is the number format that a suffix of the name states (`-FP8`), if any.
-    """
-
-    start: int
-    end: int
-    words: str
-    entry: ModelEntry | None = None
-    error: str | None = None
-    weights: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +100,9 @@ def _known_names() -> tuple[_Known, ...]:
 
 
 def find_model(name: str) -> ModelEntry:
-    """The catalogue entry that `name` stands for, by the rule above.
+    """The catalogue entry that `name` stands for, by the rule above, as the checkpoint that its suffix names.
+
+    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`).
 
     Raises:
         UnknownNameError: there is none; it carries the nearest known names.
@@ -121,6 +110,25 @@ def find_model(name: str) -> ModelEntry:
     """
     if not name.strip() or len(name) > _MAX_NAME:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
+    return _as_checkpoint(_find(name), name)
+
+
+@lru_cache(maxsize=1024)
+def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
+    if named_format(name) is None:
+        return entry
+    own = entry.architecture()
+    found = checkpoint_of(name, entry.name, entry.config, own)
+    if found is None:
+        return entry
+    if found.config is None:
+        unknown = f"how {found.name} scales its weights (tensor, channel, block) is not known: any degree may cut them"
+        return replace(entry, name=found.name, base=entry.name, unknown=unknown, aliases=())
+    checkpoint = replace(entry, name=found.name, config=found.config, source=found.source, base=entry.name, aliases=())
+    return replace(checkpoint, total_params=checkpoint.architecture().total_params)
+
+
+def _find(name: str) -> ModelEntry:
     written = parse_name(name)
     names_a_family = bool(written.of_kind("family", "word"))
     same = [known for known in _known_names() if written.core == known.name.core]
@@ -132,7 +140,8 @@ def find_model(name: str) -> ModelEntry:
         if (entry := _by_total(written)) is not None:
             return entry
         if (other := respelled(name)) != name and parse_name(other).core != written.core:
-            return _find_respelled(name, other)
+            with suppress(UnknownNameError):
+                return _find(other)
         raise UnknownNameError("model", name.strip(), nearest_models(name))
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
@@ -140,13 +149,6 @@ def find_model(name: str) -> ModelEntry:
             f"model {name.strip()!r} is ambiguous: it may be {_shown(fitting if len(fitting) > 1 else longer)}"
         )
     return _best(fitting, written)
-
-
-def _find_respelled(name: str, other: str) -> ModelEntry:
-    try:
-        return find_model(other)
-    except UnknownNameError:
-        raise UnknownNameError("model", name.strip(), nearest_models(name)) from None
 
 
 def _by_total(written: ParsedName) -> ModelEntry | None:
@@ -225,40 +227,6 @@ def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
     spellings = {entry.short_name.lower(): entry.short_name for entry in all_models()}
     close = get_close_matches(name.lower()[:_MAX_NAME], list(spellings), n=count, cutoff=0.5)
     return tuple(spellings[match] for match in close)
-
-
-def mentions(text: str) -> tuple[Mention, ...]:
-    """Models named in running text (English or Chinese), left to right.
-
-    What looks like a model's name (a known family with a version or size) and stands for none has an `error`; words
-    that are a family's name and English too ("step", "solar") count only where they stand for an entry.
-
-    Raises:
-        InputError: the text has more than a million characters.
-    """
-    if len(text) > _MAX_TEXT:
-        raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")
-    found = (_resolve(text, span) for span in spans_in(text))
-    return tuple(mention for mention in found if mention is not None)
-
-
-def _resolve(text: str, span: NameSpan) -> Mention | None:
-    outcomes = {end: _outcome(text[span.start : end]) for end in span.ends}
-    found = next((end for end in span.ends if outcomes[end][0] is not None), None)
-    if found is None and not span.is_certain:
-        return None
-    end = span.ends[0] if found is None else found
-    words, (entry, error) = text[span.start : end], outcomes[end]
-    return Mention(span.start, end, words, entry, error, named_format(words) if entry is not None else None)
-
-
-@lru_cache(maxsize=1024)
-def _outcome(words: str) -> tuple[ModelEntry | None, str | None]:
-    """What the words stand for, or why for nothing."""
-    try:
-        return find_model(words), None
-    except InputError as error:
-        return None, str(error)
 
 
 def load_model(reference: str | Path | Mapping[str, Any]) -> ModelEntry:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .names import TUNINGS, NameToken, TokenKind, tokens_of
+from .names import TUNINGS, NameToken, TokenKind, named_format, tokens_of
 
 # Families that are words of English too: a mention only where they resolve to an entry.
 _WORD_FAMILIES = frozenset(
@@ -90,9 +90,13 @@ def _last(text: str, found: list[NameToken], first: int) -> int:
     while last + 1 < len(found) and last - first < _MAX_TOKENS:
         token = found[last + 1]
         gap = text[found[last].end : token.start]
-        is_joined = gap in ("", "-", "_", "/")
+        is_joined = gap in ("", "-", "_", "/") or (gap == "." and named_format(token.text) is not None)
         is_counted = not is_joined and token.text.isdigit() and _COUNTED.match(text, token.end)
-        if _GAP.fullmatch(gap) and _continues(token, found[last], seen, is_joined=is_joined) and not is_counted:
+        if (
+            (is_joined or _GAP.fullmatch(gap))
+            and _continues(token, found[last], seen, is_joined=is_joined)
+            and not is_counted
+        ):
             last += 1
         elif (bridged := _bridged(text, found, last, seen)) is not None:
             last = bridged

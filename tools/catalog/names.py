@@ -36,6 +36,8 @@ _FORMATS: dict[str, DType] = {
     "awq": "int4", "gptq": "int4", "4bit": "int4", "8bit": "int8", "q4": "int4", "q8": "int8",
     "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
 }  # fmt: skip
+_METHODS = frozenset(["awq", "gptq"])
+_SCALES = frozenset(["dynamic", "block"])
 TUNINGS = frozenset(["instruct", "chat", "hf", "thinking", "preview"])
 _GLUE = frozenset(
     ["the", "a", "an", "in", "its", "with", "at", "of", "from", "by", "s", "version", "variant", "parameter",
@@ -158,8 +160,15 @@ def version_key(tokens: frozenset[str]) -> tuple[tuple[int, ...], ...]:
 
 
 def named_format(name: str) -> DType | None:
-    """The number format that a name's suffix states (`-FP8`, `-AWQ`), or `None`."""
-    return next((_FORMATS[token.text] for token in tokens_of(name) if token.text in _FORMATS), None)
+    """The number format that a name's suffix states (`-FP8`, `-AWQ`), or `None`. A width says more than a method."""
+    found = [token.text for token in tokens_of(name) if token.text in _FORMATS]
+    found.sort(key=lambda text: text in _METHODS)
+    return _FORMATS[found[0]] if found else None
+
+
+def format_tokens(name: str) -> frozenset[str]:
+    """The tokens of a name that say how its weights are quantised: formats, methods, and what shares a scale."""
+    return frozenset(token.text for token in tokens_of(name) if token.text in _FORMATS or token.text in _SCALES)
 
 
 def respelled(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from ..plan.document import Objective, Phase, PrecisionBlock, Statistic, Strategy, WorkloadBlock
-from ..plan.performance import Calibration, Frozen, Sparse
+from ..plan.performance import Calibration, CostUnit, Frozen, Sparse
 from ..rules.base import Violation
 
 Better = Literal["a", "b", "same"]
@@ -81,6 +81,7 @@ class Side(Sparse):
     binds: tuple[Bottleneck, ...] = ()
     calibration: Calibration | None = None
     saturated: bool | None = None
+    cost_unit: CostUnit | None = None
     not_estimated: str | None = None
 
 

@@ -78,6 +78,7 @@ def judged(
         binds=tuple(_binds(figures)),
         calibration=None if figures is None else figures.calibration,
         saturated=None if figures is None or figures.under_load is None else figures.under_load.saturated,
+        cost_unit=None if figures is None or figures.cost is None else figures.cost.unit,
         not_estimated=why,
     )
     return Judged(side, figures)

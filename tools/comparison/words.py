@@ -32,8 +32,15 @@ def better_of(found: Comparison) -> Better | None:
         return "a" if fit_a else "b"
     if not fit_a:
         return None
+    if found.objective == "cost" and _one_is_priced(found):
+        return None
     named = (found.figure(name) for name in _BY_OBJECTIVE[found.objective])
     return next((figure.better for figure in named if figure is not None and figure.better is not None), None)
+
+
+def _one_is_priced(found: Comparison) -> bool:
+    """Whether the cost of one is money and that of the other GPU-seconds, which nothing makes alike."""
+    return {found.a.cost_unit, found.b.cost_unit} == {"usd", "gpu_seconds"}
 
 
 def _is_fit(side: Side) -> bool:
@@ -143,6 +150,9 @@ def _choice(found: Comparison) -> Iterator[str]:
 
 
 def _cautions(found: Comparison) -> Iterator[str]:
+    if _one_is_priced(found):
+        priced = "A" if found.a.cost_unit == "usd" else "B"
+        yield f"Only {priced} has a known price: which of the two costs less is not known."
     asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in found.question)]
     if asked:
         differ = f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'}"

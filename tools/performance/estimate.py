@@ -213,20 +213,34 @@ def _view(document: Plan | Mapping[str, Any] | str | Path) -> PlanView:
 
 
 def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
-    """Cost of a million output tokens at the stated price, the middle of the catalogue's range, or in GPU-seconds."""
+    """Cost of a million output tokens at the stated price, the catalogue's range, or in GPU-seconds; nodes whole."""
     if rates.dp_scaled_tokens_per_s <= 0.0:
         return None
-    gpu_seconds = len(layout.devices) * 1e6 / rates.dp_scaled_tokens_per_s
-    accelerator = layout.setting.hardware.accelerator
-    price, source = layout.setting.usd_per_gpu_hour, "stated price"
-    if price is None and accelerator.on_demand_usd_per_hour is not None:
-        low, high = accelerator.on_demand_usd_per_hour
-        price = (low + high) / 2
-        source = f"middle of {low:g}-{high:g} USD per GPU-hour, {accelerator.price_source or 'catalogue'}"
-    if price is None:
-        return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds")
+    hardware = layout.setting.hardware
+    billed = len({device.split(".")[0] for device in layout.devices}) * hardware.gpus_per_node
+    gpu_seconds = billed * 1e6 / rates.dp_scaled_tokens_per_s
+    low, high, source = _price(layout)
+    if low is None or high is None:
+        return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds", billed_gpus=billed)
+    gpu_hours = gpu_seconds / 3600
     return CostEstimate(
-        per_million_output_tokens=gpu_seconds / 3600 * price,
+        per_million_output_tokens=gpu_hours * (low + high) / 2,
         unit="usd",
-        price_source=f"{source} ({price:g} USD per GPU-hour)",
+        price_source=source,
+        per_million_output_tokens_range=(gpu_hours * low, gpu_hours * high) if low < high else None,
+        billed_gpus=billed,
     )
+
+
+def _price(layout: Layout) -> tuple[float | None, float | None, str]:
+    """The lowest and the highest USD per GPU-hour, and whose."""
+    stated = layout.setting.usd_per_gpu_hour
+    if stated is not None:
+        return stated, stated, f"stated price ({stated:g} USD per GPU-hour)"
+    part = layout.setting.hardware.accelerator
+    low, high = part.on_demand_usd_per_hour or (None, None)
+    if low is None or high is None:
+        return None, None, ""
+    middle = (low + high) / 2
+    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {part.price_source or 'catalogue'}"
+    return low, high, f"{source} ({middle:g} USD per GPU-hour)"

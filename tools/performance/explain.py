@@ -219,8 +219,9 @@ def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:
         update = {"dense_peak_tflops": peaks.model_copy(update=doubled), "measured_max_matmul_tflops": measured or None}
         return replace(facts, accelerator=part.model_copy(update=update))
     if resource == "memory":
-        quick = part.model_copy(update={"memory_bandwidth_gb_s": 2.0 * part.memory_bandwidth_gb_s})
-        return replace(facts, accelerator=quick, memory_bandwidth_bytes_s=2.0 * facts.memory_bandwidth_bytes_s)
+        doubled = 2.0 * facts.memory_bandwidth_bytes_s
+        quick = part.model_copy(update={"memory_bandwidth_gb_s": doubled / 1e9})
+        return replace(facts, accelerator=quick, stated_memory_bandwidth_bytes_s=doubled)
     if resource == "link":
         return replace(facts, stated_intra_bw_bytes_s=2.0 * facts.intra_bw_bytes_s)
     return replace(facts, stated_inter_bw_bytes_s=2.0 * facts.inter_bw_bytes_s)

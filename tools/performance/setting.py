@@ -154,7 +154,12 @@ class Setting:
 
     def weight_bytes(self, tensor_class: TensorClass) -> float:
         """Bytes of one weight of `tensor_class`, block scales included."""
-        return weight_bytes_per_element(self.weight_dtype(tensor_class))
+        return weight_bytes_per_element(self.weight_dtype(tensor_class), self._int4_group)
+
+    @property
+    def _int4_group(self) -> int | None:
+        own = self.architecture.native_dtypes
+        return self.architecture.scale_block if "int4" in (own.linear, own.expert) else None
 
     def weight_dtype(self, tensor_class: TensorClass) -> DType:
         """Number format of weights of `tensor_class`."""

@@ -59,7 +59,8 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
             if key == "policy" and isinstance(block.get("relaxations"), list):
                 block["relaxations"] = sorted(block["relaxations"], key=str)
             if key == "hardware" and isinstance(block.get("accelerator"), dict):
-                block["accelerator"] = {"source": [], **block["accelerator"]}
+                # All its lists are empty by default.
+                block["accelerator"] = {name: part for name, part in block["accelerator"].items() if part != []}
             if key == "strategy":
                 for phase in ("prefill", "decode"):
                     if isinstance(block.get(phase), dict):

@@ -5,7 +5,7 @@ document may *look like*; what a plan must *mean* is said by the rules. Degrees 
 degrees that do not apply are 1. The compact form (`repeat`, `like`) is expanded before these models see a document.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import FailFast, Field
 
@@ -84,6 +84,10 @@ class PrecisionBlock(Frozen):
     weights: DType
     kv_cache: DType
     activations: DType
+
+    def on(self, accelerator: Accelerator) -> Self:
+        """The same formats on `accelerator`: fp16 in place of bf16 where it has no bf16 units."""
+        return self.model_copy(update={name: accelerator.computes_in(value) for name, value in self})
 
 
 class PolicyBlock(Frozen):

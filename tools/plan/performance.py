@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
 
-from ..bounds import CLAIM
+from ..bounds import CLAIM, DEGREE
 
 
 class Frozen(BaseModel):
@@ -161,12 +161,21 @@ class Explanation(Frozen):
     kv_transfer_ms: NonNegative
 
 
+CostUnit = Literal["usd", "gpu_seconds"]
+
+
 class CostEstimate(Frozen):
-    """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds."""
+    """Cost of a million output tokens: in USD where a price is known, else in GPU-seconds.
+
+    Nodes are billed whole: `billed_gpus` are those of every node that the plan touches. Where the price is a range, the
+    cost is its middle, and `per_million_output_tokens_range` what both ends make of it.
+    """
 
     per_million_output_tokens: NonNegative
-    unit: Literal["usd", "gpu_seconds"]
+    unit: CostUnit
     price_source: str | None = None
+    per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
+    billed_gpus: Annotated[int, DEGREE.whole()] | None = None
 
 
 class Percentiles(Frozen):

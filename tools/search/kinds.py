@@ -17,11 +17,11 @@ from .sizing import Sized, fewest_gpus, least_weights_bytes
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of accelerator in a request for one node of it; the middle of its price where one is known."""
+    """A kind of accelerator in a request for one node of it; its price, lowest and highest, where one is known."""
 
     request: SearchRequest
     usual_node: int
-    usd_per_gpu_hour: float | None = None
+    usd_per_gpu_hour: tuple[float, float] | None = None
 
     @property
     def memory_bytes(self) -> float:
@@ -54,7 +54,7 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
 def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     """The cluster of up to `at_most` accelerators that costs least: an hour where a rate is stated, else a token.
 
-    Only kinds with a known price are looked at.
+    Only kinds with a known price are looked at, each at the middle of its range.
     """
     best: Sized | None = None
     least_usd = math.inf
@@ -64,7 +64,7 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         found = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
         if found is None or found.result is None or found.result.best is None:
             continue
-        usd = found.request.facts.gpus * kind.usd_per_gpu_hour
+        usd = found.request.facts.gpus * sum(kind.usd_per_gpu_hour) / 2
         workload = found.request.workload
         if workload.request_rate is None and workload.min_tokens_per_second is None:
             usd /= max(found.result.best.output_tokens_per_s or 0.0, 1e-12)

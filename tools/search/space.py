@@ -95,7 +95,7 @@ def divisible(architecture: Architecture) -> Divisible:
         if layer.moe is not None and layer.moe.shared is not None:
             widths.add(layer.moe.shared.width)
     attention = dict.fromkeys(layer.attention for layer in kinds if layer.attention is not None)
-    return Divisible(tuple(attention), tuple(sorted(widths)), architecture.fp8_block or 1)
+    return Divisible(tuple(attention), tuple(sorted(widths)), architecture.scale_block or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, in
     if not moes:
         yield 1, 1
         return
-    block = request.architecture.fp8_block or 1
+    block = request.architecture.scale_block or 1
     for tp_expert in divisors(stage) if "tp_in_expert" in request.relaxations else (1,):
         ep = stage // tp_expert
         cut = all(moe.width % tp_expert == 0 and (moe.width // tp_expert) % block == 0 for moe in moes)

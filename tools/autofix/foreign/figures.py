@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from ...bounds import INDEX
+from ...catalog.hardware import mentions
 from ...plan.elements import as_list
 from .lexicon import concept_of
 from .shapes import is_list, is_object
@@ -37,7 +38,7 @@ _PLACED = re.compile(rf"{_NODE}[\s_\-:/.,]{{1,3}}(?:{_GPU})?(\d{{1,6}})(?:\s?(?:
 rf"|to)\s?(?:{_GPU})?(\d{{1,6}}))?",
                      re.IGNORECASE)  # fmt: skip
 _NUMBERED = re.compile(
-    rf"(?:(?:nvidia|h100|h200|a100|b200)[\s_\-:]?)?(?:{_GPU})?[\[(]?(\d{{1,6}})"
+    rf"(?:nvidia[\s_\-:]?)?(?:{_GPU})?[\[(]?(\d{{1,6}})"
     rf"(?:\s?(?:-|–|—|~|\.\.|:|to|至|到)\s?(?:{_GPU})?(\d{{1,6}}))?[\])]?",
     re.IGNORECASE,
 )
@@ -180,6 +181,8 @@ def _places_in(words: str) -> list[Place] | None:
     if match := _NUMBERED.fullmatch(words):
         first, last = int(match[1]), int(match[2] or match[1])
         return list(range(first, last + 1)) if first <= last < MOST_DEVICES else None
+    if (named := next(iter(mentions(words)), None)) is not None and named.start == 0:  # "H100-3"
+        return _places_in(words[named.end :].lstrip(" _-:")) if named.end < len(words) else None
     return None
 
 

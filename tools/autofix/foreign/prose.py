@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ...catalog.models import mentions
+from ...catalog.model_mentions import mentions
 from ...catalog.names import named_format
 from ...plan.document import PHASES
 from ...search.shorthand import read_shorthand

@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from ...bounds import DEGREE
-from ...catalog.models import find_model, mentions
+from ...catalog.model_mentions import mentions
+from ...catalog.models import find_model
 from ...catalog.names import named_format
 from ...checkpoint import checkpoint
 from ...errors import InputError

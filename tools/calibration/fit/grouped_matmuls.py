@@ -11,12 +11,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from ...catalog.hardware import find_accelerator
 from ..chip import Chip
 from ..forms.elementary import Number
 from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_weight_bytes, grouped_matmuls_s
 from ..profile_file import CarryCheck, KernelEntry
 from ..shapes import GroupedGemm
-from ..stand_ins import FRAMEWORKS, RELATIVES
+from ..stand_ins import FRAMEWORKS, relatives_of
 from .carry import FittedAccelerators
 from .common import Subject, entry_of, errors
 from .tables import ACCELERATORS, Row, Table, chip_named, read_table
@@ -90,7 +91,7 @@ def _relative(accelerator: str, whole: FittedAccelerators) -> tuple[str, KernelE
     """The nearest relative with an entry for the same format, of the best stack that has one."""
     found = [
         (relative, one)
-        for relative in RELATIVES[accelerator]
+        for relative in relatives_of(find_accelerator(accelerator))
         for framework in FRAMEWORKS
         for one in whole.entries.get(relative, ())
         if one.variant == _SUBJECT.variant and one.framework == framework

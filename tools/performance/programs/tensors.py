@@ -61,7 +61,7 @@ def weights_by_role(
                 size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
                 stored,
                 rate_dtype(stored, setting.precision.activations),
-                blockwise=stored == "fp8" and setting.architecture.fp8_block is not None,
+                blockwise=stored == "fp8" and setting.architecture.scale_block is not None,
             )
         setting.roles[key] = found
     return found

@@ -1,0 +1,77 @@
+"""An accelerator is one data entry and nothing else: a card that nobody knows is found everywhere once it is listed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import shardwright
+from shardwright.tools.catalog.accelerator_names import AcceleratorNames
+from shardwright.tools.catalog.accelerators import Accelerator
+from shardwright.tools.catalog.hardware import all_accelerators
+
+ROOT = Path(shardwright.__file__).parent
+CARD = {
+    "id": "b400-sxm", "names": ["B400"], "vendor": "NVIDIA", "architecture": "Blackwell", "form_factor": "SXM7",
+    "memory_gb_marketing": 384, "memory_bandwidth_gb_s": 16000, "dense_peak_tflops": {"bf16": 4000, "fp8": 8000},
+    "intra_node_bw_gb_s_unidirectional_per_accelerator": 1800, "scale_up_domain_accelerators": 8,
+    "typical_node_accelerators": 8, "on_demand_usd_per_hour": [9, 20], "price_source": "nobody",
+    "kernels_like": ["b200-sxm"], "kernels_like_reason": "the generation before", "source": ["made up"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a package that is this one with one more line in its data: links to all of it but that file."""
+    folder = tmp_path_factory.mktemp("with-b400")
+    data = Path("tools", "catalog", "data")
+    for depth in range(len(data.parts) + 1):
+        inside = Path(*data.parts[:depth])
+        (folder / "shardwright" / inside).mkdir()
+        for path in (ROOT / inside).iterdir():
+            if path.name not in (*data.parts[depth : depth + 1], "accelerators.json", "__pycache__"):
+                (folder / "shardwright" / inside / path.name).symlink_to(path)
+    catalogue = json.loads((ROOT / data / "accelerators.json").read_text(encoding="utf-8"))
+    catalogue["accelerators"].append(CARD)
+    (folder / "shardwright" / data / "accelerators.json").write_text(json.dumps(catalogue), encoding="utf-8")
+    return folder
+
+
+PROGRAM = """
+import json
+import shardwright
+said = shardwright.plan("Serve Llama-3.1-8B on 2x B400-384GB, 2k in / 256 out")
+found = shardwright.estimate(said.plan)
+ranked = shardwright.search(model="llama-3.1-8b", hardware="1x2:b400", workload={"input_tokens": 512})
+print(json.dumps({
+    "planned": said.plan.hardware.accelerator, "price": found.cost.price_source, "notes": list(found.notes),
+    "profile": found.calibration.profile, "note": found.calibration.note, "ranked": len(ranked.candidates),
+}))
+"""
+
+
+def test_a_new_accelerator_is_named_planned_searched_and_estimated(package: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": str(package)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert run.returncode == 0, run.stderr
+    said = json.loads(run.stdout)
+    assert said["planned"] == "b400-sxm" and "9-20 USD per GPU-hour" in said["price"] and said["ranked"] > 0
+    assert "b200-sxm" in f"{said['profile']} {said['note']} {said['notes']}"
+
+
+def test_names_in_text_follow_the_catalogue() -> None:
+    card = Accelerator.model_validate(CARD)
+    text = "8x B400-384GB, two NVIDIA B400s or an MI999X"
+    known = AcceleratorNames((*all_accelerators(), card), ())
+    assert [match.group() for match in known.mention.finditer(text)] == ["B400-384GB", "NVIDIA B400s", "MI999X"]
+    assert known.of_family(known.cut("nvidia b400 384gb").family) == (card,)
+    assert not AcceleratorNames(all_accelerators(), ()).of_family("b400")

@@ -1,0 +1,76 @@
+"""Quantised checkpoints of the catalogue's models: what the suffix of a published name says of its weights.
+
+"Qwen3-4B-FP8" is no Qwen3-4B in another format: its scales belong to blocks that no device may hold a part of. The
+rules are data with their sources; a suffix that none covers stays a format whose scales are not known, and is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from .architecture import Architecture
+from .dtypes import DType
+from .names import format_tokens, named_format
+
+_DATA_PACKAGE = __name__.rpartition(".")[0]
+_WIDENED = "the model's own weights, widened"
+_WIDE: tuple[DType, ...] = ("bf16", "fp16", "fp32")
+# Fields of a config that say how the base model is stored.
+_STORED = ("quantization_config", "native_weight_dtype", "expert_dtype", "torch_dtype", "dtype")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A quantised checkpoint: its name, its config, and where that was read. `config` is `None` where it is unknown."""
+
+    name: str
+    config: Mapping[str, Any] | None
+    source: str
+
+
+@cache
+def _rules() -> list[dict[str, Any]]:
+    text = files(_DATA_PACKAGE).joinpath("data/checkpoints.json").read_text(encoding="utf-8")
+    return json.loads(text)["checkpoints"]
+
+
+def checkpoint_of(written: str, base: str, config: Mapping[str, Any], own: Architecture) -> Checkpoint | None:
+    """The checkpoint of `base` (with `config` and `own` architecture) that the name `written` means.
+
+    `None` where the name states no number format, or the one that the model is published in.
+    """
+    stated, tokens = named_format(written), format_tokens(written)
+    if stated is None or stated == own.native_precision or (stated == "fp4" and own.native_precision.endswith("fp4")):
+        return None
+    publisher, short = (base.split("/")[0], base.rsplit("/", 1)[-1])
+    if "/" in written.strip():
+        publisher = written.strip().rsplit("/", 1)[0].rsplit("/", 1)[-1]
+    if stated in _WIDE:
+        return Checkpoint(f"{publisher}/{short}-{stated.upper()}", _stored(config, {"torch_dtype": stated}), _WIDENED)
+    for rule in _rules():
+        if _covers(rule, tokens, publisher, base, is_moe=own.is_moe):
+            changed = {"torch_dtype": "bfloat16", **rule.get("config", {})}
+            if own.native_dtypes.norm == "fp16":
+                changed["torch_dtype"] = "float16"
+            changed["quantization_config"] = rule["quantization_config"]
+            return Checkpoint(f"{publisher}/{short}-{rule['suffix']}", _stored(config, changed), rule["source"])
+    said_by = f"{publisher}/" if "/" in written else ""
+    return Checkpoint(f"{said_by}{short}-{stated.upper()}", None, "")
+
+
+def _stored(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in _STORED} | dict(changed)
+
+
+def _covers(rule: Mapping[str, Any], tokens: frozenset[str], publisher: str, base: str, *, is_moe: bool) -> bool:
+    publishers, models = rule["publishers"], rule["models"]
+    return (
+        tokens.issuperset(rule["tokens"])
+        and (publishers is None or publisher.lower() in (one.lower() for one in publishers))
+        and (models is None or (models == "dense" and not is_moe) or (models != "dense" and base in models))
+    )
