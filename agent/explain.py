@@ -14,6 +14,7 @@ from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sec
 from ..knowledge.section import Section
 from ..tools.errors import InputError
 from ..tools.plan.performance import Frozen, Sparse
+from ..tools.strict_json import HALF_A_CHARACTER, is_text
 
 if TYPE_CHECKING:
     from ..tools.rules.base import Example
@@ -77,9 +78,11 @@ def explain(question: str, limit: int = 1) -> Explanation:
     """Answer a topic, a rule id or a question with at most `limit` passages.
 
     Raises:
-        InputError: nothing is asked, or more than can be a question; a rule of a known family does not exist.
+        InputError: nothing is asked, or more than can be a question, or no text; a rule of a known family does not exist.
     """
     asked = question.strip()
+    if not is_text(asked):
+        raise InputError(f"the question {HALF_A_CHARACTER}")
     if not asked:
         raise InputError("nothing was asked: give a topic, the id of a rule or a question")
     if len(asked) > MAX_QUESTION_CHARACTERS:
