@@ -78,7 +78,7 @@ def explain(question: str, limit: int = 1) -> Explanation:
     """Answer a topic, a rule id or a question with at most `limit` passages.
 
     Raises:
-        InputError: nothing is asked, or more than can be a question; a rule of a known family does not exist.
+        InputError: nothing is asked, more than can be a question, or no text; a rule of a known family does not exist.
     """
     asked = check_text(question, "the question").strip()
     if not asked:

@@ -33,6 +33,8 @@ from .worker import Line, OverdueError, work_until
 T = TypeVar("T")
 # Parts of a request that may be left out in one try, so that a server that refuses for ever is not asked for ever.
 MOST_CONCESSIONS = 8
+# A pause beyond this is none that anybody waits for; how much longer it is says nothing.
+_LONGEST_PAUSE_TOLD_S = 86_400.0
 
 
 class _Telling:
@@ -249,7 +251,9 @@ class EndpointClient:
         if fault.kind == "unreachable":
             return "; check that the server runs, and OPENAI_BASE_URL"
         if fault.kind == "rate_limited" and fault.retry_after_s is not None:
-            return f"; the server asks to wait {fault.retry_after_s:.0f} s"
+            pause_s = min(fault.retry_after_s, _LONGEST_PAUSE_TOLD_S)
+            than = "more than " if pause_s < fault.retry_after_s else ""
+            return f"; the server asks to wait {than}{pause_s:.0f} s"
         if fault.kind == "too_large":
             return "; raise SHARDWRIGHT_LLM_MAX_ANSWER_BYTES to read it"
         return ""

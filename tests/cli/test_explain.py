@@ -116,3 +116,8 @@ def test_the_number_of_answers_is_bounded(limit: int) -> None:
 
 def test_control_characters_of_a_question_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "\x1b" not in printed(["zzz \x1b[31m qqqq"], capsys, status=1)
+
+
+def test_half_a_character_is_no_question() -> None:
+    with pytest.raises(InputError, match="half a character"):
+        explain("what is \ud800?")
