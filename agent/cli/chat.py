@@ -159,7 +159,7 @@ class _Front:
                 in_a_row = 0
             except KeyboardInterrupt:
                 in_a_row += 1
-                if in_a_row > 1 or not self._is_terminal:
+                if in_a_row > 1 or not self._is_terminal or interrupts.is_last:
                     raise
                 interrupts.taken()
                 self._note("stopped; Ctrl-C again quits, /again does the turn again")

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 _OUTPUT, _ERRORS = 1, 2
+# What a scheduler sends before it kills, and a terminal that is closed: an interrupt after which nothing goes on.
+_ENDS = (signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 _AGAIN_AFTER_S = 0.01
 _STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
 _failures: list[str] = []
@@ -40,6 +42,9 @@ def end() -> None:
     """The exit status is known: an interrupt no longer changes it, and does not disturb the interpreter's end."""
     interrupts.taken()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
     # The system takes all memory back: looking through it for what could be freed is time lost.
     gc.freeze()
 
@@ -113,6 +118,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.is_pending = False
+        self.is_last = False
         self._raised: KeyboardInterrupt | None = None
 
     def taken(self) -> None:
@@ -123,16 +129,19 @@ class Interrupts:
 
     def listen(self) -> None:
         """Handle interrupts from here on, unless who started this process (nohup, a script) has it ignore them."""
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-            return
-        signal.signal(signal.SIGINT, self._on_signal)
-        if self._come_again():
+        taken = [number for number in _ENDS if signal.getsignal(number) is signal.SIG_DFL]
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            taken.append(signal.SIGINT)
+        for number in taken:
+            signal.signal(number, self._on_signal)
+        if taken and self._come_again():
             signal.signal(signal.SIGALRM, self._on_signal)
             sys.unraisablehook = self._on_unraisable
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT:
+        if number == signal.SIGINT or number in _ENDS:
             self.is_pending = True
+            self.is_last = self.is_last or number in _ENDS
         elif not self.is_pending:
             return
         if self._come_again():

@@ -187,6 +187,13 @@ def test_an_interrupt_that_is_lost_comes_again(where: str) -> None:
     assert said_by(code) == "interrupted\n"
 
 
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_to_be_told_to_end_is_an_interrupt_after_which_nothing_goes_on(name: str) -> None:
+    last = "process.end(); print('interrupted', process.interrupts.is_last)"
+    code = f"try:\n    signal.raise_signal(signal.{name}); time.sleep(60)\nexcept KeyboardInterrupt:\n    {last}\n"
+    assert said_by(code) == "interrupted True\n"
+
+
 def test_an_interrupt_that_is_being_handled_does_not_come_again() -> None:
     cleaning = "    for _ in range(10): time.sleep(0.01)\n    print('cleaned')\n"
     code = (
