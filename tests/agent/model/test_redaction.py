@@ -35,6 +35,8 @@ def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: byt
 def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], around: str) -> None:
     # A text in which the secret stands twice, overlapping, is redacted as one; a stream has shown the first by then.
     assume(f"{around}{secret}".lower().find(secret.lower()) == len(around))
+    # Nor is a backslash before it, which a stream has shown, too, by the time that it is seen to begin no escape.
+    assume(not around.endswith("\\"))
     text, redactor = f"{around}{secret} {around}", Redactor([secret])
     stream, shown, at = RedactedStream(redactor), [], 0
     for turn in range(len(text)):
