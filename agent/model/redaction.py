@@ -26,6 +26,7 @@ REDACTED = "[redacted]"
 MIN_SECRET_CHARACTERS = 6
 # A beginning that takes more characters than this is in such a disguise that it is redacted unfinished.
 MOST_HELD_BACK = 4096
+_MOST_LOOKED_AT = 2 * MOST_HELD_BACK
 _PLACEHOLDERS = frozenset(
     {"ollama", "not-needed", "no-key", "no-api-key", "sk-no-key-required", "no key is configured"}
 )
@@ -62,8 +63,14 @@ class Redactor:
 
     def held_back(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret, or of an escape."""
+        # A beginning is in the last of a text; a text that is all begun escapes is not read anew for each of them.
+        text = text[-_MOST_LOOKED_AT:]
         known = text
-        while self._forms and (begun := next(filter(None, map(_unfinished, layers(known))), None)) is not None:
+        while (
+            len(text) - len(known) <= MOST_HELD_BACK
+            and self._forms
+            and (begun := next(filter(None, map(_unfinished, layers(known))), None)) is not None
+        ):
             known = known[: begun[0]]
         start = len(known)
         for layer in layers(known) if self._forms else ():

@@ -25,6 +25,7 @@ def test_a_secret_is_found_in_every_form(secret: str, before: str, after: str) -
 
 @given(SECRETS, st.binary(max_size=7), st.binary(max_size=7))
 def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: bytes, after: bytes) -> None:
+    assume(Redactor([secret]).text(secret) == REDACTED)  # no placeholder of a local server's
     data = before + secret.encode() + after
     for encoded in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()):
         assert REDACTED in Redactor([secret]).text(encoded)
@@ -32,7 +33,10 @@ def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: byt
 
 @given(SECRETS, st.lists(st.integers(1, 9), min_size=1, max_size=20), st.text(max_size=9))
 def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], around: str) -> None:
-    assume(secret.lower() not in around.lower())
+    # A text in which the secret stands twice, overlapping, is redacted as one; a stream has shown the first by then.
+    assume(f"{around}{secret}".lower().find(secret.lower()) == len(around))
+    # Nor is a backslash before it, which a stream has shown, too, by the time that it is seen to begin no escape.
+    assume(not around.endswith("\\"))
     text, redactor = f"{around}{secret} {around}", Redactor([secret])
     stream, shown, at = RedactedStream(redactor), [], 0
     for turn in range(len(text)):
