@@ -10,6 +10,7 @@ from typing import Any
 from shardwright.agent.fix_api import fixed
 from shardwright.tools.autofix.certificate import certificate
 from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.errors import InputError
 from shardwright.tools.verify import verify
 
 from .mutations import places, put
@@ -55,7 +56,7 @@ def proofs() -> tuple[str, ...]:
             made.append(
                 json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, safe_only=False, rules=None)))
             )
-        except TypeError:  # of what is no document at all there is none: check_document says so
+        except InputError:  # of what is no document at all there is none
             continue
     return tuple(made)
 

@@ -130,7 +130,8 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
     """Any deployment; `apart`: with replicas of one phase each, or never so; `overlap`: with two-batch overlap."""
     model = draw(st.sampled_from(MODELS))
     nodes, gpus = draw(st.sampled_from(SIZES))
-    part = draw(st.sampled_from([part for part in all_accelerators() if nodes == 1 or has_nic(part)]))
+    parts = [part for part in all_accelerators() if part.memory_bandwidth_gb_s is not None]
+    part = draw(st.sampled_from([part for part in parts if nodes == 1 or has_nic(part)]))
     architecture = architecture_of(model)
     tokens = min(
         draw(st.one_of(st.sampled_from([1, 100, 1000, 2048, 8192, 20_000]), st.integers(1, 40_000))),

@@ -7,6 +7,7 @@ import json
 from importlib.metadata import version
 from typing import Any, Literal
 
+from ..errors import InputError
 from ..plan.reader import read_text
 from ..validate import validate
 from ..verify import FORMAT, certificate_sha256, content_sha256
@@ -17,8 +18,14 @@ Reading = Literal["as it stands", "translated"]
 
 
 def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
-    """The certificate of `result`, which `autofix` gave for the text `proposal`, as JSON values."""
+    """The certificate of `result`, which `autofix` gave for the text `proposal`, as JSON values.
+
+    Raises:
+        InputError: nothing was read of the text.
+    """
     document: Any = result.read
+    if document is None:
+        raise InputError("nothing was read that could be repaired, so there is nothing to certify")
     fixes: list[dict[str, Any]] = []
     digest = content_sha256(document)
     for fix in result.fixes:

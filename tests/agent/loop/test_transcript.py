@@ -78,7 +78,7 @@ def test_half_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "half.json"
     for share in (0, 1, len(text) // 2, len(text) - 1):
         path.write_text(text[:share], encoding="utf-8")
-        with pytest.raises(InputError, match="no transcript") as refusal:
+        with pytest.raises(InputError, match="not a transcript") as refusal:
             read_transcript(path)
         assert "\n" not in str(refusal.value)
 

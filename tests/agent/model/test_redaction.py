@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 from shardwright.agent.model.redaction import REDACTED, RedactedStream, Redactor
 
-SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24)
+# A part of our own mark cannot be hidden by it.
+SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24).filter(
+    lambda secret: secret.lower() not in REDACTED
+)
 
 
 @given(SECRETS, st.text(max_size=9), st.text(max_size=9))
