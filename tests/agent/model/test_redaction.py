@@ -40,6 +40,8 @@ def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], arou
     assume(f"{around}{secret}".lower().find(secret.lower()) == len(around))
     # Nor is a backslash before it, which a stream has shown, too, by the time that it is seen to begin no escape.
     assume(not around.endswith("\\"))
+    # Nor is one that ends it: its last letter may begin an escape of what comes next.
+    assume(not secret.endswith("\\"))
     text, redactor = f"{around}{secret} {around}", Redactor([secret])
     stream, shown, at = RedactedStream(redactor), [], 0
     for turn in range(len(text)):
