@@ -85,9 +85,8 @@ class Redactor:
         """Whether it is worth to look below the escapes of `text`; nearly no text is."""
         if not self._forms:
             return False
-        folded = Layer(None, text).folded
-        bare = folded.replace("\\", "")
-        return any(form in folded or form in bare for form in self._forms) or hides_letters(text)
+        bare = Layer(None, text).folded.replace("\\", "")
+        return any(form.replace("\\", "") in bare for form in self._forms) or hides_letters(text)
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         """The parts of `text` that hold secrets, in order and apart."""
