@@ -125,6 +125,9 @@ def _fixed(text: str, probe: Probe) -> FixResult:
     result = probe.must("autofix", repair, "autofix answers whatever a document holds")
     probe.call("fix --format json", lambda: result.model_dump_json(indent=2))
     probe.call("fix --format text", lambda: render_fix(result, title="plan.json", width=100).encode(errors="replace"))
+    if result.read is None:
+        # Nothing was read: there is nothing to certify.
+        return result
     proved = probe.must("certificate", lambda: certificate(text, result), "there is a result")
     found = probe.must("verify", lambda: verify(json.loads(json.dumps(proved))), "the certificate is as it was made")
     if not found.confirmed:
