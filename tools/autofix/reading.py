@@ -60,11 +60,13 @@ def read_text_anyhow(text: str) -> Reading:
 
 def _own(read: ReadDocument) -> Reading:
     """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be told."""
-    if read.raw is None or not read.mended:
+    if read.raw is None or not (read.mended or read.unexpanded):
         return Reading(read)
-    again, unexpanded = read_sound(read.raw), read.unexpanded
-    again = replace(again, faults=(*unexpanded, *again.faults), unexpanded=unexpanded)
-    return Reading(again, tuple(f"replaced: {one.message} ({one.path or '/'})" for one in read.mended))
+    replaced = (f"replaced: {one.message} ({one.path or '/'})" for one in read.mended)
+    # What cannot be written out is not in the document any more: it is told, and no fault of what is left.
+    written_once = (f"not written out: {one.message} ({one.path or '/'})" for one in read.unexpanded)
+    again = replace(read_sound(read.raw), unexpanded=read.unexpanded)
+    return Reading(again, (*replaced, *written_once))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
