@@ -14,6 +14,7 @@ from typing import Any, Unpack
 from pydantic import Field
 
 from ..tools.catalog.config import read_architecture
+from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
 from ..tools.files import read_bounded, utf8_text
 from ..tools.plan.builder import BuildRequest, build_plan
@@ -27,6 +28,7 @@ from .intent.written import WrittenTokens
 from .pipeline import intent_of
 from .proposer import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
+from .time_limit import TIME_LIMIT_S, within
 
 MAX_FILE_BYTES = 256 << 10
 MAX_KINDS = 64
@@ -64,6 +66,8 @@ class MixAnswer(Sparse):
     # The number formats that were chosen, where they were left open.
     precision: PrecisionBlock | None = None
     plan: Plan | None = None
+    # What the time limit left no time to look at.
+    left_out: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -104,11 +108,13 @@ def plan_mix(
     workloads: Sequence[Mapping[str, Any]],
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> MixAnswer:
     """One plan for several kinds of requests: name, weight, input_tokens, output_tokens and limits of each.
 
     What else is asked is said as to `search`: in words, as arguments, or both. Limits hold for each kind by itself.
+    After `time_limit_s` seconds the best so far is the answer; `left_out` then says what was not looked at.
 
     Raises:
         InputError: no model, hardware that is left open, a value that cannot be.
@@ -116,7 +122,8 @@ def plan_mix(
     """
     said = said_of_arguments(model, hardware, None, stated)
     intent = intent_of(request, brief=tuple(stated.get("brief", ())), flags=said, calibration=stated.get("calibration"))
-    return answer_mix(intent, kinds_of(list(workloads)))
+    with within(time_limit_s):
+        return answer_mix(intent, kinds_of(list(workloads)))
 
 
 def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
@@ -149,6 +156,7 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
         rejected=found.rejected,
         precision=found.precision,
         plan=_plan(intent, parts, found),
+        left_out=left_out(),
     )
 
 

@@ -26,6 +26,7 @@ from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .stated import judge
+from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
 
 
@@ -35,16 +36,20 @@ def plan(
     brief: Iterable[str | Path] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> PlanResult:
     """Plan a deployment from a request in words, from a brief (one file or several), from flags, or from all of them.
 
-    `calibration` is a user's own, or the path of its file: it changes times, never what is legal.
+    `calibration` is a user's own, or the path of its file: it changes times, never what is legal. After `time_limit_s`
+    seconds the best plan so far is returned; `report.left_out` then says what was not looked at.
 
     Raises:
         InputError: the request names no model, an unknown model or accelerator, an impossible or contradictory figure;
             a brief cannot be read. The message says what was understood so far.
     """
-    return plan_intent(intent_of(request, brief=brief, flags=flags, calibration=calibration), keep_stated=not brief)
+    with within(time_limit_s):
+        intent = intent_of(request, brief=brief, flags=flags, calibration=calibration)
+        return plan_intent(intent, keep_stated=not brief)
 
 
 def intent_of(

@@ -30,6 +30,7 @@ from .stated_arguments import (
     checked,
     said_of_arguments,
 )
+from .time_limit import TIME_LIMIT_S, within
 
 
 def search(
@@ -39,6 +40,7 @@ def search(
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
     sensitivity: bool = False,
+    time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> SearchAnswer:
     """Rank every legal strategy; `request` in words may say what the arguments do not, which win over it.
@@ -47,7 +49,8 @@ def search(
     accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
     be stated one by one as well (`input_tokens=4096`). Further: precision, objective, relaxations, disaggregated,
     engine, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
-    `sensitivity` searches again for what flips the answer, which takes several times as long.
+    `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
+    seconds in all the best so far is the answer; `left_out` then says what was not looked at.
 
     Raises:
         InputError: no model, an unknown model or accelerator, a value that cannot be.
@@ -58,7 +61,8 @@ def search(
     serving = stated.get("serving")
     if serving is not None:
         intent = intent.model_copy(update={"serving": checked(ServingBlock, serving, "serving")})
-    return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
+    with within(time_limit_s):
+        return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
 
 
 def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool = False) -> SearchAnswer:

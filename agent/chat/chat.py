@@ -20,6 +20,7 @@ from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
 from ..spent import Spent
+from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
@@ -41,7 +42,8 @@ class Chat:
     """One conversation. `say` answers a text; `plan` is the current plan.
 
     `session` is where it is kept (a path; an open session; nothing: in memory only). What it holds already is taken up
-    again. With `agent` a language model answers free text and proposes plans.
+    again. With `agent` a language model answers free text and proposes plans. The searches of a turn (of one tool of a
+    model, where one answers) end after `time_limit_s` seconds with the best that they have.
 
     Raises:
         InputError: the session cannot be used, or the calibration cannot be read.
@@ -54,6 +56,7 @@ class Chat:
         agent: Agent | None = None,
         calibration: CustomCalibration | str | Path | None = None,
         width: int = 100,
+        time_limit_s: float = TIME_LIMIT_S,
     ) -> None:
         self._agent = agent
         self._keeper = Keeper(None if agent is None else agent.client)
@@ -61,6 +64,7 @@ class Chat:
         own = calibration
         self._calibration = own_calibration(own)
         self._width = width
+        self._time_limit_s = time_limit_s
         # A model that cannot call tools proposes plans, but what is said is read without it.
         self._model_talks = agent is not None and agent.options.mode in ("auto", "tools")
         # Runs whose transcripts were written.
@@ -140,7 +144,8 @@ class Chat:
         turn = self.record.begin(kept, at, said)
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         try:
-            outcome = self._outcome(text, writer, earlier, said)
+            with within(self._time_limit_s):
+                outcome = self._outcome(text, writer, earlier, said)
             writer.finish(outcome)
         except ShardwrightError as error:
             message = self.session.redacted(one_line(str(error)))
@@ -222,14 +227,16 @@ class Chat:
         if done.has_no_tools:
             self._model_talks = False
             return answer(work, text)
-        return answer(self._unaided(), text)
+        with within(self._time_limit_s):
+            return answer(self._unaided(), text)
 
     def _first_plan(self, text: str) -> Outcome | None:
         """The plan for a first request that the model only talked of; `None` where there is one, or `text` is none."""
         if self.result is not None:
             return None
         try:
-            unaided = answer(self._unaided(), text)
+            with within(self._time_limit_s):
+                unaided = answer(self._unaided(), text)
         except InputError:
             return None
         return unaided if unaided.planned is not None else None

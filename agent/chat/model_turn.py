@@ -5,7 +5,8 @@ The model changes nothing by itself: what becomes the current plan was planned a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ...tools.checkpoint import until
@@ -14,6 +15,7 @@ from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
 from ..spent import Spent
+from ..time_limit import within
 from .memory import messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
@@ -105,13 +107,18 @@ class _Talk:
             return stopped
         if reply.text and not reply.text.endswith("\n"):
             self.text("\n")
-        deadline = self.purse.budget.deadline
         answered = self.toolset.answer_all(
-            reply.tool_calls, lambda done: self.why_stop(), working=lambda done: until(deadline.is_over)
+            reply.tool_calls, lambda done: self.why_stop(), working=lambda done: self._working()
         ).messages
         self.is_checked = self.is_checked or any(not one.content.startswith(_TROUBLE) for one in answered)
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered
+
+    @contextmanager
+    def _working(self) -> Generator[None]:
+        """One call of a tool: it ends with the time of the turn, and its searches after the time limit of a search."""
+        with until(self.purse.budget.deadline.is_over), within(self.purse.options.time_limit_s):
+            yield
 
 
 def model_turn(

@@ -10,7 +10,7 @@ from ...tools.plan.document import Plan
 from ...tools.search.describe import describe, in_format, number, precision_name
 from ..intent.intent import Intent, StatedDegrees, StatedStrategy
 from ..report.compare import shown_figure
-from ..report.plan import figures_text, hardware_text
+from ..report.plan import figures_text, hardware_text, left_out_lines
 from ..report.text import NONE, Bullets, Column, Section, Table, section
 from ..results import PlanResult
 
@@ -46,6 +46,7 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
     if result.report is not None:
+        lines += left_out_lines(result.report.left_out)
         lines += [f"Limit: {line}" for line in result.report.limits]
     return tuple(lines)
 
@@ -57,6 +58,8 @@ def _no_plan(result: PlanResult) -> Iterator[str]:
         return
     yield f"There is no plan: {found.reason}"
     yield f"What binds: {found.rule}"
+    if result.report is not None:
+        yield from left_out_lines(result.report.left_out)
     needs = found.needs
     least = f"{needs.gpus} GPUs" + (f" of {needs.accelerator}" if needs.accelerator else "") if needs.gpus else ""
     note = needs.note or ""

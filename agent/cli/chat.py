@@ -13,7 +13,7 @@ import click
 from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from .asking import asks, said_of_options
-from .flags import TEXT, output_format
+from .flags import TEXT, output_format, time_limit_option
 from .process import interrupts
 from .proposing import agent_of, proposer_options_of
 from .streams import STANDARD, check_stdin, may_style, stdin_bytes, text_width, write_piece, write_stdout
@@ -44,6 +44,7 @@ _PROMPT = "> "
 )
 @click.option("--list", "is_list", is_flag=True, help="List the chats that are kept, the newest first.")
 @proposer_options_of("in one turn")
+@time_limit_option(" each turn")
 @output_format
 def chat_command(
     request: tuple[str, ...],
@@ -73,7 +74,8 @@ def chat_command(
         raise click.UsageError("options and briefs begin a chat; what changes a resumed one is said in words")
     from ..chat.chat import Chat
 
-    with Chat(path, agent=agent, calibration=options["calibration"], width=text_width()) as chat:
+    settings = {"calibration": options["calibration"], "time_limit_s": options["time_limit"]}
+    with Chat(path, agent=agent, width=text_width(), **settings) as chat:
         before = chat.spent
         status = _Front(chat, as_json=output_format == "json").run(first)
         is_empty, after = not chat.record.count, chat.spent

@@ -18,6 +18,7 @@ from ...tools.errors import InputError
 from ...tools.strict_json import check_text
 from ..intent.cluster import Cluster, read_cluster
 from ..model.deadline import MAX_SECONDS
+from ..time_limit import TIME_LIMIT_S
 from .streams import named_path
 
 if TYPE_CHECKING:
@@ -226,3 +227,15 @@ DTYPE = NameType("dtype", dtype_names)
 PRECISION = PrecisionType("precision", lambda: ("any", *dtype_names()))
 OBJECTIVE = NameType("objective", objective_names)
 RELAXATION = NameType("relaxation", relaxation_names)
+
+
+def time_limit_option(span: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--time-limit`, as the parameter `time_limit`; `span` says what each limit is for, where there are several."""
+    return click.option(
+        "--time-limit",
+        type=SECONDS,
+        default=TIME_LIMIT_S,
+        show_default=True,
+        metavar="SECONDS",
+        help=f"Answer{span} with the best found so far after this time, and say what was not looked at.",
+    )

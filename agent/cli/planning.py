@@ -9,12 +9,12 @@ import click
 
 from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
+from ..time_limit import within
 from .asking import asked, asks, request_text
-from .flags import FILE, output_format
+from .flags import FILE, output_format, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
-from .time_limit import time_limit_option, within
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -29,7 +29,7 @@ MIXES_SHOWN = 5
 @asks
 @proposer_options
 @mix_option
-@time_limit_option
+@time_limit_option()
 @click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
 @output_format
 def plan_command(
@@ -60,7 +60,8 @@ def plan_command(
     intent = asked(request, brief, calibration, options, "plan")
     mix: Path | None = options["mix"]
     if mix is not None:
-        return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
+        with within(options["time_limit"]):
+            return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
         must_answer = options["proposer"] == "llm"
         return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
@@ -99,7 +100,7 @@ def _by_model(
     if use is not None and _is_silent(use):
         why = use.fault or "the time allowed was over before it was asked"
         message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
-        if must_answer and use.requests:
+        if must_answer:
             raise ServiceError(message)
         click.echo(f"shardwright plan: {one_line(message)}", err=True)
     if use is not None and use.transcript_failure is not None:

@@ -95,5 +95,6 @@ def agent_of(options: dict[str, Any]) -> Agent | None:
             feedback=options["feedback"],
             mode=settings.mode,
             transcript=options["transcript"],
+            time_limit_s=options["time_limit"],
         ),
     )

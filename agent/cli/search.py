@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..time_limit import within
 from .asking import asked, asks
-from .flags import COUNT, FILE, output_format
+from .flags import COUNT, FILE, output_format, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
-from .time_limit import time_limit_option, within
 
 if TYPE_CHECKING:
     from ..search_results import SearchAnswer
@@ -36,7 +36,7 @@ DEFAULT_TOP = 10
     help="Draw the Pareto front: FILE.svg or FILE.png. Needs matplotlib: pip install 'shardwright[plot]'.",
 )
 @mix_option
-@time_limit_option
+@time_limit_option()
 @output_format
 def search_command(
     request: tuple[str, ...],
@@ -63,7 +63,8 @@ def search_command(
     check_places({"--plot": plot}, [*brief, mix])
     intent = asked(request, brief, calibration, options, "search for")
     if mix is not None:
-        return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)
+        with within(time_limit):
+            return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.

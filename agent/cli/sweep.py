@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import title_of
-from .flags import COUNT, FILE, TEXT, output_format, own_calibration
+from .flags import COUNT, FILE, TEXT, output_format, own_calibration, time_limit_option
 from .progress import progress_bar
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--plot", type=FILE, help="Draw it: FILE.svg or FILE.png.")
 @click.option("--fresh", is_flag=True, help="Begin anew: keep nothing of an earlier run.")
 @own_calibration
+@time_limit_option(" each case")
 @output_format
 def sweep_command(
     document: Path,
@@ -43,6 +44,7 @@ def sweep_command(
     plot: Path | None,
     fresh: bool,
     calibration: Path | None,
+    time_limit: float,
     output_format: str,
 ) -> int:
     """Search the best strategy for every model, cluster and workload that FILE (YAML or JSON) lists.
@@ -64,7 +66,7 @@ def sweep_command(
     _check(output, plot, ray, sweep)
     from ..sweep.run import Running
 
-    result = _run(sweep, Running(jobs=jobs, ray=ray), output, fresh=fresh)
+    result = _run(sweep, Running(jobs=jobs, ray=ray, time_limit_s=time_limit), output, fresh=fresh)
     contents: dict[Path, bytes] = {}
     if output is not None:
         from ..sweep.table import check_ending, table_bytes

@@ -14,6 +14,7 @@ from ..model.client import ModelClient, checked_client
 from ..model.deadline import Deadline
 from ..pipeline import intent_of
 from ..results import ModelUse, PlanReport, PlanResult
+from ..time_limit import TIME_LIMIT_S, within
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .budget import Limits, Prices
@@ -39,8 +40,9 @@ KNOWLEDGE_TOKENS = 16_000
 class AgentOptions:
     """How an agent works: what a run may spend, how much a model is told, whether proposals are repaired.
 
-    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search is never
-    cut, since its plan is what a run falls back on; no step begins after the time, and a step of a tool ends with it.
+    The time of `limits` runs from the call, the search for the built-in proposer's plan included. That search ends
+    with the best that it has after `time_limit_s`, or with the time of `limits`, and each search of a tool likewise; no
+    step begins after the time, and a step of a tool ends with it.
     `mode`: `tools`, `schema` (strict answers, no tools), `text`; `auto` begins with tools and goes on with what the
     server does not refuse. `transcript` is the file that each run is written to.
     """
@@ -53,6 +55,7 @@ class AgentOptions:
     knowledge_tokens: int = KNOWLEDGE_TOKENS
     max_output_tokens: int = 4096
     transcript: Path | None = None
+    time_limit_s: float = TIME_LIMIT_S
 
     def __post_init__(self) -> None:
         """Refuse a mode that is none.
@@ -110,7 +113,8 @@ class Agent:
                 returned what is no `Reply`. What a client of one's own raises beside `EndpointError` passes as it is.
         """
         deadline = Deadline.after(self.options.limits.seconds)
-        question = ask(redacted(intent, self._redact))
+        with within(min(self.options.time_limit_s, deadline.left_s())):
+            question = ask(redacted(intent, self._redact))
         if isinstance(question, PlanResult):
             return self._infeasible(question)
         return self.run_question(question, self._redact(request), deadline).result
@@ -146,7 +150,7 @@ class Agent:
         """
         from ..chat.chat import Chat
 
-        return Chat(session, agent=self)
+        return Chat(session, agent=self, time_limit_s=self.options.time_limit_s)
 
     def _infeasible(self, refused: PlanResult) -> PlanResult:
         """A request without a plan: the tools say so, and no model is asked."""
@@ -178,6 +182,7 @@ class Agent:
             fence=lambda: fence,
             further=tuple(further),
             deadline=deadline,
+            time_limit_s=own.time_limit_s,
         )
 
     def _recorder(self, intent: Intent, request: str, options: Options) -> Recorder:

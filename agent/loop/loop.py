@@ -19,6 +19,7 @@ from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..spent import Spent
+from ..time_limit import TIME_LIMIT_S, within
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices
@@ -49,6 +50,7 @@ class Options:
     the server refuses what the last one needs.
 
     The time ends at `deadline`, else `limits.seconds` after the start; of a replay where the recording says, at `stop`.
+    A search of a tool ends after `time_limit_s` with the best that it has.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -62,6 +64,7 @@ class Options:
     further: tuple[Mode, ...] = ()
     deadline: Deadline | None = None
     stop: Stop | None = None
+    time_limit_s: float = TIME_LIMIT_S
 
 
 @dataclass(frozen=True)
@@ -240,7 +243,7 @@ class _Run:
     @contextmanager
     def _working(self, step: str, done: int) -> Iterator[None]:
         """One step of the tools, after so many calls of the answer: what it leaves is whole, or nothing."""
-        with self.clock.working(step, self.asked, done), self.desk.whole():
+        with self.clock.working(step, self.asked, done), self.desk.whole(), within(self.options.time_limit_s):
             yield
 
     def _why_stop(self, done: int, room: int) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .plan import left_out_lines
 from .text import NONE, Column, Section, Table, figure, ms_text, render, section
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, s
     counts = f"{answer.evaluated:,} strategies evaluated"
     if answer.rejected:
         counts += ", of them rejected: " + ", ".join(f"{rule} {count:,}" for rule, count in answer.rejected.items())
-    sections = [section("", head, verdict)]
+    sections = [section("", head, verdict, *left_out_lines(answer.left_out))]
     if best is not None:
         sections += [_kinds(answer, best), _ranking(answer, top)]
     saved = (

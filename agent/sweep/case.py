@@ -21,6 +21,7 @@ from ...tools.search.search import search
 from ..intent.complete import complete
 from ..intent.errors import RequestError
 from ..proposer import hardware_block, search_request
+from ..time_limit import TIME_LIMIT_S, within
 from ..workers import DIED
 from .document import Case
 
@@ -32,7 +33,7 @@ class Row(Frozen):
 
     Number formats that were left open are those of the answer, absent where there is none. `strategy` is the best for
     the workload's objective; `strategy_json` is the same as the block of a plan. `evaluated` counts the strategies that
-    were.
+    were; `left_out` is what the time limit left no time for.
     """
 
     model: str
@@ -57,6 +58,7 @@ class Row(Frozen):
     memory_per_gpu_bytes: int | None = None
     warnings: str | None = None
     evaluated: int | None = None
+    left_out: str | None = None
     error: str | None = None
 
 
@@ -78,8 +80,10 @@ def died(case: Case) -> Outcome:
     return unanswered(case, f"{DIED}; run the sweep again to try once more")
 
 
-def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> Outcome:
-    """Search the whole space of strategies of one case. It never raises."""
+def evaluate_case(
+    case: Case, calibration: CustomCalibration | None = None, time_limit_s: float = TIME_LIMIT_S
+) -> Outcome:
+    """Search the space of strategies of one case, for so many seconds. It never raises."""
     labels: dict[str, Any] = {"model": case.model, "hardware": case.hardware, "workload": case.workload}
     try:
         intent = complete(case.said).model_copy(update={"calibration": calibration})
@@ -88,7 +92,9 @@ def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> O
             labels |= intent.precision.model_dump()
         assert intent.hardware is not None and intent.hardware.nodes is not None  # every case names both
         architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
-        found = search(search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes)))
+        request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
+        with within(time_limit_s):
+            found = search(request)
         return Outcome(Row(**labels, **_answer(found)))
     except RequestError as error:
         # What was understood is what the row's own columns say.
@@ -102,9 +108,10 @@ def evaluate_case(case: Case, calibration: CustomCalibration | None = None) -> O
 
 def _answer(found: SearchResult) -> dict[str, Any]:
     best = found.best
+    counts = {"evaluated": found.evaluated, "left_out": "; ".join(found.left_out) or None}
     if best is None:
         rule, reason = _why_not(found)
-        return {"feasible": False, "rule": rule, "reason": reason, "evaluated": found.evaluated}
+        return {"feasible": False, "rule": rule, "reason": reason, **counts}
     chosen = {} if best.precision is None else best.precision.model_dump()
     return {
         **chosen,
@@ -120,7 +127,7 @@ def _answer(found: SearchResult) -> dict[str, Any]:
         "output_tokens_per_s_per_gpu": best.output_tokens_per_s_per_gpu,
         "memory_per_gpu_bytes": best.memory_per_gpu_bytes,
         "warnings": " ".join(best.warnings) or None,
-        "evaluated": found.evaluated,
+        **counts,
     }
 
 

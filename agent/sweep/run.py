@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...tools.plan.performance import Frozen
 from ..journal import Form, Journal
+from ..time_limit import TIME_LIMIT_S
 from ..workers import Finished, Task, in_this_process, local_cores, on_local_cores
 from .case import Outcome, Row, died, evaluate_case
 from .document import Case, Sweep
@@ -23,10 +24,14 @@ JOURNAL_FORM = Form("sweep", Row, most_line_bytes=1 << 20)
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """How a sweep is run: on `jobs` local processes (all cores where it is `None`), or on the Ray cluster at `ray`."""
+    """How a sweep is run: on `jobs` local processes (all cores where it is `None`), or on the Ray cluster at `ray`.
+
+    A case is searched for `time_limit_s` seconds at most.
+    """
 
     jobs: int | None = None
     ray: str | None = None
+    time_limit_s: float = TIME_LIMIT_S
 
 
 class SweepResult(Frozen):
@@ -85,7 +90,8 @@ def run_sweep(
             rows[task.place] = outcome.row
             if not outcome.is_answer:
                 unanswered += 1
-            elif journal is not None:
+            elif journal is not None and outcome.row.left_out is None:
+                # What was cut short is done again, when there may be more time.
                 journal.keep(sweep.keys[task.place], outcome.row)
             if progress is not None:
                 progress(done)
@@ -103,7 +109,7 @@ def run_sweep(
 
 
 def _finished(sweep: Sweep, tasks: list[Task[Case]], running: Running) -> Finished[Case, Outcome]:
-    work: Work = partial(evaluate_case, calibration=sweep.calibration)
+    work: Work = partial(evaluate_case, calibration=sweep.calibration, time_limit_s=running.time_limit_s)
     if running.ray is not None:
         return on_ray(work, tasks, running.ray)
     jobs = min(running.jobs or local_cores(), len(tasks))

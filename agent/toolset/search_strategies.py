@@ -40,6 +40,8 @@ def _run(bench: Bench, arguments: SearchArguments) -> Answer:
     found = _found(bench.desk, kept)
     places = [place for place, one in enumerate(found.candidates) if kept is None or keeps(one.strategy, kept)]
     told: dict[str, Any] = {"evaluated": found.evaluated, "listed": len(found.candidates)}
+    if found.left_out:
+        told["not_looked_at_for_want_of_time"] = list(found.left_out)
     if not places:
         what = "no candidate that is listed has these degrees" if kept else "no legal strategy was found"
         return Answer(

@@ -13,6 +13,7 @@ from math import inf
 
 import numpy as np
 
+from ..checkpoint import checked, leaves_out
 from ..errors import InputError
 from ..plan.document import PrecisionBlock, Strategy
 from ..plan.performance import Sparse
@@ -82,9 +83,13 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     mixer = _Mixer(parts)
     replicas: list[Replica] = []
     found: list[Columns] = []
-    for shape in pair_shapes(mixer.space):
+    for shape in checked(pair_shapes(mixer.space), 1):
+        if found and leaves_out("some of the strategies"):
+            break
         first = mixer.evaluators[0].variants(shape)
-        found.append(mixer.rows(len(replicas), first))
+        rows = mixer.rows(len(replicas), first)
+        if len(rows):
+            found.append(rows)
         replicas.extend(Replica(shape, line) for line in first.lines.lines)
     rows = joined(found)
     evaluated = sum(replica.room for replica in replicas)
@@ -103,6 +108,8 @@ def _over_precisions(parts: Sequence[Part]) -> MixResult:
     """The answer in the best of the open number formats; the first that fits where none holds the limits."""
     found: list[MixResult] = []
     for single in parts[0].request.each_precision():
+        if found and leaves_out("some of the number formats"):
+            break
         formats = {"precision": single.precision, "precisions": ()}
         settled = [replace(part, request=replace(part.request, **formats)) for part in parts]
         found.append(search_mix(settled).model_copy(update={"precision": single.precision}))
