@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..tools.checkpoint import leaves_out, left_out
+from ..tools.checkpoint import if_time, left_out
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
 from ..tools.search.ranking import worth
@@ -31,10 +31,9 @@ def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None
         return None
     if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
         return None
-    if leaves_out("what a relaxation would gain"):
-        return None
     policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
-    best = search(replace(request, policy=policy)).best
+    relaxed = if_time("what a relaxation would gain", lambda: search(replace(request, policy=policy)))
+    best = None if relaxed is None else relaxed.best
     if best is None or not best.strategy.decode.attention_dp:
         return None
     found = f"{named(best)} with {figures(best)}"
@@ -103,8 +102,9 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
 def _most_requests(request: SearchRequest) -> Candidate | None:
     """The plan with the most requests in flight that fits, or `None` where not even one does."""
     workload = request.workload.model_copy(update={"objective": "throughput"})
-    result = search(replace(request, workload=workload, concurrency_open=True))
-    fitting = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
+    most = replace(request, workload=workload, concurrency_open=True)
+    result = if_time("the most requests that fit", lambda: search(most))
+    fitting = [one for one in (result.candidates if result else ()) if one.ttft_ms is not None]
     return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
 
 
@@ -123,7 +123,10 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
     # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
-    sized = fewest_gpus(request, usual_node, more_than=have, at_most=at_most)
+    sized = if_time(
+        f"some of the clusters of up to {at_most:,} accelerators",
+        lambda: fewest_gpus(request, usual_node, more_than=have, at_most=at_most),
+    )
     hint = relaxed_hint(request, None)
     return Infeasible(
         reason=f"{binding.reason}; {hint}" if hint else binding.reason,

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
+from ..tools.checkpoint import if_time
 from ..tools.plan.document import Objective
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.search import search
@@ -39,7 +41,10 @@ def within_reach(request: SearchRequest) -> Iterator[WithinReach]:
     for limit in stated if len(stated) > 1 else ():
         update = {limit.field: None, "objective": limit.objective}
         freed = replace(request, workload=request.workload.model_copy(update=update))
-        holding = [one for one in search(freed).candidates if one.feasible]
+        found = if_time("how near each limit can be come to", partial(search, freed))
+        if found is None:
+            return
+        holding = [one for one in found.candidates if one.feasible]
         best = min(holding, key=lambda one: _distance(one, limit), default=None)
         yield WithinReach(limit=limit.field, best=None if best is None else ranked(best))
 

@@ -82,7 +82,8 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
     else:
         answer = _answer(intent, found, found.request, found.result, seconds)
         if sensitivity:
-            answer = answer.model_copy(update={"sensitivity": find_flips(found.request, found.result)})
+            flips = find_flips(found.request, found.result)
+            answer = answer.model_copy(update={"sensitivity": flips, "left_out": left_out()})
     return answer if top is None else leading(answer, top)
 
 

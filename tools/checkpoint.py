@@ -84,13 +84,13 @@ class BestSoFar:
     """Asks the work inside for the best that it has once `is_over`; `left_out` is what it then did not look at."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
-        self._is_over = is_over
+        self.is_over = is_over
         self.where = ""
         self.left_out: tuple[str, ...] = ()
 
     def leaves_out(self, what: str) -> bool:
         """Whether the time is over; `what` (of what is being looked at, `where`) is then left out."""
-        if not self._is_over():
+        if not self.is_over():
             return False
         words = f"{what} ({self.where})" if self.where else what
         if words not in self.left_out:
@@ -130,6 +130,21 @@ def leaves_out(what: str) -> bool:
     """Whether the search under way is to end here with what it has, and `what` is not looked at any more."""
     limit = _BEST_SO_FAR.get()
     return limit is not None and limit.leaves_out(what)
+
+
+def if_time(what: str, work: Callable[[], T]) -> T | None:
+    """What `work` comes to, which nothing else needs; `None` where the time is over before it: `what` is left out.
+
+    `work` is stopped at its next checkpoint then, so that nothing of it is kept.
+    """
+    limit = _BEST_SO_FAR.get()
+    if limit is None:
+        return work()
+    if not limit.leaves_out(what):
+        with until(limit.is_over):
+            return work()
+        limit.leaves_out(what)
+    return None
 
 
 def left_out() -> tuple[str, ...]:

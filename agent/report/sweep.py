@@ -39,9 +39,7 @@ def _headlines(result: SweepResult, saved_as: str | None) -> list[str]:
         lines.append(f"{count_text(result.unanswered, 'case')} not brought to an end: run the sweep again to try them")
     cut = sum(row.left_out is not None for row in result.rows)
     if cut:
-        lines.append(
-            f"{count_text(cut, 'case')} cut short by the time limit (--time-limit): the best that was looked at"
-        )
+        lines.append(f"{count_text(cut, 'case')} cut short by the time limit (--time-limit)")
     if saved_as is not None:
         lines.append(f"The table is in {saved_as}")
     return lines

@@ -276,6 +276,8 @@ class _Answer:
         close = [int(rank) for rank in near.nonzero()[0][:_MOST_REFINED]]
         better = list(leading)
         for rank in close:
+            if leaves_out("more exact numbers of requests in flight"):
+                break
             better[rank] = refined(self.request, self.setting, leading[rank])
         return reordered(better, self.request.workload)
 

@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from ..checkpoint import leaves_out
 from ..performance.setting import Setting
 from ..performance.transfer import stage_copy_seconds
 from ..plan.document import Phase
@@ -89,9 +90,13 @@ class PhaseSides:
         # Those that hold the weights and one request; and the footprints of all, in the order of the space.
         self.replicas: list[PhaseReplica] = []
         self.prints: list[Footprint] = []
-        self._held = [
-            held for shape in phase_shapes(request.space, prefill=phase == "prefill") for held in self._of(shape)
-        ]
+        self._held = list(self._held_lines())
+
+    def _held_lines(self) -> Iterator[tuple[PhaseTable, MemoryColumns, Lines]]:
+        for shape in phase_shapes(self.request.space, prefill=self.phase == "prefill"):
+            if self.replicas and leaves_out(f"some of the layouts of {self.phase} replicas"):
+                return
+            yield from self._of(shape)
 
     def side(self, load: int) -> Side:
         """Every layout in every number that fits under one of the loads."""
@@ -101,6 +106,8 @@ class PhaseSides:
     def _blocks(self) -> list[_Block]:
         first, found = 0, list[_Block]()
         for table, memory, lines in self._held:
+            if found and leaves_out(f"some of the layouts of {self.phase} replicas"):
+                break
             own = tuple(self.replicas[first : first + len(lines)])
             found.append(self._block(table, memory, lines, (first, own)))
             first += len(lines)
