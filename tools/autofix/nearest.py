@@ -11,7 +11,7 @@ import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
+from itertools import count, starmap
 
 from ..checkpoint import checkpoint
 from ..performance.layout import Layout, make_layout, phase_layout
@@ -49,6 +49,14 @@ class _Frontier:
     prefill: int
     place: int
     is_apart: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Alike:
+    """The strategies of one pair of options, which differ in their numbers of replicas alone."""
+
+    strategy: Callable[..., Strategy]
+    counts: list[tuple[int, ...]]
 
 
 class Nearest:
@@ -163,12 +171,13 @@ class Nearest:
         prefill, decode = self.prefill[numbers[0]], self.decode[numbers[1]]
         if not self._fits_alone("decode", numbers[1]):
             return iter(())
-        found = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
-        keyed = [(self.preference(strategy), strategy) for strategy in found]
-        self.looked_at += len(keyed) // _STRATEGIES_OF_A_LAYOUT
-        return iter(sorted(keyed, key=lambda pair: pair[0]))
+        own = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
+        self.looked_at += len(own.counts) // _STRATEGIES_OF_A_LAYOUT
+        # Many pairs are open at once, each with hundreds of strategies: they are made anew when their turn comes.
+        counts = sorted(own.counts, key=lambda one: self.preference(own.strategy(*one)))
+        return ((self.preference(strategy), strategy) for strategy in starmap(own.strategy, counts))
 
-    def _together(self, prefill: Option, decode: Option) -> Iterator[Strategy]:
+    def _together(self, prefill: Option, decode: Option) -> _Alike:
         width = max(prefill.width, decode.width)
 
         def strategy(dp: int) -> Strategy:
@@ -176,19 +185,22 @@ class Nearest:
 
         room = self.request.facts.gpus // width
         fewest = _fewest(room, self._holds(strategy(1))) if room else None
-        if fewest is not None:
-            stated = self.author.dp, min(self.author.gpu_count // width, room)
-            yield from map(strategy, _numbers(fewest, room, stated, all_of=_ALL_ALIKE))
+        if fewest is None:
+            return _Alike(strategy, [])
+        stated = self.author.dp, min(self.author.gpu_count // width, room)
+        return _Alike(strategy, [(dp,) for dp in _numbers(fewest, room, stated, all_of=_ALL_ALIKE)])
 
-    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> Iterator[Strategy]:
+    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Alike:
         gpus = self.request.facts.gpus
         least = self._least_replicas("prefill", numbers[0]), self._least_replicas("decode", numbers[1])
+        own = _Alike(lambda x, y: split_strategy(prefill.degrees, decode.degrees, x, y), [])
         if least[0] is None or least[1] is None:
-            return
+            return own
         stated = self.author.prefill.replicas, self.author.decode.replicas
         for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1]):
-            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:]):
-                yield split_strategy(prefill.degrees, decode.degrees, x, y)
+            rest = _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
+            own.counts.extend((x, y) for y in rest)
+        return own
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
         """The fewest replicas of one phase alone that hold their share; `None` where no number of them does."""

@@ -19,6 +19,7 @@ from ..performance.setting import Setting
 from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
+from .floors import is_out_of_reach
 from .ranking import worth
 from .search import Holding, base_setting, fits_somehow, holding, search
 from .weights import weights_bytes
@@ -77,6 +78,9 @@ def fewest_gpus(
     # Nothing that was timed depends on the number of nodes.
     setting = base_setting(request)
     beyond = more_than
+    largest = resized(request, *_cluster(at_most, usual_node))
+    if is_out_of_reach(largest, replace(setting, hardware=largest.facts)):
+        return None
     for gpus in sorted({min(at_most, step * usual_node) for step in _REACHES}):
         if gpus <= more_than:
             continue

@@ -1,0 +1,52 @@
+"""A floor excludes what cannot hold a limit and nothing that can, and saves the search of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import count
+
+import pytest
+
+from shardwright.tools.checkpoint import best_so_far
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.floors import is_out_of_reach
+from shardwright.tools.search.search import base_setting, search
+from shardwright.tools.search.sizing import fewest_gpus
+
+from .requests import search_request
+
+LOAD = {"input_tokens": 2048, "output_tokens": 256}
+CASES = {
+    "dense": search_request("Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), **LOAD),
+    "dense, one request": search_request("Llama-3.1-8B-Instruct", (2, 4, "a100-80gb-sxm"), concurrency=1, **LOAD),
+    "experts": search_request("Qwen3-30B-A3B", (1, 8, "h100-sxm"), concurrency=8, **LOAD),
+    "more groups than a power of two": search_request("Qwen3-30B-A3B", (2, 3, "v100-32gb-sxm"), concurrency=8, **LOAD),
+    "apart": replace(search_request("Llama-3.1-8B-Instruct", (1, 4, "l40s"), **LOAD), disaggregated=True),
+}
+
+
+def with_limit(request: SearchRequest, tpot_ms: float, **update: object) -> SearchRequest:
+    return replace(request, workload=request.workload.model_copy(update={"tpot_ms_max": tpot_ms, **update}))
+
+
+@pytest.mark.parametrize("asked", CASES.values(), ids=CASES.keys())
+def test_no_limit_that_a_strategy_holds_is_out_of_reach(asked: SearchRequest) -> None:
+    setting = base_setting(asked)
+    found = search(with_limit(asked, 1e-3, objective="latency"))
+    quickest = min(one.tpot_ms for one in found.candidates if one.tpot_ms is not None)
+    assert not is_out_of_reach(with_limit(asked, quickest), setting)
+    assert is_out_of_reach(with_limit(asked, quickest / 3), setting)
+
+
+def test_a_link_that_is_not_known_excludes_nothing() -> None:
+    asked = search_request("Llama-3.1-8B-Instruct", (2, 8, "l40s"), tpot_ms_max=1e-3, **LOAD)
+    assert not is_out_of_reach(asked, base_setting(asked))
+
+
+def test_of_a_limit_out_of_reach_no_cluster_is_searched() -> None:
+    looks = {tpot_ms: count() for tpot_ms in (0.1, 4.5)}
+    for tpot_ms, looked in looks.items():
+        with best_so_far(lambda looked=looked: next(looked) < 0):
+            found = fewest_gpus(with_limit(CASES["dense"], tpot_ms), 8, at_most=64)
+        assert (found is None) == (tpot_ms < 1)
+    assert next(looks[0.1]) == 0 < next(looks[4.5])
