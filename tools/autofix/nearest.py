@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count, starmap
 
 from ..checkpoint import checkpoint
@@ -193,7 +193,7 @@ class Nearest:
     def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Alike:
         gpus = self.request.facts.gpus
         least = self._least_replicas("prefill", numbers[0]), self._least_replicas("decode", numbers[1])
-        own = _Alike(lambda x, y: split_strategy(prefill.degrees, decode.degrees, x, y), [])
+        own = _Alike(partial(split_strategy, prefill.degrees, decode.degrees), [])
         if least[0] is None or least[1] is None:
             return own
         stated = self.author.prefill.replicas, self.author.decode.replicas

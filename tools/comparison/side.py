@@ -48,6 +48,15 @@ def judged(
         InputError: it cannot be read as a plan document.
     """
     read = read_document(source)
+    try:
+        return _judged(read, title, calibration, usd_per_gpu_hour)
+    finally:
+        read.view.release()
+
+
+def _judged(
+    read: ReadDocument, title: str, calibration: CustomCalibration | None, usd_per_gpu_hour: float | None
+) -> Judged:
     plan = _plan_of(read, title)
     report = validate_read(read)
     figures, why = None, None

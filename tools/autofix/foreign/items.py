@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ...checkpoint import checked
 from .fields import finish, holds_objects, members_of, place_field, rank_field
 from .figures import Place, PlacesOf, experts_of, span_of
 from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
@@ -78,7 +79,7 @@ class ItemReader:
                 else:
                     self.walker.walk({key: member}, scope)
             return True
-        found = [self._read(name, member, default, scope) for name, member in members_of(value)]
+        found = [self._read(name, member, default, scope) for name, member in checked(members_of(value))]
         items = [item for item in found if item is not None]
         stages = [item for item in items if item.type == "PipelineStageNode"]
         for place, item in enumerate(stages):

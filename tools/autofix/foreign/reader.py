@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...checkpoint import checked
 from ...plan.collector import collector_paused
 from ...plan.compact import expand
 from ...plan.document import FORMAT
@@ -78,7 +79,9 @@ def is_ours(document: Mapping[str, Any]) -> bool:
     nodes = document.get("nodes")
     if document.get("format") == FORMAT:
         return not is_object(nodes) and not _is_foreign_graph(document)
-    typed = [as_str(as_mapping(node).get("type")) in LEVELS and "id" in as_mapping(node) for node in as_list(nodes)]
+    typed = [
+        as_str(as_mapping(node).get("type")) in LEVELS and "id" in as_mapping(node) for node in checked(as_list(nodes))
+    ]
     return bool(typed) and 2 * sum(typed) > len(typed) and not _is_foreign_graph(document)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ...checkpoint import checkpoint
 from ...strict_json import JsonError, cleaned, parse, parse_each
 from .choice import note_choice, note_commands, proposes, recommended_part
 from .dot import digraph_of
@@ -251,8 +252,15 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
         return
     import yaml
 
+    class Loader(yaml.SafeLoader):
+        """The safe loader, which takes seconds of a text of few letters, with a checkpoint at each token."""
+
+        def fetch_more_tokens(self) -> Any:
+            checkpoint()
+            return super().fetch_more_tokens()
+
     try:
-        documents: list[Any] = list(yaml.safe_load_all(text))
+        documents: list[Any] = list(yaml.load_all(text, Loader))
     except (yaml.YAMLError, RecursionError, ValueError):  # the library descends without a bound
         return
     for document in documents[:_MOST_CANDIDATES]:

@@ -7,8 +7,8 @@ purpose, so that a change of one draw never shifts another. Not for secrets.
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
+from ...kept import Kept
 from .load import TAIL, Lengths
 
 # Gaps that are the sum of this many vary by an eighth: more would change nothing but the work.
@@ -18,13 +18,18 @@ _SCALE = 1.0414
 INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM = 1, 2, 3, 4
 
 
-@lru_cache(maxsize=32)
+_DRAWN = Kept[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32 * len(numbers))
+
+
 def uniforms(stream: int, count: int) -> tuple[float, ...]:
     """`count` numbers in [0, 1); the first ones of a stream do not depend on how many are asked for."""
+    kept = _DRAWN.get((stream, count))
+    if kept is not None:
+        return kept
     from random import Random
 
     draw = Random(stream).random
-    return tuple(draw() for _ in range(count))
+    return _DRAWN.keep((stream, count), tuple(draw() for _ in range(count)))
 
 
 def drawn_lengths(nominal: int, spread: float, stream: int, count: int) -> list[int]:
