@@ -42,12 +42,18 @@ def test_the_end_of_the_time_hides_no_silence(capsys: pytest.CaptureFixture[str]
     assert "no answer in time" in capsys.readouterr().err
 
 
-def test_a_model_that_was_never_asked_did_not_fail(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("proposer", "status"), [("llm", 3), ("auto", 0)])
+def test_a_model_that_was_never_asked_is_told_of(
+    proposer: str, status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     with FaultServer(hangs) as server:
         asked = ("--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
-        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 0
+        assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
         assert server.requests == []
-    assert "over before it was asked" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert out.count("Valid plan") == 1
+    assert "over before it was asked" in err
+    assert len(err.splitlines()) == 1
 
 
 @pytest.mark.parametrize("seconds", ["90000", "86400.1", "0", "-1", "nan", "inf", "-inf", "1e308", "1e999", "x", ""])

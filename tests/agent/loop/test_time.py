@@ -18,6 +18,8 @@ from shardwright.agent.model.endpoint import EndpointClient
 from shardwright.agent.model.messages import Reply
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 from shardwright.agent.model.settings import EndpointFlags, read_settings
+from shardwright.tools.autofix.reading import read_text_anyhow
+from shardwright.tools.checkpoint import stoppable
 
 from ..model.fault_server import FaultServer, answer, call, sends
 from .questions import SMALL, question, reference_document
@@ -104,3 +106,18 @@ def test_a_document_of_a_few_letters_does_not_outlive_the_run(size: int) -> None
         finished = agent.run_question(asked, SMALL, Deadline.after(1.0))
         assert time.process_time() - started < 1.0 + 2.0
     assert finished.result.valid
+
+
+HELD_UP: dict[str, str] = {
+    "YAML": "```yaml\nstrategy: {tp: 2}\nnodes:\n" + "a: 1\n" * 20_000 + "```",
+    "a list of numbers": json.dumps({"strategy": {"dp": 1}, "nodes": [1] * 20_000}),
+    "a list of objects": json.dumps({"strategy": {"dp": 1}, "nodes": [{"a": 1}] * 20_000}),
+}
+
+
+@pytest.mark.parametrize("text", HELD_UP.values(), ids=HELD_UP.keys())
+def test_reading_a_long_answer_passes_checkpoints_all_along(text: str) -> None:
+    looks = count()
+    with stoppable(lambda: next(looks) < 0):
+        read_text_anyhow(text)
+    assert next(looks) > 50

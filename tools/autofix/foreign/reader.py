@@ -79,9 +79,8 @@ def is_ours(document: Mapping[str, Any]) -> bool:
     nodes = document.get("nodes")
     if document.get("format") == FORMAT:
         return not is_object(nodes) and not _is_foreign_graph(document)
-    typed = [
-        as_str(as_mapping(node).get("type")) in LEVELS and "id" in as_mapping(node) for node in checked(as_list(nodes))
-    ]
+    listed = map(as_mapping, checked(as_list(nodes)))
+    typed = [as_str(node.get("type")) in LEVELS and "id" in node for node in listed]
     return bool(typed) and 2 * sum(typed) > len(typed) and not _is_foreign_graph(document)
 
 
