@@ -11,8 +11,8 @@ import click
 from ...tools.strict_json import check_text
 from .flags import (
     DTYPE,
-    FILE,
     HARDWARE,
+    INPUT,
     LATENCY,
     OBJECTIVE,
     PRECISION,
@@ -24,8 +24,9 @@ from .flags import (
     HardwareFlag,
     inline_config,
     own_calibration,
+    take_stdin,
 )
-from .streams import MAX_REQUEST_BYTES, STANDARD, check_stdin, read_stdin
+from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent, Said
@@ -42,7 +43,6 @@ _FIELDS = {
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
 }
-_STDIN = Path("/dev/stdin")
 _OPTIONS = (
     click.argument("request", nargs=-1, type=TEXT),
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
@@ -64,7 +64,7 @@ _OPTIONS = (
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
     click.option(
         "--brief",
-        type=FILE,
+        type=INPUT,
         multiple=True,
         help="Deployment brief (Markdown, YAML, JSON); may be repeated.",
     ),
@@ -89,18 +89,13 @@ def asked(
         UsageError: nothing is asked, or standard input is named twice.
         InputError: what is asked cannot be read or completed.
     """
-    if request == (STANDARD,) and Path(STANDARD) in brief:
-        raise click.UsageError("standard input can be the REQUEST or the brief, not both")
     words = request_text(request)
     said = said_of_options(options)
     if words is None and not brief and said.model is None and said.model_config_object is None:
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
     from ..pipeline import intent_of
 
-    if Path(STANDARD) in brief:
-        check_stdin()
-    briefs = [_STDIN if str(path) == STANDARD else path for path in brief]
-    return intent_of(words, brief=briefs, flags=said, calibration=calibration)
+    return intent_of(words, brief=brief, flags=said, calibration=calibration)
 
 
 def request_text(parts: tuple[str, ...]) -> str | None:
@@ -112,6 +107,7 @@ def request_text(parts: tuple[str, ...]) -> str | None:
     if not parts:
         return None
     if parts == (STANDARD,):
+        take_stdin("REQUEST", click.get_current_context())
         return read_stdin(MAX_REQUEST_BYTES)
     return check_text(" ".join(parts), "the request")
 

@@ -13,10 +13,10 @@ import click
 from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from .asking import asks, said_of_options
-from .flags import TEXT, output_format, time_limit_option
+from .flags import TEXT, output_format, take_stdin, time_limit_option
 from .process import interrupts
 from .proposing import agent_of, proposer_options_of
-from .streams import STANDARD, check_stdin, may_style, stdin_bytes, text_width, write_piece, write_stdout
+from .streams import STANDARD, may_style, stdin_bytes, text_width, write_piece, write_stdout
 
 if TYPE_CHECKING:
     from ..chat.chat import Chat
@@ -67,7 +67,7 @@ def chat_command(
     """
     if is_list:
         return _list(as_json=output_format == "json")
-    check_stdin()  # without one no chat is begun
+    take_stdin("the turns of the chat", click.get_current_context())
     path = _session_path(session_name, resumed)
     agent, first = agent_of(options), _first_turn(request, options)
     if resumed is not None and first is not None and first[1]:

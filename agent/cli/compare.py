@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import DOCUMENT, title_of, typed_plan
-from .flags import PRICE, TEXT, output_format, own_calibration
+from .flags import PRICE, TEXT, output_format, own_calibration, take_stdin
 from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def compare_command(
       shardwright compare today.json plan.json
       shardwright compare plan.json "DP2 of TP4"
     """
-    if str(document) == STANDARD and other == STANDARD:
-        raise click.UsageError("standard input can be one of the two, not both")
+    if other == STANDARD:
+        take_stdin("OTHER", click.get_current_context())
     first = typed_plan(document)
     second = _other(other)
     from ..compare import compare

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
-from .flags import FILE, PRICE, output_format, output_format_of, own_calibration
+from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
 from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Phase, Plan
     from ...tools.plan.reader import ReadDocument
 
-DOCUMENT = click.argument("document", metavar="FILE", type=FILE)
+DOCUMENT = click.argument("document", metavar="FILE", type=DASHED_INPUT)
 
 
 def read_plan_text(path: Path) -> str:

@@ -11,7 +11,7 @@ import click
 
 from ...tools.errors import InputError, ServiceError
 from .endpoint_flags import endpoint_flags, endpoint_options
-from .flags import COUNT, FILE, TEXT, calibration_option, output_format
+from .flags import COUNT, DASHED_INPUT, FILE, INPUT, TEXT, calibration_option, output_format
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_stdout
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _OUTPUTS = ("output", "html", "junit")
 
 
 @click.command("eval", short_help="Score a proposer on cases whose right answers are known.")
-@click.argument("dataset", metavar="[DATASET]", required=False, type=FILE)
+@click.argument("dataset", metavar="[DATASET]", required=False, type=DASHED_INPUT)
 @click.option(
     "--solver",
     "solver_name",
@@ -43,7 +43,7 @@ _OUTPUTS = ("output", "html", "junit")
 @click.option("--html", type=FILE, help="Write the report as a page, with every case.")
 @click.option("--junit", type=FILE, help="Write the report as JUnit XML.")
 @click.option("--journal", type=FILE, help="Keep finished cases in this file; the same call goes on from there.")
-@click.option("--baseline", type=FILE, help="Compare with this JSON report; exit 1 where this run is worse.")
+@click.option("--baseline", type=INPUT, help="Compare with this JSON report; exit 1 where this run is worse.")
 @click.option(
     "--fail-under", metavar=_BAR, multiple=True, help="Exit 1 where a rung (or `solved`) is below; repeatable."
 )

@@ -19,11 +19,14 @@ from ...tools.strict_json import check_text
 from ..intent.cluster import Cluster, read_cluster
 from ..model.deadline import MAX_SECONDS
 from ..time_limit import TIME_LIMIT_S
-from .streams import named_path
+from .streams import check_stdin, is_standard, named_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+STDIN = Path("/dev/stdin")
+# Where a call notes what reads standard input.
+_STDIN_TAKEN = "shardwright.stdin"
 # `--hardware` as read.
 HardwareFlag = Cluster
 
@@ -43,6 +46,48 @@ class FileType(click.Path):
 
 
 FILE = FileType()
+
+
+class InputType(FileType):
+    """The path of a file that is read; `-` is standard input, which only one argument or option can read.
+
+    With `keeps_dash` it stays `-`, for a reader that takes it so; else it is the path of standard input.
+    """
+
+    def __init__(self, *, keeps_dash: bool = False) -> None:
+        super().__init__()
+        self._keeps_dash = keeps_dash
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """`value` as a path."""
+        path = super().convert(value, param, ctx)
+        if not is_standard(path) or ctx is None or ctx.resilient_parsing:
+            return path
+        take_stdin(_name_of(param), ctx)
+        return path if self._keeps_dash else STDIN
+
+
+def _name_of(param: click.Parameter | None) -> str:
+    if param is None:
+        return "an input"
+    return param.opts[0] if isinstance(param, click.Option) else param.human_readable_name
+
+
+def take_stdin(name: str, context: click.Context) -> None:
+    """Standard input is read as `name`, an argument or option of the call.
+
+    Raises:
+        UsageError: it is read as another, too.
+        InputError: it is closed.
+    """
+    taken = context.meta.get(_STDIN_TAKEN)
+    if taken is not None:
+        raise click.UsageError(f"standard input can be {taken} or {name}, not both; put one into a file", context)
+    check_stdin()
+    context.meta[_STDIN_TAKEN] = name
+
+
+INPUT, DASHED_INPUT = InputType(), InputType(keeps_dash=True)
 
 
 def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -66,7 +111,7 @@ def calibration_option(
     """`--calibration FILE`: constants of one's own that `calibrate` wrote, or $SHARDWRIGHT_CALIBRATION names."""
     return click.option(
         "--calibration",
-        type=FILE,
+        type=INPUT,
         envvar="SHARDWRIGHT_CALIBRATION" if from_environment else None,
         show_envvar=from_environment,
         metavar="FILE",

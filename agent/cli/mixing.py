@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .flags import FILE
+from .flags import INPUT
 from .streams import may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 mix_option = click.option(
     "--mix",
-    type=FILE,
+    type=INPUT,
     metavar="FILE",
     help="Several kinds of requests at once (YAML or JSON): name, weight, input_tokens, output_tokens, limits of each.",
 )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .documents import title_of
-from .flags import COUNT, FILE, TEXT, output_format, own_calibration, time_limit_option
+from .flags import COUNT, DASHED_INPUT, FILE, TEXT, output_format, own_calibration, time_limit_option
 from .progress import progress_bar
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @click.command("sweep", short_help="Search many models on many clusters under many workloads.")
-@click.argument("document", metavar="FILE", type=FILE)
+@click.argument("document", metavar="FILE", type=DASHED_INPUT)
 @click.option("-o", "--output", type=FILE, help="The table: FILE.csv or FILE.parquet.")
 @click.option("--jobs", type=COUNT, help="Processes on this machine.  [default: one for each core]")
 @click.option(
