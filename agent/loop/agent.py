@@ -164,7 +164,7 @@ class Agent:
         enough = deadline.is_over()
         passages = Passages() if enough else passages_for(question.intent, self.options.knowledge_tokens)
         options = self._loop_options(deadline)
-        recorder = self._recorder(question.intent, request, options)
+        recorder = self._recorder(question, request, options)
         return run(question, request, passages, self.client, options, recorder), recorder
 
     def _loop_options(self, deadline: Deadline) -> Options:
@@ -185,11 +185,13 @@ class Agent:
             time_limit_s=own.time_limit_s,
         )
 
-    def _recorder(self, intent: Intent, request: str, options: Options) -> Recorder:
+    def _recorder(self, question: Question, request: str, options: Options) -> Recorder:
+        intent, reference = question.intent, question.reference
         setup = Setup(
             request=request,
             intent=intent,
             calibration=intent.calibration,
+            reference=reference if reference.report is not None and reference.report.left_out else None,
             model=self.client.name,
             tools=tuple(tool.name for tool in options.tools),
             has_answer_schema=options.answer is not None,

@@ -133,7 +133,15 @@ def ask(intent: Intent, *, with_hint: bool = True) -> Question | PlanResult:
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    reference = plan_intent(intent, with_hint=with_hint)
+    return question_of(intent, plan_intent(intent, with_hint=with_hint))
+
+
+def question_of(intent: Intent, reference: PlanResult) -> Question | PlanResult:
+    """The question of `intent` to which the built-in proposer answers `reference`; that, where it has no plan.
+
+    Raises:
+        InputError: the config or the hardware cannot be read.
+    """
     plan = reference.plan
     if plan is None:
         return reference

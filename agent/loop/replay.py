@@ -12,7 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ...tools.calibration.custom import parse_calibration
 from ...tools.errors import InputError
+from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
+from ...tools.validate import validate
 from ..intent.intent import Intent
 from ..model.client import EndpointError, FaultKind
 from ..model.deadline import Deadline
@@ -23,7 +25,7 @@ from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .clock import Stop
 from .loop import Mode, Options, run
 from .passages import passages_for
-from .question import ask
+from .question import Question, ask, question_of
 from .report import result_of
 from .request_digest import request_digest
 from .shorten import short_text
@@ -113,7 +115,7 @@ def replay(transcript: Transcript) -> Replay:
             cannot be read.
     """
     setup = transcript.setup
-    question = ask(_intent_of(setup))
+    question = _question_of(setup)
     if isinstance(question, PlanResult):
         reason = question.infeasible.reason if question.infeasible is not None else "no reason is known"
         raise InputError(f"the recorded request has no plan any more: {reason}")
@@ -132,6 +134,21 @@ def replay(transcript: Transcript) -> Replay:
     return Replay(
         same=not differences, differences=differences, recorded=transcript.result, replayed=replayed, result=result
     )
+
+
+def _question_of(setup: Setup) -> Question | PlanResult:
+    """The question of the recorded run, with the answer of a search that was cut as it was, judged anew.
+
+    Raises:
+        InputError: that answer is not valid, or what was asked for cannot be planned any more.
+    """
+    intent, reference = _intent_of(setup), setup.reference
+    if reference is None or reference.plan is None or reference.report is None:
+        return ask(intent)
+    if not validate(reference.plan).valid:
+        raise InputError("the recorded plan of the built-in proposer is not valid")
+    figures = estimate(reference.plan, intent.usd_per_gpu_hour, intent.calibration)
+    return question_of(intent, reference.model_copy(update={"estimate": figures, "valid": True, "intent": intent}))
 
 
 def _intent_of(setup: Setup) -> Intent:

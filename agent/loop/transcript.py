@@ -18,6 +18,7 @@ from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
 from ...tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
 from ..intent.intent import Intent
+from ..results import PlanResult
 from ..spent import Spent
 from .budget import Limits, Prices
 from .feedback import Level
@@ -37,6 +38,8 @@ class Setup(BaseModel):
     intent: Intent
     # The user's own, which an intent leaves out where it is shown.
     calibration: CustomCalibration | None = None
+    # The built-in proposer's answer where the time limit cut its search: another run of it would find another.
+    reference: PlanResult | None = None
     model: str
     tools: tuple[str, ...] = ()
     has_answer_schema: bool = False
