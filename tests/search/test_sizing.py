@@ -46,6 +46,17 @@ def test_a_limit_that_no_number_holds_finds_no_cluster() -> None:
     assert fewest_gpus(request, 8, at_most=32) is None
 
 
+@pytest.mark.parametrize("at_most", [1, 3, 8, 9, 15, 17, 23])
+def test_no_cluster_is_larger_than_what_was_allowed(at_most: int) -> None:
+    request = search_request(
+        "Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=2048, output_tokens=256, request_rate=60.0
+    )
+    found, least = fewest_gpus(request, 8, at_most=at_most), fewest_gpus(request, 8)
+    assert least is not None
+    assert (found is not None) == (least.request.facts.gpus <= at_most)
+    assert found is None or found.request.facts.gpus <= at_most
+
+
 def test_clusters_that_are_known_to_be_too_small_are_not_found_again() -> None:
     request = search_request("Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=512, output_tokens=64)
     found = fewest_gpus(request, 8, more_than=3, at_most=32)

@@ -75,6 +75,8 @@ def fewest_gpus(
     """
     if request.precisions:
         return _over_precisions(request, usual_node, more_than, at_most)
+    if at_most > usual_node:
+        at_most -= at_most % usual_node  # several nodes are whole ones
     # Nothing that was timed depends on the number of nodes.
     setting = base_setting(request)
     beyond = more_than
