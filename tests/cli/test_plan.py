@@ -170,9 +170,7 @@ def test_a_plan_within_a_time_limit_says_first_what_was_not_looked_at(capsys: py
     assert run(["plan", apart, "--time-limit", "1e-6"]) == 0
     head = capsys.readouterr().out.split("Layout")[0]
     assert "Valid plan" in head
-    assert "The time limit was over (--time-limit): not looked at: some of the layouts" in " ".join(
-        head.split()
-    )
+    assert "The time limit was over (--time-limit): not looked at: some of the layouts" in " ".join(head.split())
     found = planned([apart, "--time-limit", "1e-6"], capsys)
     assert found["valid"] and found["report"]["left_out"]
     assert planned([apart], capsys)["report"]["left_out"] == []
