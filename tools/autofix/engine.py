@@ -23,7 +23,7 @@ from ..rules.edits import Change, Step
 from ..rules.registry import find_rule, rule_order
 from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
 from .differences import differences
-from .edits import Patch, apply_patch, compile_patch
+from .edits import Patch, Patched, compile_patch
 from .fix import OWN, Fix
 from .narrowing import narrowed
 from .potential import counts_of, weighed
@@ -159,14 +159,14 @@ class Repair:
 
     def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
         """The document as it is after `fixes`, and these as they are told."""
-        document, made = self.state.document, list[AppliedFix]()
+        patched, made = Patched(self.state.document), list[AppliedFix]()
         frame = _Frame()
         for fix in checked(fixes, 1):
-            patch = compile_patch(document, frame.moved(fix.changes))
-            document = apply_patch(document, patch)
+            patch = compile_patch(patched.document, frame.moved(fix.changes))
+            patched.apply(patch)
             frame.note(fix.changes)
             made.append(_applied(fix, patch))
-        return state_of(document), made
+        return state_of(patched.document), made
 
     def _fixes(self, target: Target | None) -> list[Fix]:
         """A fix for every finding that has one, each change in the first fix that claims it."""
