@@ -31,6 +31,10 @@ from .result import AppliedFix
 from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
+# Nodes and edges that are read again in search of the narrowest scope that helps, before it is the graph that is mended;
+# and those of which a certificate is made up, fix by fix, before fixes of one kind are made and told as one.
+MOST_READ = 150_000
+MOST_TOLD = 1_000_000
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
 _LISTED = {"ST001": MAX_FAULTS}
 
@@ -59,6 +63,21 @@ class State:
         return sorted(found, key=_by_names)
 
 
+def _size(state: State) -> int:
+    """Nodes and edges."""
+    return len(state.view.nodes) + len(state.view.edges)
+
+
+def _joined(fixes: Sequence[Fix]) -> list[Fix]:
+    """`fixes` with those of one rule and scope as one."""
+    kinds: dict[tuple[str, int], list[Fix]] = {}
+    for fix in fixes:
+        kinds.setdefault((fix.violation.rule, fix.level), []).append(fix)
+    return [
+        replace(alike[0], changes=tuple(change for fix in alike for change in fix.changes)) for alike in kinds.values()
+    ]
+
+
 def state_of(document: dict[str, Any]) -> State:
     """`document`, read and validated."""
     read = read_sound(document)
@@ -84,6 +103,9 @@ class Repair:
     _narrows: bool = False
     # Rules that have more findings than are listed: what is listed is no place to begin at.
     _crowded: set[str] = field(default_factory=set[str])
+    # Nodes and edges that were read again so far, and told of.
+    _read: int = 0
+    _told: int = 0
 
     @property
     def errors(self) -> list[Violation]:
@@ -132,6 +154,7 @@ class Repair:
         self.state = after
         self.rounds += 1
         self.applied += made
+        self._told += len(made) * _size(after)
         self._tried.clear()
         return True
 
@@ -166,7 +189,9 @@ class Repair:
             patched.apply(patch)
             frame.note(fix.changes)
             made.append(_applied(fix, patch))
-        return state_of(patched.document), made
+        after = state_of(patched.document)
+        self._read += _size(after)
+        return after, made
 
     def _fixes(self, target: Target | None) -> list[Fix]:
         """A fix for every finding that has one, each change in the first fix that claims it."""
@@ -186,7 +211,7 @@ class Repair:
             if fix.is_wide:
                 # Nothing is left for others.
                 break
-        return found
+        return _joined(found) if self._told + len(found) * _size(self.state) > MOST_TOLD else found
 
     def _fix(self, violation: Violation, claims: _LazyClaims) -> Fix | None:
         """The fix of the narrowest scope that was not tried in vain; `None` where another has claimed it."""
@@ -196,7 +221,7 @@ class Repair:
             fix = Fix(violation, tuple(mend(self.state.view, violation)), OWN)
             if self._may(fix):
                 return fix
-        if violation.rule in self._crowded:
+        if violation.rule in self._crowded or self._read > MOST_READ:
             start = max(start, GRAPH)
         for level in range(max(start, 0), 2 * (DOCUMENT + 1)):
             changes = claims.at(violation, level)
