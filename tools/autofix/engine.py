@@ -211,7 +211,9 @@ class Repair:
             if fix.is_wide:
                 # Nothing is left for others.
                 break
-        return _joined(found) if self._told + len(found) * _size(self.state) > MOST_TOLD else found
+        # The first of the fixes may add all that the target has.
+        size = _size(self.state) + (0 if target is None else len(target.nodes) + len(target.edges))
+        return _joined(found) if self._told + len(found) * size > MOST_TOLD else found
 
     def _fix(self, violation: Violation, claims: _LazyClaims) -> Fix | None:
         """The fix of the narrowest scope that was not tried in vain; `None` where another has claimed it."""
