@@ -23,7 +23,8 @@ from .errors import InputError, expect
 from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
-from .strict_json import MAX_WRAPPED_DEPTH, JsonError, check_value, parse
+from .strict_json import parse
+from .strict_values import MAX_WRAPPED_DEPTH, JsonError, check_value
 from .validate import validate
 
 FORMAT = "shardwright/certificate"

@@ -7,9 +7,8 @@ change; nothing here knows any rule.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,7 +18,7 @@ from ..plan.reader import ReadDocument, read_sound
 from ..plan.schema import MAX_FAULTS
 from ..plan.view import PlanView
 from ..rules.base import Violation
-from ..rules.edits import Change, Step
+from ..rules.edits import Change
 from ..rules.registry import find_rule, rule_order
 from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
 from .differences import differences
@@ -28,11 +27,12 @@ from .fix import OWN, Fix
 from .narrowing import narrowed
 from .potential import counts_of, weighed
 from .result import AppliedFix
+from .same_round import Frame, Touched
 from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
-# Nodes and edges that are read again in search of the narrowest scope that helps, before it is the graph that is mended;
-# and those of which a certificate is made up, fix by fix, before fixes of one kind are made and told as one.
+# Nodes and edges that are read again in search of the narrowest scope that helps, before the whole graph is mended; and
+# those that a certificate goes through, fix by fix, before fixes of one kind are made and told as one.
 MOST_READ = 150_000
 MOST_TOLD = 1_000_000
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
@@ -183,7 +183,7 @@ class Repair:
     def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
         """The document as it is after `fixes`, and these as they are told."""
         patched, made = Patched(self.state.document), list[AppliedFix]()
-        frame = _Frame()
+        frame = Frame()
         for fix in checked(fixes, 1):
             patch = compile_patch(patched.document, frame.moved(fix.changes))
             patched.apply(patch)
@@ -196,7 +196,7 @@ class Repair:
     def _fixes(self, target: Target | None) -> list[Fix]:
         """A fix for every finding that has one, each change in the first fix that claims it."""
         found: list[Fix] = []
-        used = _Touched()
+        used = Touched()
         listed = Counter(violation.rule for violation in self.errors)
         self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
         claims = _LazyClaims(self.state.view, target)
@@ -264,69 +264,8 @@ class _LazyClaims:
         return changes
 
 
-class _Frame:
-    """Where elements of the document are now that earlier fixes of the same round have removed some."""
-
-    def __init__(self) -> None:
-        self._gone: dict[Step, list[int]] = {}
-
-    def note(self, changes: Iterable[Change]) -> None:
-        """Remember what `changes`, told of the document before the round, remove."""
-        for change in changes:
-            element = _element(change)
-            if change.action == "remove" and element is not None and len(change.path) == 2:
-                insort(self._gone.setdefault(element[0], []), element[1])
-
-    def moved(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """`changes` of what is still there, as the document stands now."""
-        for change in changes:
-            element = _element(change)
-            if element is None:
-                yield change
-                continue
-            collection, place = element
-            gone = self._gone.get(collection, [])
-            before = bisect_left(gone, place)
-            if gone[before : before + 1] != [place]:
-                yield replace(change, path=(collection, place - before, *change.path[2:]))
-
-
-def _element(change: Change) -> tuple[Step, int] | None:
-    """The list, and the place in it, that a change is of."""
-    if len(change.path) < 2:
-        return None
-    collection, place = change.path[:2]
-    return (collection, place) if isinstance(place, int) else None
-
-
 def _by_names(violation: Violation) -> tuple[object, ...]:
     return rule_order(violation.rule), violation.nodes, violation.edges, violation.message
-
-
-class _Touched:
-    """What the fixes of a round change already: another change there, inside of it or around it waits."""
-
-    def __init__(self) -> None:
-        self._added: set[object] = set()
-        self._paths: set[tuple[Step, ...]] = set()
-        self._around: set[tuple[Step, ...]] = set()
-
-    def add(self, changes: Iterable[Change]) -> None:
-        """Remember what `changes` touch."""
-        for change in changes:
-            if change.action == "append":
-                self._added.add((change.path, change.nodes, change.edges))
-            else:
-                self._paths.add(change.path)
-                self._around.update(change.path[:depth] for depth in range(1, len(change.path)))
-
-    def __contains__(self, change: Change) -> bool:
-        if change.action == "append":
-            return (change.path, change.nodes, change.edges) in self._added
-        if any(change.path[:depth] in self._paths for depth in range(1, len(change.path) + 1)):
-            return True
-        # An element that goes may have been mended before.
-        return change.path in self._around and not (_element(change) is not None and len(change.path) == 2)
 
 
 def _applied(fix: Fix, patch: Patch) -> AppliedFix:
