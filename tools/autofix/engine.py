@@ -31,9 +31,10 @@ from .same_round import Frame, Touched
 from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
-# Nodes and edges that are read again in search of the narrowest scope that helps, before the whole graph is mended; and
-# those that a certificate goes through, fix by fix, before fixes of one kind are made and told as one.
-MOST_READ = 150_000
+# Nodes and edges that are read again in search of the narrowest scope that helps, before all that a scope could be
+# widened to is mended; and those that a certificate goes through, fix by fix, before fixes of one kind are made and
+# told as one.
+MOST_READ = 120_000
 MOST_TOLD = 1_000_000
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
 _LISTED = {"ST001": MAX_FAULTS}
@@ -101,6 +102,8 @@ class Repair:
     _tried: dict[str, int] = field(default_factory=dict[str, int])
     # Whether fixes are narrowed to what the named rules' findings need.
     _narrows: bool = False
+    # The scope that is taken at once where looking for the narrowest is too much to read.
+    _widest: int = GRAPH
     # Rules that have more findings than are listed: what is listed is no place to begin at.
     _crowded: set[str] = field(default_factory=set[str])
     # Nodes and edges that were read again so far, and told of.
@@ -118,6 +121,7 @@ class Repair:
         Of a target that is to be had `as_a_whole` nothing is left out: a new strategy is one decision.
         """
         self._narrows = self.rules is not None and not as_a_whole
+        self._widest = DOCUMENT if as_a_whole else GRAPH
         self._tried.clear()
         while self.errors:
             checkpoint()
@@ -200,8 +204,11 @@ class Repair:
         listed = Counter(violation.rule for violation in self.errors)
         self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
         claims = _LazyClaims(self.state.view, target)
+        # The first of the fixes may add all that the target has.
+        added = 0 if target is None else len(target.nodes) + len(target.edges)
+        least = self._widest if self._read + added > MOST_READ else 0
         for violation in checked(self.errors, 1):
-            fix = self._fix(violation, claims)
+            fix = self._fix(violation, claims, least)
             if fix is None:
                 continue
             own = [change for change in fix.changes if change not in used]
@@ -211,21 +218,20 @@ class Repair:
             if fix.is_wide:
                 # Nothing is left for others.
                 break
-        # The first of the fixes may add all that the target has.
-        size = _size(self.state) + (0 if target is None else len(target.nodes) + len(target.edges))
+        size = _size(self.state) + added
         return _joined(found) if self._told + len(found) * size > MOST_TOLD else found
 
-    def _fix(self, violation: Violation, claims: _LazyClaims) -> Fix | None:
-        """The fix of the narrowest scope that was not tried in vain; `None` where another has claimed it."""
+    def _fix(self, violation: Violation, claims: _LazyClaims, least: int) -> Fix | None:
+        """The fix of the narrowest scope from `least` on not tried in vain; `None` where another has claimed it."""
         start = self._tried.get(violation.rule, OWN - 1) + 1
         mend = find_rule(violation.rule).mend
         if start == OWN and mend is not None:
             fix = Fix(violation, tuple(mend(self.state.view, violation)), OWN)
             if self._may(fix):
                 return fix
-        if violation.rule in self._crowded or self._read > MOST_READ:
-            start = max(start, GRAPH)
-        for level in range(max(start, 0), 2 * (DOCUMENT + 1)):
+        if violation.rule in self._crowded:
+            least = max(least, GRAPH)
+        for level in range(max(start, least), 2 * (DOCUMENT + 1)):
             changes = claims.at(violation, level)
             if changes is None:
                 return None
