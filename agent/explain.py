@@ -14,7 +14,7 @@ from ..knowledge.search import MAX_QUESTION_CHARACTERS, search_index, search_sec
 from ..knowledge.section import Section
 from ..tools.errors import InputError, expect
 from ..tools.plan.performance import Frozen, Sparse
-from ..tools.strict_json import check_text
+from ..tools.strict_values import check_text
 
 if TYPE_CHECKING:
     from ..tools.rules.base import Example

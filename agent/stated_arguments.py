@@ -28,7 +28,7 @@ from ..tools.plan.document import (
     WorkloadBlock,
 )
 from ..tools.rules.engines import TITLES, engine_of
-from ..tools.strict_json import check_text, check_value
+from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
 from .intent.intent import OpenPrecisions, Said, StatedPrecision

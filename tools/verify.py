@@ -7,6 +7,7 @@ a foreign shape was understood as its author meant it, nobody can prove.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
@@ -22,7 +23,8 @@ from .errors import InputError, expect
 from .files import read_bounded, shown_path
 from .plan.reader import MAX_DOCUMENT_BYTES, read_text
 from .rules.registry import all_rules
-from .strict_json import MAX_WRAPPED_DEPTH, JsonError, check_value, parse
+from .strict_json import parse
+from .strict_values import MAX_WRAPPED_DEPTH, JsonError, check_value
 from .validate import validate
 
 FORMAT = "shardwright/certificate"
@@ -132,7 +134,7 @@ class _Replay:
 
     def __init__(self, certificate: Mapping[str, Any]) -> None:
         self.claimed = certificate
-        self.document: Any = certificate.get("read")
+        self.document: Any = copy.deepcopy(certificate.get("read"))
         self.sha256 = content_sha256(self.document)
         self.valid = False
         self.not_checked: list[str] = []
@@ -181,7 +183,9 @@ class _Replay:
         if not isinstance(patch, list):
             return Check(what=what, holds=False, detail="it has no patch")
         try:
-            self.document = jsonpatch.apply_patch(self.document, cast("list[Any]", patch))
+            # Its values become parts of the document, which the next patches change.
+            replayed: Any = jsonpatch.JsonPatch(copy.deepcopy(cast("list[Any]", patch)))
+            self.document = replayed.apply(self.document, in_place=True)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError) as error:
             return Check(
                 what=what, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"

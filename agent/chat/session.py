@@ -19,7 +19,8 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ...tools.errors import InputError
-from ...tools.strict_json import MAX_WRAPPED_DEPTH, parse
+from ...tools.strict_json import parse
+from ...tools.strict_values import MAX_WRAPPED_DEPTH
 
 SCHEMA_VERSION = 1
 # "SWch": tells our files from any other SQLite file.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ...tools.strict_json import check_text
+from ...tools.strict_values import check_text
 from .flags import (
     DTYPE,
     HARDWARE,

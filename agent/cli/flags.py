@@ -15,7 +15,7 @@ import click
 
 from ...tools.bounds import DEGREE, LATENCY_MS, REQUESTS, TOKENS, USD, Bounds
 from ...tools.errors import InputError
-from ...tools.strict_json import check_text
+from ...tools.strict_values import check_text
 from ..intent.cluster import Cluster, read_cluster
 from ..model.deadline import MAX_SECONDS
 from ..time_limit import TIME_LIMIT_S

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.errors import InputError
-from ...tools.strict_json import JsonError, parse
+from ...tools.strict_json import parse
+from ...tools.strict_values import JsonError
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SPACE = re.compile(r"[ \t\r\n]*+")

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
-from ...tools.strict_json import HALF_A_CHARACTER, is_text, whole_characters
+from ...tools.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .brief_card import Card, read_card
 from .brief_facts import Fact, Facts, only
 from .brief_hardware import read_counts, read_links

@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tools.strict_json import MAX_DEPTH, TOO_DEEP, JsonError, check_value, parse
+from ...tools.strict_json import parse
+from ...tools.strict_values import MAX_DEPTH, TOO_DEEP, JsonError, check_value
 from .errors import BriefError
 
 MAX_YAML_EVENTS = 60_000

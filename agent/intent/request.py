@@ -11,7 +11,7 @@ import re
 
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
-from ...tools.strict_json import HALF_A_CHARACTER, is_text
+from ...tools.strict_values import HALF_A_CHARACTER, is_text
 from .claims import Claims
 from .errors import RequestError
 from .hardware_words import read_hardware

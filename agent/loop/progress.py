@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ...tools.strict_json import JsonError, parse
+from ...tools.strict_json import parse
+from ...tools.strict_values import JsonError
 from ..model.messages import ToolCall
 from .judge import Judgement
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.files import file_place, is_special, read_bounded, shown_path, write_file
-from ...tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
+from ...tools.strict_json import parse
+from ...tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ..intent.intent import Intent
 from ..results import PlanResult
 from ..spent import Spent

@@ -19,7 +19,7 @@ from ...tools.errors import InputError
 from ...tools.plan.plan_size import size_of
 from ...tools.plan.view import as_list, as_mapping
 from ...tools.rules.edits import Change, Step
-from ...tools.strict_json import check_value
+from ...tools.strict_values import check_value
 from ..loop.shorten import short_text
 from .tool import Arguments
 

@@ -206,7 +206,9 @@ def _uncovered(raw: dict[str, Any]) -> Iterator[str]:
         of = "PipelineStageNode" if node["type"] == "PhaseNode" else "LayerBlockNode"
         ranges = sorted(child["layers"] for child in by_parent.get(node["id"], ()) if child["type"] == of)
         held = [layer for first, last in ranges for layer in range(first, min(last, 10**5) + 1)]
-        whole = range(layers or 0) if of == "PipelineStageNode" else range(node["layers"][0], node["layers"][1] + 1)
+        whole = (
+            range(int(layers or 0)) if of == "PipelineStageNode" else range(node["layers"][0], node["layers"][1] + 1)
+        )
         if held != list(whole):
             yield f"a {node['type']} does not hold each layer once"
             return

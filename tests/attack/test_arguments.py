@@ -80,8 +80,14 @@ def test_json_behind_a_byte_order_mark_is_no_path(text: str) -> None:
     assert not shardwright.validate(text).valid
 
 
+def test_a_list_of_more_devices_than_anything_is_laid_out_on_is_not_understood() -> None:
+    read = read_proposal('{"model": "Llama-3.1-70B", "replicas": [{"devices": "0-99999", "tp": 8}]}')
+    assert any("'0-99999': not understood" in note.what for note in read.notes)
+    assert not any("devices" in node for node in (read.document or {})["nodes"])
+
+
 def test_a_short_proposal_that_names_millions_of_devices_is_read_in_part() -> None:
-    many = ", ".join('{"devices": "0-99999", "tp": 8}' for _ in range(120))
+    many = ", ".join('{"devices": "0-9998", "tp": 8}' for _ in range(120))
     read = read_proposal(f'{{"model": "Llama-3.1-70B", "replicas": [{many}]}}')
     assert any(f"{MOST_PLACES:,} devices" in note.what for note in read.notes)
     assert sum(len(node.get("devices", ())) for node in (read.document or {})["nodes"]) <= 2 * MOST_PLACES

@@ -8,7 +8,7 @@ from typing import Any
 import jsonpatch
 import pytest
 
-from shardwright.tools.autofix.edits import apply_patch, compile_patch
+from shardwright.tools.autofix.edits import Patched, apply_patch, compile_patch
 from shardwright.tools.rules.edits import Change
 
 DOCUMENT: dict[str, Any] = {
@@ -51,3 +51,25 @@ def test_a_patch_does_not_apply_to_another_document() -> None:
 def test_what_lies_in_something_that_goes_is_not_touched_first() -> None:
     patch = compile_patch(DOCUMENT, [Change("set", ("nodes", 1, "devices"), []), Change("remove", ("nodes", 1))])
     assert [operation["op"] for operation in patch] == ["test", "remove"]
+
+
+def test_patches_in_a_row_leave_the_document_and_one_another_as_they_were() -> None:
+    before, patched, plain = copy.deepcopy(DOCUMENT), Patched(DOCUMENT), copy.deepcopy(DOCUMENT)
+    patches = []
+    for value in (["z"], ["y"], []):
+        changes = (
+            Change("set", ("nodes", 1, "devices"), value),
+            Change("set", ("new",), {"deep": [{"x": 1}]}),
+            Change("remove", ("nodes", 0)),
+            Change("append", ("edges",), {"source": "e", "target": "f"}),
+        )
+        patch = compile_patch(patched.document, changes)
+        patches.append((patch, copy.deepcopy(patch)))
+        patched.apply(patch)
+        plain = jsonpatch.apply_patch(plain, list(patch))
+        inner = {"op": "replace", "path": "/new/deep/0/x", "value": len(value)}
+        patched.apply([inner])
+        plain = jsonpatch.apply_patch(plain, [inner])
+        assert patched.document == plain
+    assert before == DOCUMENT
+    assert all(patch == copied for patch, copied in patches)

@@ -159,3 +159,19 @@ def test_copies_are_bounded_by_the_stated_hardware_and_layers(gpus: int, most: i
     assert len(raw["nodes"]) == len(plan["nodes"]) + 1
     room = Room(plan)
     assert 10_000 < room.nodes <= most
+
+
+def test_copies_of_replicas_are_written_out_all_or_none() -> None:
+    plan = tiny_plan(DENSE, PhaseStrategy(tp=2, tp_ffn=2)).model_dump(mode="json")
+    replica = next(node for node in plan["nodes"] if node["type"] == "ReplicaNode")
+    copies = [
+        {"type": "ReplicaNode", "id": f"L{index}", "parent": replica["parent"], "index": index, "like": replica["id"]}
+        for index in range(1, 5_001)
+    ]
+    raw, faults = expand({**plan, "nodes": [*plan["nodes"], *copies]})
+    assert {fault.message for fault in faults} == {"like makes the document too large"}
+    assert len(faults) == len(copies)
+    assert len(raw["nodes"]) == len(plan["nodes"]) + len(copies)
+    few, none = expand({**plan, "nodes": [*plan["nodes"], *copies[:10]]})
+    assert not none
+    assert len(few["nodes"]) == 10 * (len(plan["nodes"]) - 1) + len(plan["nodes"])

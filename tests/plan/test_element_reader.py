@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from shardwright.tools.plan.document import PhaseStrategy, Plan
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.plan.view import PlanView
-from shardwright.tools.strict_json import cleaned
+from shardwright.tools.strict_values import cleaned
 
 from .tiny import MOE, tiny_plan
 

@@ -7,11 +7,12 @@ import json
 from importlib.metadata import version
 from typing import Any, Literal
 
+from ..checkpoint import checked
 from ..errors import InputError
 from ..plan.reader import read_text
 from ..validate import validate
 from ..verify import FORMAT, certificate_sha256, content_sha256
-from .edits import apply_patch
+from .edits import Patched
 from .result import FixResult
 
 Reading = Literal["as it stands", "translated"]
@@ -28,10 +29,11 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
         raise InputError("nothing was read that could be repaired, so there is nothing to certify")
     fixes: list[dict[str, Any]] = []
     digest = content_sha256(document)
-    for fix in result.fixes:
+    patched = Patched(document)
+    for fix in checked(result.fixes, 1):
         patch = [dict(operation) for operation in fix.patch]
-        document = apply_patch(document, patch)
-        after = content_sha256(document)
+        patched.apply(patch)
+        after = content_sha256(patched.document)
         fixes.append(
             {
                 "rule": fix.rule, "safety": fix.safety, "description": fix.description, "patch": patch,
@@ -50,6 +52,6 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
         "read": result.read,
         "fixes": fixes,
         "plan_sha256": digest,
-        "report": json.loads(validate(document).model_dump_json()),
+        "report": json.loads(validate(patched.document).model_dump_json()),
     }
     return {**found, "certificate_sha256": certificate_sha256(found)}

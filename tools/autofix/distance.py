@@ -31,7 +31,7 @@ from math import log2
 
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import attention_width, ffn_width, gpu_count, is_disaggregated, phase_width, stage_width
-from ..search.ranking import complexity
+from ..search.ranking import complexity, pair_complexity
 
 WEIGHTS = {
     "tp": 0.6, "tp_ffn": 0.3, "ep": 0.3, "pp": 1.35, "sp": 0.6, "attention_dp": 0.6, "kv_sp": 0.6, "tp_expert": 0.6,
@@ -96,6 +96,54 @@ def deployment_moves(one: Strategy, other: Strategy) -> Iterator[Move]:
         yield Move("layouts", before, after, LAYOUT_WEIGHT)
 
 
+class PairDistance:
+    """`preference` of any number of replicas of one pair of degrees, less its last part: no strategy has to be made.
+
+    `degrees` is the part of the distance that lies in the degrees of the two phases; `is_apart`: each has its replicas.
+    """
+
+    def __init__(
+        self, author: Strategy, prefill: PhaseStrategy, decode: PhaseStrategy, degrees: float, *, is_apart: bool
+    ) -> None:
+        self._widths = phase_width(prefill), phase_width(decode)
+        self._stated = tuple((replicas_of(author, phase), _gpus(author, phase)) for phase in PHASES)
+        self._is_apart = is_apart
+        self._complexity = pair_complexity(prefill, decode)
+        self._complexity_apart = pair_complexity(prefill, decode.model_copy(update={"replicas": 1}))
+        flips = is_disaggregated(author) != is_apart
+        changes_layout = has_one_layout(author.prefill, author.decode) != has_one_layout(prefill, decode)
+        self._fixed = degrees + FLIP_WEIGHT * flips + LAYOUT_WEIGHT * changes_layout
+        self._sides: dict[tuple[int, int], float] = {}
+
+    def of(self, prefill: int, decode: int) -> tuple[float, int, int]:
+        """The key with so many replicas for each phase: where these are the same ones, the same number twice."""
+        distance = round(self._fixed + self._side(0, prefill) + self._side(1, decode), 9)
+        if not self._is_apart:
+            return distance, self._complexity + prefill.bit_length() - 1, prefill * max(self._widths)
+        pair = self._complexity if prefill == decode else self._complexity_apart
+        return (
+            distance,
+            pair + (prefill + decode).bit_length() - 1,
+            prefill * self._widths[0] + decode * self._widths[1],
+        )
+
+    def _side(self, side: int, replicas: int) -> float:
+        """What replicas and GPUs of one phase count."""
+        known = self._sides.get((side, replicas))
+        if known is None:
+            before, gpus = self._stated[side]
+            known = REPLICAS_WEIGHT * _steps(before, replicas) + GPUS_WEIGHT * _steps(
+                gpus, replicas * self._widths[side]
+            )
+            self._sides[side, replicas] = known
+        return known
+
+
+def stages_distance(author: PhaseStrategy, stages: int) -> float:
+    """What so many stages count, beside all else in which the phases differ."""
+    return WEIGHTS["pp"] * _steps(author.pp, stages)
+
+
 def preference(author: Strategy, other: Strategy, *, has_ffn: bool = True) -> tuple[float, int, int, str]:
     """Sort key: the nearest first, of equally near ones the simplest, then those on the fewest GPUs, then any order."""
     return (
@@ -152,7 +200,12 @@ def _degree_moves(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has
 
 def _step(what: str, before: int, after: int, weight: float) -> Iterator[Move]:
     if before != after:
-        yield Move(what, str(before), str(after), weight * abs(log2(after / before)))
+        yield Move(what, str(before), str(after), weight * _steps(before, after))
+
+
+def _steps(before: int, after: int) -> float:
+    """Doublings or halvings from one number to the other."""
+    return abs(log2(after / before))
 
 
 def _idle(what: str, one: PhaseStrategy, other: PhaseStrategy, width: Callable[[PhaseStrategy], int]) -> Iterator[Move]:

@@ -6,7 +6,6 @@ node by a test of its id: a patch made for one document does not apply to anothe
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,8 +17,6 @@ from .fields import same
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]
-# Operations that are applied between two checkpoints.
-_APPLIED_AT_ONCE = 256
 
 
 def pointer(path: Sequence[Step]) -> str:
@@ -90,7 +87,8 @@ def _remove(document: Mapping[str, Any], change: Change) -> list[Operation]:
 
 def _test(at: str, old: Any) -> list[Operation]:
     """A test that `old` stands at a place; none for what is not equal to itself, as NaN."""
-    return [{"op": "test", "path": at, "value": old}] if same(old, copy.deepcopy(old)) else []
+    old = copied(old)
+    return [{"op": "test", "path": at, "value": old}] if same(old, old) else []
 
 
 def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict[str, Any]:
@@ -99,33 +97,72 @@ def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict
     Raises:
         jsonpatch.JsonPatchException: the patch was not made for this document.
     """
-    result: dict[str, Any] = dict(document)
-    own: set[object] = set()
-    for operation in checked(patch):
-        _make_own(result, operation["path"], own)
-    for start in checked(range(0, len(patch), _APPLIED_AT_ONCE), 1):
-        # The operations' values become parts of the document: each document gets its own.
-        made: Any = jsonpatch.JsonPatch(copy.deepcopy(list(patch[start : start + _APPLIED_AT_ONCE])))
-        result = made.apply(result, in_place=True)
-    return result
+    patched = Patched(document)
+    patched.apply(patch)
+    return patched.document
 
 
-def _make_own(document: dict[str, Any], at: str, own: set[object]) -> None:
-    """Copy what an operation at the pointer `at` would change, once."""
-    parts = at.split("/")
-    top = parts[1].replace("~1", "/").replace("~0", "~") if len(parts) > 1 else ""
-    if top not in document:
-        return
-    if top not in ("nodes", "edges") or not isinstance(document[top], list):
-        if top not in own:
-            document[top] = copy.deepcopy(document[top])
-        own.add(top)
-        return
-    if top not in own:
-        document[top] = list(document[top])
-        own.add(top)
-    items: list[Any] = document[top]
-    # An operation inside an element; positions before removals are those of the input, and removals come after.
-    if len(parts) > 3 and parts[2].isdecimal() and int(parts[2]) < len(items) and (top, parts[2]) not in own:
-        items[int(parts[2])] = copy.deepcopy(items[int(parts[2])])
-        own.add((top, parts[2]))
+class Patched:
+    """A document to which patches of this module are applied one after another; the first one is never changed.
+
+    What no patch changes is shared with the first document: a list or object is copied when a change is made in it.
+    """
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        # Kept, so that nothing that is copied can come to have the identity of what is shared.
+        self._first = document
+        self.document: dict[str, Any] = dict(document)
+        self._own = {id(self.document)}
+
+    def apply(self, patch: Sequence[Operation]) -> None:
+        """Make the changes of `patch`; the document may be half changed where it does not fit.
+
+        Raises:
+            jsonpatch.JsonPatchException: the patch was not made for this document.
+        """
+        for operation in checked(patch):
+            try:
+                self._do(operation)
+            except (LookupError, TypeError, ValueError) as error:
+                raise jsonpatch.JsonPatchConflict(f"nothing is at {operation['path']!r}") from error
+
+    def _do(self, operation: Operation) -> None:
+        action = operation["op"]
+        steps = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        inside: Any = self.document
+        for step in steps[:-1]:
+            inside = inside[_key(inside, step)] if action == "test" else self._owned(inside, _key(inside, step))
+        last = steps[-1]
+        if action == "add" and isinstance(inside, list):
+            inside.insert(len(inside) if last == "-" else int(last), copied(operation["value"]))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
+            return
+        key = _key(inside, last)
+        if action == "add":
+            inside[key] = copied(operation["value"])
+            return
+        found = inside[key]
+        if action == "remove":
+            del inside[key]
+        elif action == "replace":
+            inside[key] = copied(operation["value"])
+        elif not same(found, operation["value"]):
+            raise jsonpatch.JsonPatchTestFailed(f"what is at {operation['path']!r} is not what the patch was made for")
+
+    def _owned(self, inside: Any, key: Step) -> Any:
+        """What is at `key`, where it may be changed: a copy of one level, made once."""
+        found = inside[key]
+        if isinstance(found, list | dict) and id(found) not in self._own:  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+            found = inside[key] = found.copy()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - raw JSON
+            self._own.add(id(found))  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return found  # pyright: ignore[reportUnknownVariableType] - raw JSON
+
+
+def _key(inside: Any, step: str) -> Step:
+    return int(step) if isinstance(inside, list) else step
+
+
+def copied(value: Any) -> Any:
+    """A copy of a JSON value, so that a patch and the documents that come of it share nothing."""
+    if isinstance(value, dict):
+        return {key: copied(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType] - raw JSON
+    return [copied(member) for member in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType] - raw JSON

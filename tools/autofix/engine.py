@@ -7,9 +7,8 @@ change; nothing here knows any rule.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -19,18 +18,24 @@ from ..plan.reader import ReadDocument, read_sound
 from ..plan.schema import MAX_FAULTS
 from ..plan.view import PlanView
 from ..rules.base import Violation
-from ..rules.edits import Change, Step
+from ..rules.edits import Change
 from ..rules.registry import find_rule, rule_order
 from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
 from .differences import differences
-from .edits import Patch, apply_patch, compile_patch
+from .edits import Patch, Patched, compile_patch
 from .fix import OWN, Fix
 from .narrowing import narrowed
 from .potential import counts_of, weighed
 from .result import AppliedFix
+from .same_round import Frame, Touched
 from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
+# Nodes and edges that are read again in search of the narrowest scope that helps, before all that a scope could be
+# widened to is mended; and those that a certificate goes through, fix by fix, before fixes of one kind are made and
+# told as one.
+MOST_READ = 120_000
+MOST_TOLD = 1_000_000
 # Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
 _LISTED = {"ST001": MAX_FAULTS}
 
@@ -59,6 +64,21 @@ class State:
         return sorted(found, key=_by_names)
 
 
+def _size(state: State) -> int:
+    """Nodes and edges."""
+    return len(state.view.nodes) + len(state.view.edges)
+
+
+def _joined(fixes: Sequence[Fix]) -> list[Fix]:
+    """`fixes` with those of one rule and scope as one."""
+    kinds: dict[tuple[str, int], list[Fix]] = {}
+    for fix in fixes:
+        kinds.setdefault((fix.violation.rule, fix.level), []).append(fix)
+    return [
+        replace(alike[0], changes=tuple(change for fix in alike for change in fix.changes)) for alike in kinds.values()
+    ]
+
+
 def state_of(document: dict[str, Any]) -> State:
     """`document`, read and validated."""
     read = read_sound(document)
@@ -82,8 +102,13 @@ class Repair:
     _tried: dict[str, int] = field(default_factory=dict[str, int])
     # Whether fixes are narrowed to what the named rules' findings need.
     _narrows: bool = False
+    # The scope that is taken at once where looking for the narrowest is too much to read.
+    _widest: int = GRAPH
     # Rules that have more findings than are listed: what is listed is no place to begin at.
     _crowded: set[str] = field(default_factory=set[str])
+    # Nodes and edges that were read again so far, and told of.
+    _read: int = 0
+    _told: int = 0
 
     @property
     def errors(self) -> list[Violation]:
@@ -96,6 +121,7 @@ class Repair:
         Of a target that is to be had `as_a_whole` nothing is left out: a new strategy is one decision.
         """
         self._narrows = self.rules is not None and not as_a_whole
+        self._widest = DOCUMENT if as_a_whole else GRAPH
         self._tried.clear()
         while self.errors:
             checkpoint()
@@ -132,6 +158,7 @@ class Repair:
         self.state = after
         self.rounds += 1
         self.applied += made
+        self._told += len(made) * _size(after)
         self._tried.clear()
         return True
 
@@ -159,24 +186,29 @@ class Repair:
 
     def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
         """The document as it is after `fixes`, and these as they are told."""
-        document, made = self.state.document, list[AppliedFix]()
-        frame = _Frame()
+        patched, made = Patched(self.state.document), list[AppliedFix]()
+        frame = Frame()
         for fix in checked(fixes, 1):
-            patch = compile_patch(document, frame.moved(fix.changes))
-            document = apply_patch(document, patch)
+            patch = compile_patch(patched.document, frame.moved(fix.changes))
+            patched.apply(patch)
             frame.note(fix.changes)
             made.append(_applied(fix, patch))
-        return state_of(document), made
+        after = state_of(patched.document)
+        self._read += _size(after)
+        return after, made
 
     def _fixes(self, target: Target | None) -> list[Fix]:
         """A fix for every finding that has one, each change in the first fix that claims it."""
         found: list[Fix] = []
-        used = _Touched()
+        used = Touched()
         listed = Counter(violation.rule for violation in self.errors)
         self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
         claims = _LazyClaims(self.state.view, target)
+        # The first of the fixes may add all that the target has.
+        added = 0 if target is None else len(target.nodes) + len(target.edges)
+        least = self._widest if self._read + added > MOST_READ else 0
         for violation in checked(self.errors, 1):
-            fix = self._fix(violation, claims)
+            fix = self._fix(violation, claims, least)
             if fix is None:
                 continue
             own = [change for change in fix.changes if change not in used]
@@ -186,10 +218,11 @@ class Repair:
             if fix.is_wide:
                 # Nothing is left for others.
                 break
-        return found
+        size = _size(self.state) + added
+        return _joined(found) if self._told + len(found) * size > MOST_TOLD else found
 
-    def _fix(self, violation: Violation, claims: _LazyClaims) -> Fix | None:
-        """The fix of the narrowest scope that was not tried in vain; `None` where another has claimed it."""
+    def _fix(self, violation: Violation, claims: _LazyClaims, least: int) -> Fix | None:
+        """The fix of the narrowest scope from `least` on not tried in vain; `None` where another has claimed it."""
         start = self._tried.get(violation.rule, OWN - 1) + 1
         mend = find_rule(violation.rule).mend
         if start == OWN and mend is not None:
@@ -197,8 +230,8 @@ class Repair:
             if self._may(fix):
                 return fix
         if violation.rule in self._crowded:
-            start = max(start, GRAPH)
-        for level in range(max(start, 0), 2 * (DOCUMENT + 1)):
+            least = max(least, GRAPH)
+        for level in range(max(start, least), 2 * (DOCUMENT + 1)):
             changes = claims.at(violation, level)
             if changes is None:
                 return None
@@ -237,69 +270,8 @@ class _LazyClaims:
         return changes
 
 
-class _Frame:
-    """Where elements of the document are now that earlier fixes of the same round have removed some."""
-
-    def __init__(self) -> None:
-        self._gone: dict[Step, list[int]] = {}
-
-    def note(self, changes: Iterable[Change]) -> None:
-        """Remember what `changes`, told of the document before the round, remove."""
-        for change in changes:
-            element = _element(change)
-            if change.action == "remove" and element is not None and len(change.path) == 2:
-                insort(self._gone.setdefault(element[0], []), element[1])
-
-    def moved(self, changes: Iterable[Change]) -> Iterator[Change]:
-        """`changes` of what is still there, as the document stands now."""
-        for change in changes:
-            element = _element(change)
-            if element is None:
-                yield change
-                continue
-            collection, place = element
-            gone = self._gone.get(collection, [])
-            before = bisect_left(gone, place)
-            if gone[before : before + 1] != [place]:
-                yield replace(change, path=(collection, place - before, *change.path[2:]))
-
-
-def _element(change: Change) -> tuple[Step, int] | None:
-    """The list, and the place in it, that a change is of."""
-    if len(change.path) < 2:
-        return None
-    collection, place = change.path[:2]
-    return (collection, place) if isinstance(place, int) else None
-
-
 def _by_names(violation: Violation) -> tuple[object, ...]:
     return rule_order(violation.rule), violation.nodes, violation.edges, violation.message
-
-
-class _Touched:
-    """What the fixes of a round change already: another change there, inside of it or around it waits."""
-
-    def __init__(self) -> None:
-        self._added: set[object] = set()
-        self._paths: set[tuple[Step, ...]] = set()
-        self._around: set[tuple[Step, ...]] = set()
-
-    def add(self, changes: Iterable[Change]) -> None:
-        """Remember what `changes` touch."""
-        for change in changes:
-            if change.action == "append":
-                self._added.add((change.path, change.nodes, change.edges))
-            else:
-                self._paths.add(change.path)
-                self._around.update(change.path[:depth] for depth in range(1, len(change.path)))
-
-    def __contains__(self, change: Change) -> bool:
-        if change.action == "append":
-            return (change.path, change.nodes, change.edges) in self._added
-        if any(change.path[:depth] in self._paths for depth in range(1, len(change.path) + 1)):
-            return True
-        # An element that goes may have been mended before.
-        return change.path in self._around and not (_element(change) is not None and len(change.path) == 2)
 
 
 def _applied(fix: Fix, patch: Patch) -> AppliedFix:

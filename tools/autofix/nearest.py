@@ -10,8 +10,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import count, starmap
+from functools import cached_property
+from itertools import count, groupby
+from operator import itemgetter
 
 from ..checkpoint import checkpoint
 from ..performance.layout import Layout, make_layout, phase_layout
@@ -23,7 +24,7 @@ from ..search.candidate import SearchRequest
 from ..search.search import base_setting
 from ..search.space import split_strategy
 from ..search.weights import weights_bytes
-from .distance import layout_key, preference
+from .distance import PairDistance, layout_key, preference
 from .options import Option, phase_options
 
 _NODE = 8
@@ -40,6 +41,8 @@ _Key = tuple[float, int, int, str]
 # Whether a number of replicas hold their requests.
 _Holds = Callable[[int], bool]
 _Rest = Iterator[tuple[_Key, Strategy]]
+# Replicas for prefill and for decode; the same number where they are the same.
+_Counts = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +52,6 @@ class _Frontier:
     prefill: int
     place: int
     is_apart: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Alike:
-    """The strategies of one pair of options, which differ in their numbers of replicas alone."""
-
-    strategy: Callable[..., Strategy]
-    counts: list[tuple[int, ...]]
 
 
 class Nearest:
@@ -171,36 +166,42 @@ class Nearest:
         prefill, decode = self.prefill[numbers[0]], self.decode[numbers[1]]
         if not self._fits_alone("decode", numbers[1]):
             return iter(())
-        own = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
-        self.looked_at += len(own.counts) // _STRATEGIES_OF_A_LAYOUT
-        # Many pairs are open at once, each with hundreds of strategies: they are made anew when their turn comes.
-        counts = sorted(own.counts, key=lambda one: self.preference(own.strategy(*one)))
-        return ((self.preference(strategy), strategy) for strategy in starmap(own.strategy, counts))
+        counts = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
+        self.looked_at += len(counts) // _STRATEGIES_OF_A_LAYOUT
+        return self._in_order(prefill, decode, counts, is_apart=pair.is_apart)
 
-    def _together(self, prefill: Option, decode: Option) -> _Alike:
+    def _in_order(self, prefill: Option, decode: Option, counts: _Counts, *, is_apart: bool) -> _Rest:
+        """The strategies with so many replicas for each phase, nearest first, each made when it is its turn."""
+        degrees = prefill.degrees, decode.degrees
+        near = PairDistance(self.author, *degrees, prefill.cost + decode.cost, is_apart=is_apart)
+        keyed = sorted((near.of(*count), count) for count in counts)
+        for key, alike in groupby(keyed, key=itemgetter(0)):
+            made = (split_strategy(*degrees, *count) if is_apart else _alike(*degrees, count[0]) for _, count in alike)
+            written = sorted((strategy.model_dump_json(), strategy) for strategy in made)
+            yield from (((*key, text), strategy) for text, strategy in written)
+
+    def _together(self, prefill: Option, decode: Option) -> _Counts:
+        """Numbers of replicas that serve both phases."""
         width = max(prefill.width, decode.width)
-
-        def strategy(dp: int) -> Strategy:
-            return Strategy(dp=dp, gpu_count=dp * width, prefill=prefill.degrees, decode=decode.degrees)
-
         room = self.request.facts.gpus // width
-        fewest = _fewest(room, self._holds(strategy(1))) if room else None
+        fewest = _fewest(room, self._holds(_alike(prefill.degrees, decode.degrees, 1))) if room else None
         if fewest is None:
-            return _Alike(strategy, [])
+            return []
         stated = self.author.dp, min(self.author.gpu_count // width, room)
-        return _Alike(strategy, [(dp,) for dp in _numbers(fewest, room, stated, all_of=_ALL_ALIKE)])
+        return [(dp, dp) for dp in _numbers(fewest, room, stated, all_of=_ALL_ALIKE)]
 
-    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Alike:
+    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Counts:
+        """Numbers of replicas of each phase."""
         gpus = self.request.facts.gpus
         least = self._least_replicas("prefill", numbers[0]), self._least_replicas("decode", numbers[1])
-        own = _Alike(partial(split_strategy, prefill.degrees, decode.degrees), [])
         if least[0] is None or least[1] is None:
-            return own
+            return []
         stated = self.author.prefill.replicas, self.author.decode.replicas
-        for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1]):
-            rest = _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
-            own.counts.extend((x, y) for y in rest)
-        return own
+        return [
+            (x, y)
+            for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1])
+            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
+        ]
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
         """The fewest replicas of one phase alone that hold their share; `None` where no number of them does."""
@@ -239,6 +240,12 @@ class Nearest:
         """The layout of `strategy` on devices of the inventory, `None` where it has too few."""
         placed = self._placed(strategy) if gpu_count(strategy) <= self.request.facts.gpus else None
         return None if placed is None else make_layout(self.setting, strategy, placed)
+
+
+def _alike(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
+    """`dp` replicas that serve both phases."""
+    width = max(phase_width(prefill), phase_width(decode))
+    return Strategy(dp=dp, gpu_count=dp * width, prefill=prefill, decode=decode)
 
 
 def _fewest(most: int, holds: _Holds) -> int | None:

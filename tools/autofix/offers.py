@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from math import ceil, floor
 from typing import Any
 
@@ -18,11 +19,14 @@ from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
 from ..search.search import base_setting, fits_somehow, holding, search
 from ..search.sizing import Sized, resized
+from ..search.space import pair_shapes
 from ..search.weights import weights_bytes
 from .intent import PlanIntent
 
 # Clusters of more GPUs are not searched as a whole.
 MOST_SEARCHED_GPUS = 64
+# Layouts of a stage in a space that is searched again for an offer; of a wider one, on fewer GPUs.
+_MOST_SHAPES = 600
 NO_LIMITS = {"ttft_ms_max": None, "tpot_ms_max": None, "request_rate": None, "min_tokens_per_second": None}
 _NARROWER: tuple[DType, ...] = ("fp8", "int4")
 _WIDE = ("fp32", "bf16", "fp16")
@@ -40,6 +44,15 @@ def searchable(request: SearchRequest) -> SearchRequest:
         return request
     per_node = min(hardware.gpus_per_node, MOST_SEARCHED_GPUS)
     return resized(request, MOST_SEARCHED_GPUS // per_node, per_node)
+
+
+def _sampled(request: SearchRequest) -> SearchRequest:
+    """`request` on so much of its hardware as is searched again and again: less where relaxations widen the space."""
+    part = searchable(request)
+    while part.facts.gpus > 1 and next(islice(pair_shapes(part.space), _MOST_SHAPES, None), None) is not None:
+        nodes, per_node = part.hardware.nodes, part.hardware.gpus_per_node
+        part = resized(part, nodes // 2, per_node) if nodes > 1 else resized(part, 1, per_node // 2)
+    return part
 
 
 def for_memory(intent: PlanIntent, request: SearchRequest) -> Iterator[Iterator[Offer]]:
@@ -105,7 +118,7 @@ def most_requests(request: SearchRequest) -> int | None:
     On a cluster that is too large to be searched as a whole: that fit into a part of it.
     """
     workload = request.workload.model_copy(update={"objective": "throughput", **NO_LIMITS})
-    found = search(replace(searchable(request), workload=workload, concurrency_open=True))
+    found = search(replace(_sampled(request), workload=workload, concurrency_open=True))
     return max((one.concurrency for one in found.candidates if one.ttft_ms is not None), default=None)
 
 
@@ -123,7 +136,7 @@ def _fewer(intent: PlanIntent, workload: WorkloadBlock, most: int) -> Offer:
 
 def _shorter_by_memory(intent: PlanIntent, request: SearchRequest) -> Iterator[Offer]:
     """As many requests with shorter prompts."""
-    part, workload = searchable(request), request.workload.model_copy(update=NO_LIMITS)
+    part, workload = _sampled(request), request.workload.model_copy(update=NO_LIMITS)
 
     def fits(tokens: int) -> bool:
         found = search(replace(part, workload=_of_length(workload, tokens)))
@@ -137,7 +150,7 @@ def _one_shorter(intent: PlanIntent, request: SearchRequest) -> Iterator[Offer]:
     workload, tokens = request.workload.model_copy(update=NO_LIMITS), request.workload.input_tokens // 2
     while tokens >= 1:
         changed = _of_length(workload, tokens).model_copy(update={"concurrency": 1})
-        alone = replace(searchable(request), workload=changed)
+        alone = replace(_sampled(request), workload=changed)
         if fits_somehow(alone, base_setting(alone)):
             kept = _of_length(request.workload, tokens).model_copy(update={"concurrency": 1})
             yield f"one request of {tokens:,} input tokens", replace(intent, workload=kept)
@@ -176,7 +189,7 @@ def _most_that(does: Callable[[int], bool], asked: int) -> int:
 
 def _holds(request: SearchRequest) -> bool:
     """Whether a strategy holds the limits, those on percentiles by their means."""
-    part = searchable(request)
+    part = _sampled(request)
     return len(holding(part, base_setting(part)).columns) > 0
 
 

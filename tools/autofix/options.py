@@ -15,7 +15,7 @@ from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import attention_width, ffn_groups, phase_width, stage_width
 from ..search.engines import engine_runs
 from ..search.space import SP_MIN_INPUT_TOKENS, Divisible, SpaceRequest, divisible, stage_options, stage_widths
-from .distance import phase_distance
+from .distance import phase_distance, stages_distance
 
 _RELAXATIONS = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}
 
@@ -37,8 +37,15 @@ def phase_options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> l
     """Every option of `phase` that the devices have room for, nearest first; `replicas` is left open."""
     found: dict[PhaseStrategy, Option] = {}
     has_ffn = space.architecture.has_split_ffn
-    for degrees in _options(widened(space, author, phase), author, phase):
-        found.setdefault(degrees, Option(degrees, phase_distance(author, degrees, phase, has_ffn=has_ffn)))
+    for stage in _stages(widened(space, author, phase), author, phase):
+        # With the author's number of stages, so that any other one adds what it counts alone.
+        alike = stage.model_copy(update={"pp": author.pp})
+        cost = phase_distance(author, alike, phase, has_ffn=has_ffn)
+        for degrees in _with_stages(space, stage, author):
+            if degrees.stage_layers is None:
+                found.setdefault(degrees, Option(degrees, cost + stages_distance(author, degrees.pp)))
+            else:
+                found.setdefault(degrees, Option(degrees, phase_distance(author, degrees, phase, has_ffn=has_ffn)))
     return sorted(found.values(), key=lambda option: (option.cost, option.width, option.degrees.model_dump_json()))
 
 
@@ -59,14 +66,15 @@ def _unblocked(architecture: Architecture) -> Architecture:
     return replace(architecture, scale_block=None)
 
 
-def _options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterator[PhaseStrategy]:
+def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterator[PhaseStrategy]:
+    """Legal degrees of one stage: the author's, then those of the space."""
     own = author.model_copy(update={"pp": 1, "replicas": None, "stage_layers": None})
     if is_legal_stage(space, own, phase):
-        yield from _with_stages(space, own, author)
+        yield own
     widths = {*stage_widths(space)} | {width for width in (stage_width(own),) if width <= space.gpus}
     for width in sorted(widths):
         for degrees in stage_options(space, width, prefill=phase == "prefill"):
-            yield from _with_stages(space, _exchanging(space.architecture, degrees, author), author)
+            yield _exchanging(space.architecture, degrees, author)
 
 
 def _exchanging(architecture: Architecture, degrees: PhaseStrategy, author: PhaseStrategy) -> PhaseStrategy:

@@ -86,6 +86,8 @@ class _Hand:
         nothing = ReplicaDevices({})
         self.wanted = [wanted[place] if place < len(wanted) else nothing for place in range(len(self.kinds))]
         self.owner: dict[str, int] = {}
+        # Nodes before it have no free device any more.
+        self._first_open = 0
         for number, replica in enumerate(self.wanted):
             for phase in PHASES:
                 for device in replica.of(phase):
@@ -178,12 +180,14 @@ class _Hand:
     def _rooms(self, besides: dict[int, None]) -> Iterator[Iterator[str]]:
         # Of more nodes than devices are taken one at least is empty.
         most = min(self.hardware.nodes, len(self.taken) + len(besides) + 1)
-        return (self._free_of(node) for node in range(most) if node not in besides)
+        while self._first_open < most and next(self._free_of(self._first_open), None) is None:
+            self._first_open += 1
+        return (self._free_of(node) for node in range(self._first_open, most) if node not in besides)
 
     def _scattered(self, besides: dict[int, None], count: int) -> list[str]:
         found: list[str] = []
         most = min(self.hardware.nodes, len(self.taken) + len(besides) + count)
-        for node in (node for node in range(most) if node not in besides):
+        for node in (node for node in range(self._first_open, most) if node not in besides):
             found += islice(self._free_of(node), count - len(found))
             if len(found) == count:
                 break

@@ -40,6 +40,9 @@ MOST_TIMED = 400
 # GPUs of a cluster that are looked at where no more were decided on.
 MOST_GPUS = 256
 MOST_BUILT = 24
+# Nodes and edges of the plans that are built and checked, of a request and of what is offered in its place together:
+# one plan of more is built all the same.
+MOST_ELEMENTS = 150_000
 # Of the search's leaders, those that are built and checked.
 MOST_LEADERS = 8
 
@@ -68,7 +71,8 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | NoPlan:
     if intent.missing or intent.strategy is None:
         lacking = ", ".join(intent.missing) or "strategy"
         return NoPlan("ST001", f"nothing can be planned without what the proposal does not say: {lacking}")
-    find = partial(_found, view=view)
+    work = _Work()
+    find = partial(_found, view=view, work=work)
     try:
         search_request(intent)
     except InputError as error:
@@ -78,16 +82,18 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | NoPlan:
         if beyond is not None:
             return too_long(intent, f"no strategy mends the request: {beyond[1]}", find)
     try:
-        found = find_nearest(intent, view)
+        found = find_nearest(intent, view, work)
         return found if isinstance(found, Replanned) else why_none(intent, found, find)
     except InputError as error:
         return untimed(intent, f"the limits cannot be checked: {error}", find)
 
 
-def _found(intent: PlanIntent, view: PlanView) -> dict[str, Any] | None:
+def _found(intent: PlanIntent, view: PlanView, work: _Work) -> dict[str, Any] | None:
     """The nearest legal plan of a changed intent, as a document; `None` where there is none or a fact is wanting."""
+    if work.is_done:
+        return None
     try:
-        found = find_nearest(intent, view)
+        found = find_nearest(intent, view, work)
     except InputError:
         return None
     return found.document if isinstance(found, Replanned) else None
@@ -128,8 +134,26 @@ def _bounded(intent: PlanIntent) -> HardwareBlock | None:
     return hardware.model_copy(update={"nodes": nodes, "gpus_per_node": per_node})
 
 
-def find_nearest(intent: PlanIntent, view: PlanView) -> Replanned | Failure:
-    """The nearest legal plan, or what stood in the way of all that were tried.
+@dataclass
+class _Work:
+    """What was built and checked for one request and what is offered in its place."""
+
+    elements: int = 0
+    _last: int = 0
+
+    def note(self, document: dict[str, Any]) -> None:
+        """Count the nodes and edges of a plan."""
+        self._last = len(document["nodes"]) + len(document["edges"])
+        self.elements += self._last
+
+    @property
+    def is_done(self) -> bool:
+        """Whether another plan as large as the last one would be more than is built."""
+        return self.elements + self._last > MOST_ELEMENTS
+
+
+def find_nearest(intent: PlanIntent, view: PlanView, work: _Work | None = None) -> Replanned | Failure:
+    """The nearest legal plan, or what stood in the way of all that were tried; `work` is what was done before.
 
     Raises:
         InputError: something that no plan can do without is missing or not known.
@@ -137,7 +161,7 @@ def find_nearest(intent: PlanIntent, view: PlanView) -> Replanned | Failure:
     request, author = search_request(intent), intent.strategy
     assert author is not None
     walk = Nearest(request, author)
-    attempt = _Attempt(intent, view, walk)
+    attempt = _Attempt(intent, view, walk, work or _Work())
     for strategy in checked(walk.strategies(), 1):
         found = attempt.judged(strategy)
         if found is not None:
@@ -150,6 +174,8 @@ def find_nearest(intent: PlanIntent, view: PlanView) -> Replanned | Failure:
         whole, is_whole = search(part), part is request
         leaders = [one.strategy for one in whole.candidates if one.feasible]
         for strategy in sorted(leaders, key=walk.preference)[:MOST_LEADERS]:
+            if attempt.work.is_done:
+                break
             found = attempt.judged(strategy, is_nearest=False)
             if found is not None:
                 return found
@@ -164,6 +190,7 @@ class _Attempt:
     intent: PlanIntent
     view: PlanView
     walk: Nearest
+    work: _Work
     timed: int = 0
     built: int = 0
     refused: Counter[str] = field(default_factory=Counter[str])
@@ -173,12 +200,13 @@ class _Attempt:
     @property
     def is_spent(self) -> bool:
         """Whether as many were tried as are worth trying one by one."""
-        return self.timed >= MOST_TIMED or self.built >= MOST_BUILT
+        return self.timed >= MOST_TIMED or self.built >= MOST_BUILT or self.work.is_done
 
     def failure(self, request: SearchRequest, *, is_whole: bool) -> Failure:
         """What stood in the way."""
         reached: dict[str, float] = {}
-        built = None if self.nearest_miss is None else built_plan(self.intent, self.view, self.nearest_miss.strategy)
+        miss = None if self.work.is_done else self.nearest_miss
+        built = None if miss is None else built_plan(self.intent, self.view, miss.strategy)
         for violation in built[1].violations if built is not None else ():
             if violation.rule == "PE010" and isinstance(violation.value, int | float):
                 reached[violation.path.removeprefix("/workload/")] = violation.value
@@ -193,6 +221,7 @@ class _Attempt:
         if built is None:
             return None
         document, report, kept_nodes = built
+        self.work.note(document)
         if not report.valid:
             for violation in report.violations:
                 if violation.severity == "error":

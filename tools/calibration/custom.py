@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError, expect
 from ..files import read_bounded, shown_path
-from ..strict_json import JsonError, parse
+from ..strict_json import parse
+from ..strict_values import JsonError
 from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
 from .forms.attention_decode import DecodeConstants
 from .forms.attention_prefill import PrefillConstants

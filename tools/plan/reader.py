@@ -18,7 +18,8 @@ from pydantic_core import PydanticSerializationError
 
 from ..errors import InputError, expect
 from ..files import read_bounded, shown_path, utf8_text
-from ..strict_json import Fault, JsonError, cleaned, is_sound, load, may_hold_halves
+from ..strict_json import load
+from ..strict_values import Fault, JsonError, cleaned, is_sound, may_hold_halves
 from .collector import collector_paused
 from .compact import expand, is_compact
 from .document import Plan

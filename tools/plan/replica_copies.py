@@ -54,22 +54,17 @@ class ReplicaCopier:
         self._bodies: dict[str, _Body] = {}
 
     def run(self) -> tuple[list[Any], list[Any]]:
-        """Nodes and edges with every copy written out behind its replica."""
+        """Nodes and edges with every copy written out behind its replica; none, where all of them are too large."""
         nodes: list[Any] = []
         edges = self._all_edges
+        bodies = self._wanted()
         for position, node in enumerate(self._nodes):
             if "like" not in node:
                 nodes.append(self._written[position])
                 continue
             nodes.append({key: value for key, value in node.items() if key not in ("like", "device_offset")})
-            problem = self._problem(node)
-            if problem is not None:
-                self.faults.append(SchemaFault(f"/nodes/{position}/{problem[0]}", problem[1], node.get(problem[0])))
-                continue
-            body = self._body(str(node["like"]), str(node["id"]))
+            body = bodies.get(position)
             if body is None:
-                fault = "like makes the document too large"
-                self.faults.append(SchemaFault(f"/nodes/{position}/like", fault, node["like"], str(self._room)))
                 continue
             nodes.extend(self._copied(body, node))
             edges.extend(
@@ -77,6 +72,29 @@ class ReplicaCopier:
                 for edge in checked(body.edges)
             )
         return nodes, edges
+
+    def _wanted(self) -> dict[int, _Body]:
+        """What is to be copied below each replica that is like another, by position; of what is not, the faults."""
+        bodies: dict[int, _Body] = {}
+        too_large: list[int] = []
+        for position, node in enumerate(self._nodes):
+            problem = self._problem(node) if "like" in node else None
+            if problem is not None:
+                self.faults.append(SchemaFault(f"/nodes/{position}/{problem[0]}", problem[1], node.get(problem[0])))
+            elif "like" in node:
+                body = self._body(str(node["like"]), str(node["id"]))
+                if body is None:
+                    too_large.append(position)
+                else:
+                    bodies[position] = body
+        if not too_large:
+            return bodies
+        # Some copies of many are nobody's plan, and as much work as all.
+        for position in sorted({*bodies, *too_large}):
+            fault = "like makes the document too large"
+            pattern = self._nodes[position]["like"]
+            self.faults.append(SchemaFault(f"/nodes/{position}/like", fault, pattern, str(self._room)))
+        return {}
 
     def _problem(self, node: Mapping[str, Any]) -> tuple[str, str] | None:
         """The field that stands against copying, and why."""

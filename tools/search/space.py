@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import isqrt
 
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
@@ -49,7 +50,8 @@ class SpaceRequest:
 
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
-    return tuple(value for value in range(1, number + 1) if number % value == 0)
+    lower = [value for value in range(1, isqrt(number) + 1) if number % value == 0]
+    return (*lower, *(number // value for value in reversed(lower) if value * value != number))
 
 
 def legal_attention_tp(spec: AttentionSpec, tp: int) -> bool:

@@ -17,7 +17,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, Validatio
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.files import read_bounded, shown_path
-from ....tools.strict_json import JsonError, parse
+from ....tools.strict_json import parse
+from ....tools.strict_values import JsonError
 from ...loop.agent import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.messages import ModelRequest, Reply

@@ -15,7 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ....tools.errors import InputError, ShardwrightError
 from ....tools.files import read_bounded, shown_path, write_file
-from ....tools.strict_json import MAX_WRAPPED_DEPTH, JsonError, parse
+from ....tools.strict_json import parse
+from ....tools.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ...loop.agent import AgentOptions
 from ...loop.budget import Limits, Prices
 from ...loop.context import FENCE

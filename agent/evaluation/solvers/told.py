@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ....tools.strict_json import JsonError, parse
+from ....tools.strict_json import parse
+from ....tools.strict_values import JsonError
 from ...model.messages import ModelRequest
 
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")

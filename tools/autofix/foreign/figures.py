@@ -16,7 +16,7 @@ from ...plan.elements import as_list
 from .lexicon import concept_of
 from .shapes import is_list, is_object
 
-MOST_DEVICES = 100_000
+MOST_DEVICES = 10_000
 MOST_EXPERTS = 10_000
 _MOST = int(INDEX.most)
 

@@ -16,7 +16,7 @@ from ...plan.compact import expand
 from ...plan.document import FORMAT
 from ...plan.elements import as_list, as_mapping, as_str
 from ...plan.plan_size import excess_of
-from ...strict_json import cleaned, whole_characters
+from ...strict_values import cleaned, whole_characters
 from .assemble import assemble
 from .graph import LEVELS
 from .notes import Note, Notes

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...checkpoint import checkpoint
-from ...strict_json import JsonError, cleaned, parse, parse_each
+from ...strict_json import parse, parse_each
+from ...strict_values import JsonError, cleaned
 from .choice import note_choice, note_commands, proposes, recommended_part
 from .dot import digraph_of
 from .flags import command_flags, flags_in, sides_in

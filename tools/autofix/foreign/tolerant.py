@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...checkpoint import checkpoint
-from ...strict_json import MAX_DEPTH, whole_characters
+from ...strict_values import MAX_DEPTH, whole_characters
 
 _MAX_VALUES = 500_000
 

@@ -35,7 +35,7 @@ MAX_DEPTH = 60
 _MOST_DEGREE = int(DEGREE.most)
 _MAX_VALUES = 500_000
 # A short text stands for any number of devices: those of hundreds of GPUs at each operator of each layer.
-MOST_PLACES = 200_000
+MOST_PLACES = 100_000
 _OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
     "FFNNode": {"tp": "tp_ffn"},
