@@ -14,8 +14,10 @@ from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.performance.estimate import estimate
+from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import ModelBlock
+from ..tools.plan.document import ModelBlock, WorkloadBlock
+from ..tools.plan.performance import PerformanceEstimate
 from ..tools.search.describe import describe, in_format, number
 from ..tools.validate import validate
 from .citations import citations, rule_citations
@@ -112,7 +114,9 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         plan=document,
         valid=report.valid,
         estimate=figures_,
-        report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}),
+        report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}).model_copy(
+            update={"limits": tuple(_limits(document.workload, figures_))}
+        ),
         intent=intent,
     )
 
@@ -174,7 +178,7 @@ def _report(
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
     explanation = (
         f"{words}{formats} is the best for {proposal.request.workload.objective} of "
-        f"{result.evaluated} legal strategies that were evaluated: {figures(chosen)}."
+        f"{result.evaluated} legal strategies: {figures(chosen)}."
     )
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
@@ -196,24 +200,18 @@ def _report(
         stated=stated,
         evaluated=result.evaluated,
         rejected=result.rejected,
-        limits=tuple(_limits(proposal)),
     )
 
 
-def _limits(proposal: Proposal) -> Iterator[str]:
-    """Each limit of the workload beside the chosen candidate's figure."""
-    workload, chosen = proposal.request.workload, proposal.chosen
-    for name, value, limit, statistic in (
-        ("TTFT", chosen.ttft_ms, workload.ttft_ms_max, workload.ttft_statistic),
-        ("TPOT", chosen.tpot_ms, workload.tpot_ms_max, workload.tpot_statistic),
-    ):
-        if limit is not None and value is not None:
-            # The first model has no queue: its one figure stands for every statistic, which has to be said.
-            spread = "" if statistic == "mean" else f" ({statistic} asked for; the estimate has no spread)"
-            yield f"{name} {number(value)} ms of at most {number(limit)} ms{spread}"
-    rate = chosen.output_tokens_per_s or 0.0
-    if workload.min_tokens_per_second is not None:
-        yield f"{number(rate)} output tokens/s of at least {number(workload.min_tokens_per_second)}"
-    if workload.request_rate is not None:
-        served = rate / workload.output_tokens
-        yield f"{number(served)} requests/s of at least {number(workload.request_rate)}"
+def _limits(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:
+    """Each limit of the workload beside the plan's figure."""
+    found = figures_of_estimate(estimate)
+    for limit in stated_limits(workload):
+        held = number(found.of(limit))
+        if limit.unit == "ms":
+            yield f"{limit.name} ({limit.statistic}) {held} ms of at most {number(limit.bound)} ms"
+        elif limit.field == "request_rate":
+            stands = "falls behind" if found.saturated else "keeps up with"
+            yield f"the deployment {stands} {number(workload.request_rate or 0.0)} requests/s"
+        else:
+            yield f"{held} {limit.name} of at least {number(limit.bound)}"

@@ -119,6 +119,7 @@ def _answer(
         pareto=result.pareto,
         listed=len(result.candidates),
         evaluated=result.evaluated,
+        simulated=result.simulated,
         rejected=result.rejected,
         pruned=result.pruned,
         seconds=seconds,

@@ -93,7 +93,9 @@ class SearchAnswer(Sparse):
     candidates: tuple[RankedCandidate, ...]
     pareto: tuple[int, ...]
     listed: int
+    # Strategies that were screened, and the loads of leading ones that were simulated.
     evaluated: int
+    simulated: int = 0
     rejected: dict[str, int]
     pruned: dict[str, int]
     seconds: float

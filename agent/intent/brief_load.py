@@ -121,7 +121,7 @@ def _limit_ms(facts: Facts, fact: Fact, limit: Limit) -> Fact:
             facts.reading(f"{fact.words}: a limit without a unit read as {value:g} ms")
         if quantity.upper is not None:
             facts.reading(f"{fact.words}: read as a limit of {value:g} ms, its upper end")
-        if re.search(r"p ?95|95th|p ?99[._]?9|p999", fact.near + fact.context) and fact.statistic == "p99":
+        if re.search(r"p ?99[._]?9|p999", fact.near + fact.context) and fact.statistic == "p99":
             facts.reading(f"{fact.words}: held as p99, the strictest statistic that a plan has")
     return Fact(fact.field, value, fact.words, fact.where, fact.context, fact.near, quantity, fact.statistic)
 

@@ -18,7 +18,8 @@ _FOR_ALL = re.compile(
     re.IGNORECASE,
 )
 _STATISTICS: tuple[tuple[re.Pattern[str], Statistic], ...] = (
-    (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%|\bp ?95\b|95(?:th)? ?percentile"), "p99"),
+    (re.compile(r"\bp ?99(?:[._]?9)?\b|99(?:th)? ?percentile|99分位|99 ?%"), "p99"),
+    (re.compile(r"\bp ?95\b|95(?:th)? ?percentile|95分位"), "p95"),
     (re.compile(r"\bp ?90\b|90(?:th)? ?percentile|90分位"), "p90"),
     (re.compile(r"\bp ?50\b|median|50(?:th)? ?percentile|中位|50分位"), "p50"),
     (re.compile(r"\bmean\b|average|\bavg\b|平均|均值"), "mean"),
@@ -99,7 +100,7 @@ def shared_statistic(text: str) -> str:
 
 
 def statistic_of(*texts: str) -> Statistic | None:
-    """The statistic that the first of `texts` with any names; p95 and beyond p99 count as p99."""
+    """The statistic that the first of `texts` with any names; those beyond p99 count as p99."""
     return next((found for text in texts for pattern, found in _STATISTICS if pattern.search(text)), None)
 
 

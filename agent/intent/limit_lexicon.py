@@ -49,8 +49,8 @@ LENGTH_FOLLOWS = re.compile(
     r"\s?(?:of\s)?(?:the\s)?(?:inputs?|prompts?|outputs?|isl|osl|context|length|answers?|repl|responses?|输入|输出|提示|长度)",
     re.IGNORECASE,
 )
-STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "99": "p99"}
-STRICTER = ("mean", "p50", "p90", "p99")
+STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99": "p99"}
+STRICTER = ("mean", "p50", "p90", "p95", "p99")
 FOR_ALL = re.compile(r"(?:both|all|均|都)[^,.;]{0,12}$", re.IGNORECASE)
 PLURAL_AFTER = re.compile(
     r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)", re.IGNORECASE

@@ -87,21 +87,37 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
 
 
 def load_section(estimate: PerformanceEstimate) -> Section:
-    """Mean and percentiles under the plan's load, as a simulation of its requests gives them."""
-    load = estimate.under_load
-    if load is None:
-        return section("Under load")
-    columns = (Column(""), *(Column(name, figures=True) for name in ("mean", "p50", "p99")))
+    """The simulated run: percentiles of what users see, and the load."""
+    load, percentiles = estimate.load, estimate.latency.percentiles
+    columns = (Column(""), *(Column(name, figures=True) for name in ("mean", "p50", "p90", "p95", "p99", "alone")))
+    latency, alone = estimate.latency, estimate.latency.alone
     rows = tuple(
-        (name, ms_text(one.mean), ms_text(one.p50), ms_text(one.p99))
-        for name, one in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms))
+        (
+            name,
+            ms_text(getattr(latency, field)),
+            *(ms_text(getattr(getattr(percentiles, field), share)) for share in ("p50", "p90", "p95", "p99")),
+            ms_text(getattr(alone, field)),
+        )
+        for name, field in (("TTFT", "ttft_ms"), ("TPOT", "tpot_ms"), ("end to end", "end_to_end_ms"))
     )
     line = (
-        f"simulated: {load.load}, lengths spread by 20%; {figure(round(load.output_tokens_per_s))} output tokens/s, "
-        f"{figure(load.running)} requests in decode on average"
+        f"simulated: {load.load}, {count_text(load.requests, 'request')}, {figure(load.running)} in decode on average; "
+        "alone: one request by itself"
     )
     overload = "Requests come faster than they are served: the queue grows" if load.saturated else None
-    return section("Under load", Table(columns, rows), line, overload, load.headroom)
+    return section("Under load", Table(columns, rows), line, overload, load.headroom, *_benchmark(estimate))
+
+
+def _benchmark(estimate: PerformanceEstimate) -> tuple[str, ...]:
+    """The command that would check the figures, and what it should print."""
+    check = estimate.benchmark
+    if check is None:
+        return ()
+    return (
+        f"To check it: {check.command}",
+        f"it should print TTFT {ms_text(check.ttft_ms)}, TPOT {ms_text(check.tpot_ms)}, "
+        f"{figure(round(check.output_tokens_per_s))} output tokens/s",
+    )
 
 
 def _largest_costs(estimate: PerformanceEstimate) -> tuple[Block | None, Block | None]:

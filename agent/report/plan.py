@@ -99,10 +99,23 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
+        lines += _p90_lines(plan.workload, result.estimate)
     report = result.report
     limits = [_limits_section(report)] if report is not None else []
     estimated = estimate_sections(result.estimate, width) if result.estimate is not None else []
     return [section("", *lines), *limits, layout_section(plan), *estimated]
+
+
+def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterator[str]:
+    """Limits that hold on average, but not for one request in ten."""
+    from ...tools.performance.limits import figures_of_estimate, missed_by_p90
+
+    for missed in missed_by_p90(workload, figures_of_estimate(estimate)):
+        limit = missed.limit
+        yield (
+            f"The limit on {limit.name} holds for the mean, not for one request in ten: p90 {ms_text(missed.figure)}, "
+            f"limit {ms_text(limit.bound)}"
+        )
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

@@ -32,7 +32,7 @@ ALIKE = {json.dumps(case["said"], sort_keys=True): case for case in REQUESTS if 
 READ = [case for case in ALIKE.values() if case["id"] not in LONG | PLANNED_ELSEWHERE]
 BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir() if folder.name not in LONG)
 # The requests that no plan can meet, with the rule that binds.
-INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001"}
+INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001", "rates": "PE010", "zh-median": "PE010"}
 
 
 # The briefs whose limits their hardware cannot hold.

@@ -44,7 +44,7 @@ TINY = {
     "too many requests": ("dense-1", 0.012, 64, None),
     "experts": ("moe-1", 0.9, 4, None),
     "experts, little room": ("moe-1", 0.006, 1, None),
-    "a limit that some hold": ("dense-1", 0.9, 4, 45.0),
+    "a limit that some hold": ("dense-1", 0.9, 4, 55.0),
     "a limit that none holds": ("dense-1", 0.9, 4, 1.0),
 }
 

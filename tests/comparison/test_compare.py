@@ -137,7 +137,7 @@ def test_a_floor_of_throughput_is_held_or_missed(field: str) -> None:
 
 
 def test_a_limit_on_a_percentile_is_held_against_the_percentile() -> None:
-    p99 = shardwright.estimate(dense(request_rate=1.0)).under_load
+    p99 = shardwright.estimate(dense(request_rate=1.0)).latency.percentiles
     assert p99 is not None
     found = compare(dense(request_rate=1.0, ttft_ms_max=p99.ttft_ms.p99 * 1.01, ttft_statistic="p99"), dense())
     limit = found.a.limits[0]

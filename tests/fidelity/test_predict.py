@@ -19,9 +19,9 @@ from shardwright.tools.performance.serving.load import Arrivals, Lengths, Servin
 from .rows import measured_rows, row_of
 
 TIMES = ServingTimes(
-    ttft=Statistics(0.5, 0.4, 0.9),
-    tpot=Statistics(0.02, 0.02, 0.03),
-    end_to_end=Statistics(3.0, 3.0, 4.0),
+    ttft=Statistics(0.5, 0.4, 0.7, 0.8, 0.9),
+    tpot=Statistics(0.02, 0.02, 0.02, 0.02, 0.03),
+    end_to_end=Statistics(3.0, 3.0, 3.5, 3.5, 4.0),
     output_tokens_per_s=800.0,
     makespan_s=40.0,
     running=4.0,
@@ -71,7 +71,7 @@ def test_rows_that_share_a_load_share_the_computation() -> None:
 
 
 def test_a_figure_that_is_none_is_refused() -> None:
-    predict = Predictor(lambda layout, arrivals, lengths, **_: replace(TIMES, tpot=Statistics(0.0, 0.0, 0.0)))
+    predict = Predictor(lambda layout, arrivals, lengths, **_: replace(TIMES, tpot=Statistics.constant(0.0)))
     found = predict(situation())
     assert isinstance(found, Refused) and "tpot_ms" in found.reason
 

@@ -61,7 +61,9 @@ def laid_out(row: Row, layout_of: LayoutOf, degrees: dict[str, Any] | None = Non
 def served(layout: Layout, users: int) -> ServingTimes:
     """What that many users of the layout see who send one request after the other."""
     workload = layout.setting.workload
-    return serve(layout, closed_loop(users), Lengths(workload.input_tokens, workload.output_tokens))
+    return serve(
+        layout, closed_loop(users, len(layout.decode_replicas)), Lengths(workload.input_tokens, workload.output_tokens)
+    )
 
 
 @pytest.mark.parametrize("row", rows("weights"))

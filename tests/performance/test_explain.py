@@ -13,7 +13,7 @@ from shardwright.tools.calibration.engine_profile import ErrorBand
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.performance.confidence import calibration_of
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.queueing import client_seconds
+from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.performance import PerformanceEstimate, PhaseExplanation
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
@@ -124,9 +124,7 @@ def test_imbalance_bubbles_and_the_way_of_the_cache_are_stated(layout_of: Any) -
     layout = layout_of("Llama-3.1-8B", degrees, decode=degrees, nodes=2, dp=2, input_tokens=8192)
     apart = estimate_layout(layout)
     assert apart.explanation is not None
-    client_ms = client_seconds(layout.setting) * 1e3
-    transfer_ms = apart.latency.ttft_ms - apart.latency.prefill_ms - client_ms
-    assert apart.explanation.kv_transfer_ms == pytest.approx(transfer_ms)
+    assert apart.explanation.kv_transfer_ms == pytest.approx(kv_transfer_seconds(layout) * 1e3)
 
 
 def test_the_error_band_is_that_of_what_was_held_back_and_none_is_made_up(layout_of: Any) -> None:

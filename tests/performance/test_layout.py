@@ -47,7 +47,7 @@ def test_graph_and_strategy_give_the_same_memory_and_times(case: dict[str, Any],
     plan = plan_of(layout, case["model"])
     read = layout_from_view(PlanView(plan.model_dump(mode="json")))
     assert device_memory(read) == device_memory(layout)
-    assert estimate(plan) == estimate_layout(layout)
+    assert estimate(plan).model_copy(update={"benchmark": None}) == estimate_layout(layout)
     assert read.strategy.gpu_count == layout.strategy.gpu_count
 
 

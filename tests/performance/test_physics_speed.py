@@ -1,19 +1,27 @@
 """Time obeys physics whatever the deployment: better hardware, more work, more replicas, more stages.
 
-Latency under load is judged end to end: what serves prompts faster may crowd decoding, so that one part may rise.
+Under load faster parts are held to what they do to a bare pass, and to the rate but for what a schedule costs by
+chance: what serves prompts sooner may put more of them into one step.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.performance.estimate import QuickTimes, estimate_layout, quick_times
+from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.plan.performance import LatencyEstimate
 
 from .physics_space import Deployment, deployments, faster_part, has_nic
+from .seen import Seen, seen
 
 ROUNDING = 1e-9
+# By how much a run may be longer by chance.
+CHANCE = 0.1
 quick = settings(
     derandomize=True, deadline=None, max_examples=80,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -34,8 +42,23 @@ def step_ms(latency: LatencyEstimate) -> float:
     return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
 
-def times(deployment: Deployment) -> QuickTimes:
-    return quick_times(deployment.layout())
+def same_times(one: LatencyEstimate, other: LatencyEstimate) -> bool:
+    """Whether two estimates say the same, but for what sums of other lengths round to."""
+    pairs = zip(flat(one.model_dump()), flat(other.model_dump()), strict=True)
+    return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs)
+
+
+def flat(block: Mapping[str, Any]) -> Iterator[float]:
+    """Every number of a block."""
+    for value in block.values():
+        if isinstance(value, Mapping):
+            yield from flat(value)
+        else:
+            yield value
+
+
+def times(deployment: Deployment) -> Seen:
+    return seen(deployment.layout())
 
 
 def longer_input(deployment: Deployment, more: int) -> Deployment:
@@ -48,6 +71,14 @@ def longer_input(deployment: Deployment, more: int) -> Deployment:
 
 def with_faster_part(deployment: Deployment, what: str, factor: float) -> Deployment:
     return deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+
+
+def assert_no_slower(slow: Deployment, fast: Deployment) -> None:
+    before, after = (estimate_layout(one.layout(), with_explanation=False) for one in (slow, fast))
+    assert at_most(after.latency.prefill_ms, before.latency.prefill_ms)
+    assert at_most(step_ms(after.latency), step_ms(before.latency))
+    rates = (one.throughput.dp_scaled_tokens_per_s for one in (before, after))
+    assert at_most(next(rates) * (1 - CHANCE), next(rates))
 
 
 @quick
@@ -66,9 +97,7 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment(
     deployment: Deployment, what: str, factor: float
 ) -> None:
-    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
-    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
-    assert at_most(slow.output_tokens_per_s, fast.output_tokens_per_s)
+    assert_no_slower(deployment, with_faster_part(deployment, what, factor))
 
 
 @quick
@@ -96,7 +125,7 @@ def test_more_users_never_speed_up_a_single_one(deployment: Deployment, more: in
     crowded = deployment.with_(concurrency=deployment.workload.concurrency + more)
     many = estimate_layout(crowded.layout(), with_explanation=False).latency
     assert at_most(step_ms(few), step_ms(many))
-    assert at_most(few.end_to_end_ms, many.end_to_end_ms)
+    assert at_most(few.end_to_end_ms * (1 - CHANCE), many.end_to_end_ms)
 
 
 @quick
@@ -108,7 +137,7 @@ def test_replicas_never_change_what_one_request_sees(deployment: Deployment, tim
         nodes=deployment.nodes * times_as_many, concurrency=load * times_as_many
     )
     one, many = (estimate_layout(each.layout(), with_explanation=False) for each in (deployment, more))
-    assert many.latency == one.latency
+    assert same_times(many.latency, one.latency)
     assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
 
 
@@ -119,7 +148,8 @@ def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -
     assume(2 * stages <= deployment.architecture.num_layers)
     staged = deployment.with_degrees({"pp": 2 * stages}).with_(nodes=4 * deployment.nodes)
     assume(has_nic(deployment.accelerator) and staged.fits_on_nodes)
-    assert at_most(times(deployment).tpot_ms, times(staged).tpot_ms)
+    flat_, in_stages = (estimate_layout(one.layout(), with_explanation=False).latency for one in (deployment, staged))
+    assert at_most(step_ms(flat_), step_ms(in_stages))
 
 
 @quick
@@ -147,6 +177,4 @@ def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_overlapped_halves(
     deployment: Deployment, what: str, factor: float
 ) -> None:
-    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
-    assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
-    assert at_most(slow.output_tokens_per_s, fast.output_tokens_per_s)
+    assert_no_slower(deployment, with_faster_part(deployment, what, factor))

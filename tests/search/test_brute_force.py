@@ -33,6 +33,8 @@ SETTINGS: list[dict[str, Any]] = CASES["settings"]
 SHARE = 1e-9
 # What the best of all cuts may gain over the cuts that the search looks at.
 MOST_LOST_TO_CUTS = 0.01
+# What a point of the front may gain over those that the screen has simulated.
+MOST_LOST_TO_SCREEN = 0.06
 # A strategy that breaks none but these is legal: it does not fit, or is too slow.
 OF_THE_LOAD = frozenset({"ME001", "PE010"})
 
@@ -98,7 +100,7 @@ def test_the_optimum_and_the_front_are_those_of_the_slow_enumeration(setting: di
         return
     # Of all that the rules accept, not only of what the space is stated to hold.
     assert_best(best_of(points, setting["workload"]["objective"], setting["workload"]["output_tokens"]), result)
-    assert_same_front(front_of(held), found_front(result))
+    assert_covers(found_front(result), front_of(held))
 
 
 def assert_counts(slow: Enumeration, points: list[Point], result: SearchResult) -> None:
@@ -121,11 +123,13 @@ def assert_best(leading: list[Point], result: SearchResult) -> None:
     assert (best.ttft_ms, best.tpot_ms, best.output_tokens_per_s, best.gpus) == pytest.approx(figures, rel=SHARE)
 
 
-def assert_same_front(wanted: list[tuple[float, float]], found: list[tuple[float, float]]) -> None:
-    """Both fronts have the same points."""
-    assert len(found) == len(wanted), (found, wanted)
-    for one, other in zip(found, wanted, strict=True):
-        assert one == pytest.approx(other, rel=SHARE)
+def assert_covers(found: list[tuple[float, float]], wanted: list[tuple[float, float]]) -> None:
+    """Each point of the whole front has one of those found near it, or before it: not every point is simulated."""
+    for tpot_ms, rate in wanted:
+        assert any(
+            one <= tpot_ms * (1 + MOST_LOST_TO_SCREEN) and other >= rate * (1 - MOST_LOST_TO_SCREEN)
+            for one, other in found
+        ), (tpot_ms, rate, found)
 
 
 @pytest.mark.parametrize(
@@ -141,11 +145,7 @@ def test_no_other_cut_of_the_pipeline_is_much_better(setting: dict[str, Any]) ->
     (found,) = {one.worth(objective, output_tokens) for one in points if one.strategy == result.candidates[0].strategy}
     # A tie goes to the simpler plan.
     assert found <= least * (1 + MOST_LOST_TO_CUTS)
-    front = found_front(result)
-    for tpot_ms, rate in front_of(points):
-        assert any(
-            one <= tpot_ms * (1 + MOST_LOST_TO_CUTS) and other >= rate * (1 - MOST_LOST_TO_CUTS) for one, other in front
-        ), (tpot_ms, rate, front)
+    assert_covers(found_front(result), front_of(points))
 
 
 @cache

@@ -46,10 +46,10 @@ def test_the_best_mixed_plan_is_that_of_an_enumeration() -> None:
 
 
 def test_limits_hold_for_each_kind() -> None:
-    strict = replace(LONG, workload=LONG.workload.model_copy(update={"ttft_ms_max": 150.0}))
+    strict = replace(LONG, workload=LONG.workload.model_copy(update={"ttft_ms_max": 400.0}))
     found = search_mix([Part("chat", CHAT, 3.0), Part("long", strict, 1.0)])
     assert found.best is not None
-    assert found.best.parts["long"].ttft_ms <= 150.0
+    assert found.best.parts["long"].ttft_ms <= 400.0
     assert any(one.why_not and one.why_not[0].startswith("long: PE010: TTFT") for one in found.candidates)
     impossible = replace(LONG, workload=LONG.workload.model_copy(update={"ttft_ms_max": 1.0}))
     assert search_mix([Part("chat", CHAT, 3.0), Part("long", impossible, 1.0)]).best is None
@@ -62,9 +62,6 @@ def test_a_heavier_kind_weighs_more() -> None:
     assert light.requests_per_s > heavy.requests_per_s
 
 
-PERCENTILE = replace(CHAT, workload=CHAT.workload.model_copy(update={"tpot_ms_max": 9.0, "tpot_statistic": "p99"}))
-
-
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
@@ -72,7 +69,6 @@ PERCENTILE = replace(CHAT, workload=CHAT.workload.model_copy(update={"tpot_ms_ma
         ([Part("chat", CHAT, 1.0), Part("chat", LONG, 1.0)], "a name of its own"),
         ([Part("chat", CHAT, 0.0)], "weight 0"),
         ([Part("chat", replace(CHAT, disaggregated=True), 1.0)], "not disaggregated"),
-        ([Part("chat", PERCENTILE, 1.0)], "limits a percentile"),
     ],
 )  # fmt: skip
 def test_what_a_mix_has_no_answer_to_is_refused_in_one_line(parts: list[Part], message: str) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from ..catalog.hardware import hardware_facts
 from ..checkpoint import checked
 from ..errors import InputError
-from ..performance.estimate import quick_times
-from ..performance.limits import excess_shares
+from ..performance.limits import excess_share, excess_shares, figures_of_run
+from ..performance.planned_run import planned_run
 from ..plan.document import HardwareBlock, Strategy
 from ..plan.placement import is_disaggregated
 from ..plan.view import PlanView
@@ -245,18 +245,17 @@ class _Attempt:
         )
 
     def _holds_limits(self, strategy: Strategy) -> bool:
-        """Whether means hold the workload's limits; percentiles are the validator's."""
+        """Whether the run of the load holds the workload's limits."""
         workload = self.walk.request.workload
         stated = workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second, workload.request_rate
         layout = self.walk.layout(strategy)
         if layout is None or all(limit is None for limit in stated):
             return layout is not None
         self.timed += max(1, strategy.gpu_count // _NODE)
-        times = quick_times(layout)
-        figures = times.ttft_ms, times.tpot_ms, times.output_tokens_per_s
-        missed = limits_missed(workload, *figures)
+        figures = figures_of_run(planned_run(layout))
+        missed = limits_missed(workload, figures)
         if missed:
-            self._note(Missed(strategy, missed, float(excess_shares(workload, *figures))))
+            self._note(Missed(strategy, missed, excess_share(workload, figures)))
         return not missed
 
     def note_misses(self, whole: SearchResult) -> None:

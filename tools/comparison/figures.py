@@ -16,8 +16,8 @@ _FIGURES: dict[str, tuple[str, Unit, bool | None]] = {
     "ttft_ms": ("TTFT", "ms", False),
     "tpot_ms": ("TPOT", "ms", False),
     "end_to_end_ms": ("end to end", "ms", False),
-    "ttft_p99_ms": ("TTFT, p99 under load", "ms", False),
-    "tpot_p99_ms": ("TPOT, p99 under load", "ms", False),
+    "ttft_p99_ms": ("TTFT, p99", "ms", False),
+    "tpot_p99_ms": ("TPOT, p99", "ms", False),
     "output_tokens_per_s": ("output tokens/s", "tokens/s", True),
     "output_tokens_per_s_per_gpu": ("output tokens/s per GPU", "tokens/s", True),
     "weights_bytes": ("weights, fullest GPU", "bytes", False),
@@ -48,10 +48,10 @@ def figures(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
 def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, float | None]]:
     if found is None:
         return
-    latency, rates, memory, load = found.latency, found.throughput, found.memory, found.under_load
+    latency, rates, memory = found.latency, found.throughput, found.memory
     yield from (("ttft_ms", latency.ttft_ms), ("tpot_ms", latency.tpot_ms), ("end_to_end_ms", latency.end_to_end_ms))
-    if load is not None:
-        yield from (("ttft_p99_ms", load.ttft_ms.p99), ("tpot_p99_ms", load.tpot_ms.p99))
+    percentiles = latency.percentiles
+    yield from (("ttft_p99_ms", percentiles.ttft_ms.p99), ("tpot_p99_ms", percentiles.tpot_ms.p99))
     yield "output_tokens_per_s", rates.dp_scaled_tokens_per_s
     yield "output_tokens_per_s_per_gpu", rates.output_tokens_per_s_per_gpu
     yield "max_concurrency", memory.max_concurrency

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from ..calibration.custom import CustomCalibration
 from ..errors import InputError
 from ..performance.estimate import estimate
-from ..performance.limits import missed_latency, missed_rates
-from ..plan.document import PHASES, HardwareBlock, Phase, Plan, Statistic, WorkloadBlock
+from ..performance.limits import figures_of_estimate, stated_limits
+from ..plan.document import PHASES, HardwareBlock, Phase, Plan, WorkloadBlock
 from ..plan.performance import PerformanceEstimate, PhaseExplanation
 from ..plan.reader import ReadDocument, read_document
 from ..plan.view import PhaseView, PlanView
@@ -86,7 +86,7 @@ def _judged(
         limits=tuple(_limits(plan.workload, figures)),
         binds=tuple(_binds(figures)),
         calibration=None if figures is None else figures.calibration,
-        saturated=None if figures is None or figures.under_load is None else figures.under_load.saturated,
+        saturated=None if figures is None else figures.load.saturated,
         cost_unit=None if figures is None or figures.cost is None else figures.cost.unit,
         not_estimated=why,
     )
@@ -128,31 +128,16 @@ def _experts_per_gpu(branch: PhaseView) -> int:
 
 def _limits(workload: WorkloadBlock, figures: PerformanceEstimate | None) -> Iterator[LimitCheck]:
     """Every limit that the workload states, with the figure that it is about."""
-    latency = None if figures is None else figures.latency
-    ttft, tpot = (None, None) if latency is None else (latency.ttft_ms, latency.tpot_ms)
-    stated: tuple[tuple[Literal["TTFT", "TPOT"], float | None, Statistic, float | None], ...] = (
-        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic, ttft),
-        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic, tpot),
-    )
-    for name, limit, statistic, mean in stated:
-        if limit is None:
-            continue
-        figure = mean if statistic == "mean" else _percentile(figures, name, statistic)
-        holds = None if figure is None else missed_latency(workload, name, figure) is None
-        yield LimitCheck(name=name, statistic=statistic, unit="ms", limit=limit, figure=figure, holds=holds)
-    rate = None if figures is None else figures.throughput.dp_scaled_tokens_per_s
-    # No rate at all misses every floor, which names each with its figure.
-    missed_fields = None if rate is None else {missed.field for missed in missed_rates(workload, rate)}
-    for floor in missed_rates(workload, 0.0):
-        holds = None if missed_fields is None else floor.field not in missed_fields
+    found = None if figures is None else figures_of_estimate(figures)
+    for limit in stated_limits(workload):
         yield LimitCheck(
-            name=floor.name, statistic="mean", unit="tokens/s", limit=floor.limit, figure=rate, holds=holds
+            name=limit.name,
+            statistic=limit.statistic,
+            unit=limit.unit,
+            limit=limit.bound,
+            figure=None if found is None else found.of(limit),
+            holds=None if found is None else found.excess(limit) == 0.0,
         )
-
-
-def _percentile(figures: PerformanceEstimate | None, name: str, statistic: str) -> float | None:
-    load = None if figures is None else figures.under_load
-    return None if load is None else getattr(load.ttft_ms if name == "TTFT" else load.tpot_ms, statistic)
 
 
 def _binds(figures: PerformanceEstimate | None) -> Iterator[Bottleneck]:

@@ -133,7 +133,7 @@ def _batch(replica: _Replica, running: int, sequences: int) -> ServingTimes:
 def _times(
     latency: tuple[float, float, float], requests_per_s: float, replica: _Replica, makespan: float
 ) -> ServingTimes:
-    ttft, tpot, end_to_end = (Statistics(seconds, seconds, seconds) for seconds in latency)
+    ttft, tpot, end_to_end = (Statistics.constant(seconds) for seconds in latency)
     return ServingTimes(
         ttft=ttft,
         tpot=tpot,

@@ -82,7 +82,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     blank: list[Any] = [np.zeros(count), np.zeros(count), np.zeros(count)]
     seen = core.Seen(*blank)
     columns: list[Any] = [_array(value, float) for value in columns_of(server.table)]
-    client = policy.client_s + policy.client_s_per_token * prompts
+    client = policy.client_s + server.fill_seconds + policy.client_s_per_token * prompts
     load = core.Requests(prompts, outputs, found.cached, found.pauses + client, found.arrivals)
     totals: Any = run(core.StepColumns(*columns), found.rules, load, seen)
     if totals[0] < count:
@@ -94,21 +94,17 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     tpot = float(((done - first)[many] / (outputs[many] - 1)).mean()) if many.any() else 0.0
 
     times = ServingTimes(
-        ttft=_flat(float((first - arrived + client).mean())),
-        tpot=_flat(tpot),
-        end_to_end=_flat(float((done - arrived + client).mean())),
+        ttft=Statistics.constant(float((first - arrived + client).mean())),
+        tpot=Statistics.constant(tpot),
+        end_to_end=Statistics.constant(float((done - arrived + client).mean())),
         output_tokens_per_s=float(outputs.sum() / totals[1]) * busy,
         makespan_s=float(totals[1]),
         running=float(totals[3] / totals[1]) * busy,
     )
-    return shown_late(times, server.fill_seconds, server.first_token_steps, case.situation.lengths)
+    return shown_late(times, server.first_token_steps, case.situation.lengths)
 
 
 def _array(value: Any, kind: type) -> Any:
     """A column as an array; a single figure stays what it is."""
     make: Any = np.asarray
     return make(value, dtype=kind) if isinstance(value, list | tuple) else value
-
-
-def _flat(value: float) -> Statistics:
-    return Statistics(value, value, value)

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 
-from ..performance.serving.load import TAIL, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
+from ..performance.serving.load import (
+    REQUESTS_PER_USER,
+    TAIL,
+    Arrivals,
+    Burst,
+    ClosedLoop,
+    Lengths,
+    OpenLoop,
+    StaticBatch,
+)
 from .table import MeasuredRow
 
-# Requests of a closed loop per user, where a row does not say: InferenceX sends ten per user (its benchmark script's
-# num_prompts = 10 x concurrency); the start-up burst is then a tenth of what the means count.
-REQUESTS_PER_USER = 10
 # Requests of an open loop where a row does not say how many there were.
 OPEN_LOOP_REQUESTS = 500
 # Requests of a saturated engine: TensorRT-LLM's perf-overview queues 30,000 requests of 128 + 128 tokens, 3,000 of

@@ -9,12 +9,12 @@ from typing import Protocol
 
 from ..errors import InputError
 from ..performance.layout import Layout
-from ..performance.serving.load import Arrivals, Lengths, ServingTimes, Statistics
+from ..performance.serving.load import Arrivals, Lengths, ServingTimes
 from .analytic import serve_by
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of, workload_of
 from .roofline import Roofline
-from .situation import Deployment, Situation, StatisticName
+from .situation import Deployment, Situation
 
 
 class Serve(Protocol):
@@ -75,11 +75,11 @@ def figure_of(times: ServingTimes, situation: Situation) -> float:
     total = times.output_tokens_per_s * (workload.input_tokens + workload.output_tokens) / workload.output_tokens
     match situation.figure:
         case "ttft_ms":
-            return _of(times.ttft, situation.statistic) * 1e3
+            return getattr(times.ttft, situation.statistic) * 1e3
         case "tpot_ms":
-            return _of(times.tpot, situation.statistic) * 1e3
+            return getattr(times.tpot, situation.statistic) * 1e3
         case "e2e_ms":
-            return _of(times.end_to_end, situation.statistic) * 1e3
+            return getattr(times.end_to_end, situation.statistic) * 1e3
         case "makespan_ms":
             return times.makespan_s * 1e3
         case "output_tok_s":
@@ -90,13 +90,3 @@ def figure_of(times: ServingTimes, situation: Situation) -> float:
             return total
         case "total_tok_s_per_gpu":
             return total / gpus
-
-
-def _of(statistics: Statistics, name: StatisticName) -> float:
-    match name:
-        case "mean":
-            return statistics.mean
-        case "p50":
-            return statistics.p50
-        case "p99":
-            return statistics.p99

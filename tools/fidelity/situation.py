@@ -17,7 +17,7 @@ from ..catalog.hardware import all_accelerators, find_accelerator
 from ..catalog.models import ModelEntry, find_model
 from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, Lengths, StaticBatch
-from ..plan.document import PrecisionBlock, Relaxation, Strategy
+from ..plan.document import PrecisionBlock, Relaxation, Statistic, Strategy
 from .degrees import Refused, nodes_of, relaxations_of, strategy_of
 from .load import arrivals_of, lengths_of
 from .software import Engine, engine_of, precision_of
@@ -27,7 +27,6 @@ Figure = Literal[
     "ttft_ms", "tpot_ms", "e2e_ms", "makespan_ms", "output_tok_s", "output_tok_s_per_gpu", "total_tok_s",
     "total_tok_s_per_gpu",
 ]  # fmt: skip
-StatisticName = Literal["mean", "p50", "p99"]
 
 # The metrics that tables name. An inter-token latency is a time per output token: both leave the first token out.
 _FIGURES: dict[str, Figure] = {
@@ -36,7 +35,7 @@ _FIGURES: dict[str, Figure] = {
     "total_tok_s": "total_tok_s", "total_tok_s_per_gpu": "total_tok_s_per_gpu",
 }  # fmt: skip
 # Which of its distribution a row's figure is. "Mean or median", "single run" and the like count as the mean.
-_STATISTICS: dict[str, StatisticName] = {"p50": "p50", "median": "p50", "p99": "p99"}
+_STATISTICS: dict[str, Statistic] = {"p50": "p50", "median": "p50", "p99": "p99"}
 _UNSTATED_MEMORY = re.compile(r"[-_ ](?:unstated|unknown)$", re.IGNORECASE)
 _DEFAULT_NODE = 8
 
@@ -63,7 +62,7 @@ class Situation:
     arrivals: Arrivals
     lengths: Lengths
     figure: Figure
-    statistic: StatisticName = "mean"
+    statistic: Statistic = "mean"
 
 
 def situation_of(row: MeasuredRow) -> Situation | Refused:

@@ -1,7 +1,7 @@
 """The estimate of a plan in the contract's format: latency, throughput, memory, critical path, cost.
 
-Its latencies are means in closed form, with no queue before the first token but that of prefill replicas that are the
-slower side; `under_load` simulates arrivals. What its constants come from and how far off it may be is said with it.
+What users see is of the simulated run of the plan's load (`planned_run`); the pass of a prompt and the decode step that
+are taken apart are of one pass by itself. What its constants come from and how far off it may be is said with it.
 """
 
 from __future__ import annotations
@@ -19,160 +19,130 @@ from ..plan.document import Plan
 from ..plan.performance import (
     CostEstimate,
     CriticalPath,
+    LatencyAlone,
     LatencyEstimate,
+    LatencyPercentiles,
     LoadEstimate,
+    Percentiles,
     PerformanceEstimate,
     ThroughputEstimate,
 )
 from ..plan.reader import read_document
-from ..plan.view import PlanView
+from ..plan.view import PlanView, as_str
+from .benchmark import benchmark_of
 from .confidence import calibration_of
 from .explain import explain
 from .layout import Layout, layout_from_view
-from .memory import device_memory
+from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
-from .queueing import Prompts, client_seconds, held_back, hold_up_others
+from .planned_run import planned_run, run_alone
 from .schedule import PhaseTime, PhaseTimer, prefill_loads
-from .service import PhaseSeconds, Service, Shares, colocated_service, disaggregated_service
-from .throughput import apart_prefill_seconds, batched_prefill_seconds, decode_time
+from .serving.load import ServingTimes, Statistics
+from .throughput import decode_time
 from .transfer import kv_transfer_seconds
-from .under_load import load_estimate
 
 
 @dataclass(frozen=True, slots=True)
-class QuickTimes:
-    """What ranking needs of a layout, in milliseconds and tokens per second."""
+class _Pass:
+    """One pass of a phase by itself, and what timed it."""
 
-    ttft_ms: float
-    tpot_ms: float
-    end_to_end_ms: float
-    output_tokens_per_s: float
-    output_tokens_per_s_per_gpu: float
+    timer: PhaseTimer
+    time: PhaseTime
 
 
-@dataclass(frozen=True, slots=True)
-class _Times:
-    """The phases of a layout at its load, the transfer between them, and the rates that follow. Seconds."""
-
-    prefill: PhaseTime
-    decode: PhaseTime
-    seconds: PhaseSeconds
-    service: Service
-    throughput: ThroughputEstimate
-    timers: tuple[PhaseTimer, PhaseTimer]
-
-    @property
-    def timed(self) -> tuple[tuple[PhaseTimer, PhaseTime], tuple[PhaseTimer, PhaseTime]]:
-        """Prefill and decode, each with what timed it."""
-        return (self.timers[0], self.prefill), (self.timers[1], self.decode)
-
-
-def _times(layout: Layout) -> _Times:
+def _bare_passes(layout: Layout) -> tuple[_Pass, _Pass]:
+    """The pass of a prompt, and a decode step with as many requests as the scheduler takes of the plan's load."""
     setting = layout.setting
     concurrency = setting.workload.concurrency
-    prefill_timer = PhaseTimer(setting, layout.phase("prefill"))
-    decode_timer = PhaseTimer(setting, layout.phase("decode"))
-    prefill_share = math.ceil(concurrency / max(1, len(layout.prefill_replicas)))
-    requests = math.ceil(concurrency / max(1, len(layout.decode_replicas)))
-    groups = min(prefill_timer.phase.attention_groups, prefill_share)
-    prefill = prefill_timer.prefill(prefill_loads(setting, 1, groups))
-    decode = decode_time(layout, decode_timer, requests)
-    transfer = kv_transfer_seconds(layout)
-    alone_prefill = prefill if groups == 1 else prefill_timer.prefill(prefill_loads(setting, 1, 1))
-    alone_decode = decode if requests == 1 else decode_time(layout, decode_timer, 1)
-    steps = setting.workload.output_tokens - 1
-    seconds = PhaseSeconds(
-        prompts=_prompts(layout, prefill_timer, prefill_share, prefill.seconds),
-        step=decode.seconds,
-        transfer=transfer,
-        client=client_seconds(setting),
-        held_steps=held_back(setting, decode_timer.phase.attention_groups, requests, steps),
+    prefill = PhaseTimer(setting, layout.phase("prefill"))
+    decode = PhaseTimer(setting, layout.phase("decode"))
+    groups = min(prefill.phase.attention_groups, math.ceil(concurrency / max(1, len(layout.prefill_replicas))))
+    most = setting.max_sequences * decode.phase.attention_groups
+    requests = min(math.ceil(concurrency / max(1, len(layout.decode_replicas))), most)
+    return (
+        _Pass(prefill, prefill.prefill(prefill_loads(setting, 1, groups))),
+        _Pass(decode, decode_time(layout, decode, requests)),
     )
-    shares = Shares(concurrency, requests)
-    serve = disaggregated_service if layout.is_disaggregated else colocated_service
-    service = serve(seconds, shares, setting.workload.output_tokens)
-    alone = alone_prefill.seconds + transfer + seconds.client
-    alone += steps * alone_decode.seconds
-    rates = ThroughputEstimate(
-        single_request_tokens_per_s=setting.workload.output_tokens / alone,
-        batched_tokens_per_s=service.batched_tokens_per_s,
-        dp_scaled_tokens_per_s=service.output_tokens_per_s,
-        output_tokens_per_s_per_gpu=service.output_tokens_per_s / max(1, len(layout.devices)),
-    )
-    return _Times(prefill, decode, seconds, service, rates, (prefill_timer, decode_timer))
-
-
-def _prompts(layout: Layout, timer: PhaseTimer, requests: int, one_seconds: float) -> Prompts:
-    """The prompts of a replica's share; where prefill has replicas of its own they hold up no decode."""
-    together = batched_prefill_seconds(layout, timer, requests)
-    if layout.is_disaggregated or not hold_up_others(layout.setting, timer.phase.attention_groups):
-        return Prompts(one_seconds, together, together)
-    return Prompts(one_seconds, together, apart_prefill_seconds(layout, timer, requests))
 
 
 def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> PerformanceEstimate:
     """The estimate of `layout` at its workload; an explanation takes about as long again.
 
     Raises:
-        InputError: a fact that the arithmetic needs is not known (it names the field).
+        InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
     """
-    times = _times(layout)
-    steps = layout.setting.workload.output_tokens - 1
-    ttft_ms, tpot_ms = times.service.ttft * 1e3, times.service.tpot * 1e3
-    load, not_simulated = _under_load(layout) if with_explanation else (None, ())
+    prefill, decode = _bare_passes(layout)
+    run = planned_run(layout)
+    throughput, transfer = _throughput(layout, run.times), kv_transfer_seconds(layout)
+    explained = (prefill.timer, prefill.time), (decode.timer, decode.time)
     return PerformanceEstimate(
-        latency=LatencyEstimate(
-            ttft_ms=ttft_ms,
-            tpot_ms=tpot_ms,
-            prefill_ms=times.prefill.seconds * 1e3,
-            decode_ms=steps * tpot_ms,
-            end_to_end_ms=ttft_ms + steps * tpot_ms,
-            prefill=times.prefill.parts,
-            decode_step=times.decode.parts,
-        ),
-        throughput=times.throughput,
+        latency=_latency(layout, run.times, prefill.time, decode.time),
+        throughput=throughput,
         memory=device_memory(layout),
-        critical_path=CriticalPath(prefill=times.prefill.steps, decode=times.decode.steps),
+        critical_path=CriticalPath(prefill=prefill.time.steps, decode=decode.time.steps),
         calibration=calibration_of(layout.setting),
-        cost=_cost(layout, times.throughput),
-        notes=(*_load_notes(times), *estimate_notes(layout, times.seconds.transfer), *not_simulated),
-        explanation=explain(*times.timed, times.seconds.transfer) if with_explanation else None,
-        under_load=load,
+        load=LoadEstimate(
+            load=run.load,
+            requests=run.requests,
+            running=run.times.running,
+            saturated=run.times.saturated,
+            headroom=_headroom(layout, run.times),
+        ),
+        cost=_cost(layout, throughput),
+        notes=estimate_notes(layout, transfer),
+        explanation=explain(*explained, transfer) if with_explanation else None,
     )
 
 
-def _under_load(layout: Layout) -> tuple[LoadEstimate | None, tuple[str, ...]]:
-    """The simulated load; without one the note that says why."""
-    try:
-        return load_estimate(layout), ()
-    except InputError as error:
-        return None, (f"the load was not simulated: {error}",)
-
-
-def _load_notes(times: _Times) -> tuple[str, ...]:
-    before = times.service.waits.first_token + times.seconds.client
-    ttft = f"TTFT is {times.prefill.seconds * 1e3:.3g} ms of prefill and {before * 1e3:.3g} ms of waiting and client"
-    if times.service.waits.per_token <= 0.0:
-        return (ttft,)
-    return (
-        ttft,
-        f"TPOT is a decode step of {times.decode.seconds * 1e3:.3g} ms and "
-        f"{times.service.waits.per_token * 1e3:.3g} ms for prompts of other requests that the same replica prefills "
-        "meanwhile",
+def _latency(layout: Layout, times: ServingTimes, prefill: PhaseTime, decode: PhaseTime) -> LatencyEstimate:
+    alone = run_alone(layout)
+    return LatencyEstimate(
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        prefill_ms=prefill.seconds * 1e3,
+        decode_ms=max(0.0, times.end_to_end.mean - times.ttft.mean) * 1e3,
+        end_to_end_ms=times.end_to_end.mean * 1e3,
+        prefill=prefill.parts,
+        decode_step=decode.parts,
+        percentiles=LatencyPercentiles(
+            ttft_ms=_percentiles(times.ttft),
+            tpot_ms=_percentiles(times.tpot),
+            end_to_end_ms=_percentiles(times.end_to_end),
+        ),
+        alone=LatencyAlone(
+            ttft_ms=alone.ttft.mean * 1e3, tpot_ms=alone.tpot.mean * 1e3, end_to_end_ms=alone.end_to_end.mean * 1e3
+        ),
     )
 
 
-def quick_times(layout: Layout) -> QuickTimes:
-    """Latency and throughput of `layout` alone: the same figures as `estimate_layout`, without memory and path."""
-    times = _times(layout)
-    steps = layout.setting.workload.output_tokens - 1
-    return QuickTimes(
-        ttft_ms=times.service.ttft * 1e3,
-        tpot_ms=times.service.tpot * 1e3,
-        end_to_end_ms=(times.service.ttft + steps * times.service.tpot) * 1e3,
-        output_tokens_per_s=times.throughput.dp_scaled_tokens_per_s,
-        output_tokens_per_s_per_gpu=times.throughput.output_tokens_per_s_per_gpu,
+def _percentiles(statistics: Statistics) -> Percentiles:
+    return Percentiles(
+        p50=statistics.p50 * 1e3, p90=statistics.p90 * 1e3, p95=statistics.p95 * 1e3, p99=statistics.p99 * 1e3
     )
+
+
+def _throughput(layout: Layout, times: ServingTimes) -> ThroughputEstimate:
+    """Output tokens per second of the run, over all replicas and on each that has a request, and of a request alone."""
+    busy = max(1, min(len(layout.decode_replicas), layout.setting.workload.concurrency))
+    return ThroughputEstimate(
+        single_request_tokens_per_s=run_alone(layout).output_tokens_per_s,
+        batched_tokens_per_s=times.output_tokens_per_s / busy,
+        dp_scaled_tokens_per_s=times.output_tokens_per_s,
+        output_tokens_per_s_per_gpu=times.output_tokens_per_s / max(1, len(layout.devices)),
+    )
+
+
+def _headroom(layout: Layout, times: ServingTimes) -> str | None:
+    """Whether the other replicas hold the load when one is lost."""
+    replicas = len(layout.decode_replicas)
+    if replicas < 2:
+        return None
+    left = max_concurrency(layout) * (replicas - 1) // replicas
+    need = layout.setting.workload.concurrency
+    fits = f"{left:,} requests fit on the other {replicas - 1}"
+    rate = times.output_tokens_per_s * (replicas - 1) / replicas
+    verdict = "enough for" if left >= need else "too few for"
+    return f"with one of {replicas} replicas lost, {fits}: {verdict} {need:,}; they make {rate:,.0f} tokens/s"
 
 
 def estimate(
@@ -202,7 +172,9 @@ def estimate(
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
-    return estimate_layout(layout)
+    found = estimate_layout(layout)
+    name = as_str(document.model.get("name"))
+    return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
 
 
 def _view(document: Plan | Mapping[str, Any] | str | Path) -> PlanView:

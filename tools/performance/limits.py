@@ -1,71 +1,144 @@
-"""The limits of a workload beside figures: which do not hold, and by how much (rule PE010).
+"""The limits of a workload beside the figures of its run: which do not hold, and by how much (rule PE010).
 
-What search compares candidates by and what the rule finds is decided here, so that they cannot disagree. It computes
-no figure.
+What search decides by, what the rule finds and what a comparison shows is decided here, so that they cannot disagree.
+It computes no figure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, cast
 
 from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
+from ..plan.performance import Percentiles, PerformanceEstimate
+
+if TYPE_CHECKING:
+    from .planned_run import PlannedRun
+    from .serving.load import Statistics
 
 # Figures that are equal but for rounding hold.
 _ROUNDING = 1e-9
 
+LimitName = Literal["TTFT", "TPOT", "output tokens/s", "output tokens/s for the request rate"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit that a workload states: its field there, the statistic that it is taken in, and its unit."""
+
+    field: str
+    name: LimitName
+    statistic: Statistic
+    unit: Literal["ms", "tokens/s"]
+    bound: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunFigures:
+    """What limits are about: TTFT and TPOT in ms by statistic, output tokens per second, whether the queue grows."""
+
+    ttft_ms: Mapping[Statistic, float]
+    tpot_ms: Mapping[Statistic, float]
+    output_tokens_per_s: float
+    saturated: bool
+
+    def of(self, limit: Limit) -> float:
+        """The figure that `limit` is about."""
+        if limit.unit == "tokens/s":
+            return self.output_tokens_per_s
+        return (self.ttft_ms if limit.name == "TTFT" else self.tpot_ms)[limit.statistic]
+
+    def excess(self, limit: Limit) -> float:
+        """By which share `limit` is missed; 0 where it holds. A request rate holds unless the queue grows."""
+        if limit.field == "request_rate" and not self.saturated:
+            return 0.0
+        figure = self.of(limit)
+        over = figure / limit.bound if limit.unit == "ms" else limit.bound / max(figure, 1e-12)
+        return max(0.0, over - 1.0 - _ROUNDING)
+
 
 @dataclass(frozen=True, slots=True)
 class MissedLimit:
-    """A limit that a figure does not hold. `field` is the workload's; `unit` is of both figures."""
+    """A limit that a figure does not hold."""
 
-    field: str
-    name: str
-    statistic: Statistic
-    unit: Literal["ms", "tokens/s"]
+    limit: Limit
     figure: float
-    limit: float
 
 
-def missed_latency(workload: WorkloadBlock, name: Literal["TTFT", "TPOT"], figure_ms: float) -> MissedLimit | None:
-    """The limit of the workload that a TTFT or TPOT exceeds, in ms."""
-    field = f"{name.lower()}_ms_max"
-    limit: float | None = getattr(workload, field)
-    if limit is None or figure_ms <= limit * (1 + _ROUNDING):
-        return None
-    return MissedLimit(field, name, getattr(workload, f"{name.lower()}_statistic"), "ms", figure_ms, limit)
+def figures_of_run(run: PlannedRun) -> RunFigures:
+    """The figures of a simulated run."""
+    times = run.times
+    return RunFigures(_in_ms(times.ttft), _in_ms(times.tpot), times.output_tokens_per_s, times.saturated)
 
 
-def missed_rates(workload: WorkloadBlock, output_tokens_per_s: float) -> tuple[MissedLimit, ...]:
-    """The floors of throughput that a rate does not reach: the stated one, and what the request rate asks for."""
-    return tuple(
-        MissedLimit(field, name, "mean", "tokens/s", output_tokens_per_s, floor)
-        for field, name, floor in _floors(workload)
-        if output_tokens_per_s < floor * (1 - _ROUNDING)
+def _in_ms(statistics: Statistics) -> dict[Statistic, float]:
+    return {
+        "mean": statistics.mean * 1e3,
+        "p50": statistics.p50 * 1e3,
+        "p90": statistics.p90 * 1e3,
+        "p95": statistics.p95 * 1e3,
+        "p99": statistics.p99 * 1e3,
+    }
+
+
+def figures_of_estimate(estimate: PerformanceEstimate) -> RunFigures:
+    """The figures of the run that `estimate` tells of."""
+    latency = estimate.latency
+    return RunFigures(
+        _with_mean(latency.ttft_ms, latency.percentiles.ttft_ms),
+        _with_mean(latency.tpot_ms, latency.percentiles.tpot_ms),
+        estimate.throughput.dp_scaled_tokens_per_s,
+        estimate.load.saturated,
     )
 
 
-def _floors(workload: WorkloadBlock) -> list[tuple[str, str, float]]:
-    """The floors of throughput in output tokens/s: field, name and figure."""
+def _with_mean(mean: float, percentiles: Percentiles) -> dict[Statistic, float]:
+    return cast("dict[Statistic, float]", {"mean": mean, **percentiles.model_dump()})
+
+
+def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:
+    """The limits that a workload states."""
     rate = workload.request_rate
-    floors = (
-        ("min_tokens_per_second", "output tokens/s", workload.min_tokens_per_second),
-        (
-            "request_rate",
-            "output tokens/s for the request rate",
-            None if rate is None else rate * workload.output_tokens,
-        ),
+    needed = None if rate is None else rate * workload.output_tokens
+    found: tuple[tuple[str, LimitName, Statistic, Literal["ms", "tokens/s"], float | None], ...] = (
+        ("ttft_ms_max", "TTFT", workload.ttft_statistic, "ms", workload.ttft_ms_max),
+        ("tpot_ms_max", "TPOT", workload.tpot_statistic, "ms", workload.tpot_ms_max),
+        ("min_tokens_per_second", "output tokens/s", "mean", "tokens/s", workload.min_tokens_per_second),
+        ("request_rate", "output tokens/s for the request rate", "mean", "tokens/s", needed),
     )
-    return [(field, name, floor) for field, name, floor in floors if floor is not None]
+    return tuple(
+        Limit(field, name, taken, unit, bound) for field, name, taken, unit, bound in found if bound is not None
+    )
+
+
+def missed_limits(workload: WorkloadBlock, figures: RunFigures) -> tuple[MissedLimit, ...]:
+    """The limits of the workload that the figures do not hold."""
+    return tuple(
+        MissedLimit(limit, figures.of(limit)) for limit in stated_limits(workload) if figures.excess(limit) > 0.0
+    )
+
+
+def missed_by_p90(workload: WorkloadBlock, figures: RunFigures) -> tuple[MissedLimit, ...]:
+    """The limits on means that hold, but not for one request in ten."""
+    means = (one for one in stated_limits(workload) if one.statistic == "mean" and figures.excess(one) == 0.0)
+    tenth = (replace(one, statistic="p90") for one in means if one.unit == "ms")
+    return tuple(MissedLimit(limit, figures.of(limit)) for limit in tenth if figures.excess(limit) > 0.0)
+
+
+def excess_share(workload: WorkloadBlock, figures: RunFigures) -> float:
+    """By which share the limit that is missed by most is missed; 0 where all hold."""
+    return max((figures.excess(limit) for limit in stated_limits(workload)), default=0.0)
 
 
 def excess_shares(workload: WorkloadBlock, ttft_ms: Number, tpot_ms: Number, output_tokens_per_s: Number) -> Number:
-    """By which share the limit that is missed by most is missed; 0 where all hold. Of figures, or of arrays of them."""
+    """The same of arrays of means, which a search screens by; a request rate is the tokens per second that it needs."""
     over: Number = 0.0 * ttft_ms
-    for figure_ms, limit_ms in ((ttft_ms, workload.ttft_ms_max), (tpot_ms, workload.tpot_ms_max)):
-        if limit_ms is not None:
-            over = larger(over, figure_ms / limit_ms - 1.0 - _ROUNDING)
-    for _, _, floor in _floors(workload):
-        over = larger(over, floor / larger(output_tokens_per_s, 1e-12) - 1.0 - _ROUNDING)
+    for limit in stated_limits(workload):
+        if limit.unit == "ms":
+            share = (ttft_ms if limit.name == "TTFT" else tpot_ms) / limit.bound
+        else:
+            share = limit.bound / larger(output_tokens_per_s, 1e-12)
+        over = larger(over, share - 1.0 - _ROUNDING)
     return over

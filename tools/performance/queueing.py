@@ -2,7 +2,7 @@
 
 Between two of its own requests a user meets the prompt of every other user once. Which of them come before its first
 token and which between later ones depends on how requests fall together: here all are gaps between later tokens, so
-that a faster accelerator never lengthens a wait. The simulation (`under_load`) tells them apart.
+that a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class PhaseTime:
-    """Time of one phase in seconds: in all, by kind, of the busiest stage, and the passes on the critical path.
+    """Time of one phase in seconds: in all, by kind, and the passes on the critical path.
 
     `waiting_seconds` end the path where a step waits for the other microbatches. `loads` (of each chunk, or of each
     of `microbatches`) are what was timed.
@@ -53,7 +53,6 @@ class PhaseTime:
     phase: Phase
     seconds: float
     kinds: dict[Kind, float]
-    busiest_seconds: float
     cells: tuple[tuple[int, Pass], ...]
     waiting_seconds: float = 0.0
     loads: tuple[TokenLoad, ...] = ()
@@ -123,11 +122,10 @@ class PhaseTimer:
         chain = list(_critical_cells([[cell.seconds for cell in row] for row in passes]))
         total = sum(passes[stage][chunk].seconds for stage, chunk in chain)
         cells = tuple((stage, passes[stage][chunk]) for stage, chunk in chain)
-        busy = [sum(cell.seconds for cell in row) for row in passes]
         kinds: dict[Kind, float] = {
             kind: sum(cell.kind_seconds(kind) for row in passes for cell in row) / count for kind in KINDS
         }
-        return PhaseTime("prefill", total, kinds, max(busy), cells, loads=tuple(loads))
+        return PhaseTime("prefill", total, kinds, cells, loads=tuple(loads))
 
     def decode(self, load: TokenLoad, microbatches: int) -> PhaseTime:
         """One decode step in which `microbatches` batches of `load` go round the stages.
@@ -138,31 +136,28 @@ class PhaseTimer:
         count = len(self.stages)
         passes = [self.stage_pass(stage, load) for stage in range(count)]
         stages = [cell.seconds for cell in passes]
-        round_trip, slowest = sum(stages), max(stages)
         seconds = step_seconds(stages, microbatches)
         kinds: dict[Kind, float] = {
             kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
         }
         cells = tuple(enumerate(passes))
-        waiting = seconds - round_trip
-        return PhaseTime("decode", seconds, kinds, microbatches * slowest, cells, waiting, (load,), microbatches)
+        waiting = seconds - sum(stages)
+        return PhaseTime("decode", seconds, kinds, cells, waiting, (load,), microbatches)
 
     def decode_seconds(self, load: TokenLoad, microbatches: Number) -> Number:
         """Seconds of `decode` alone, of one load or of an array of loads."""
         return step_seconds(pass_seconds(self, load), microbatches)
 
-    def prefill_seconds(self, loads: Sequence[TokenLoad]) -> tuple[float, float]:
-        """Seconds of `prefill`, and those of its busiest stage."""
+    def prefill_seconds(self, loads: Sequence[TokenLoad]) -> float:
+        """Seconds of `prefill`."""
         passes = [pass_seconds(self, load, with_head=load is loads[-1]) for load in loads]
         rows = list(zip(*passes, strict=True))
-        if len(loads) == 1:
-            return sum(row[0] for row in rows), max(row[0] for row in rows)
-        return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows)), max(sum(row) for row in rows)
+        return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows))
 
     def seconds_again(self, time: PhaseTime) -> float:
         """Seconds of what `time` measured, timed by this timer."""
         if time.phase == "prefill":
-            return self.prefill_seconds(time.loads)[0]
+            return self.prefill_seconds(time.loads)
         return self.decode_seconds(time.loads[0], time.microbatches)
 
 

@@ -1,4 +1,4 @@
-"""From the seconds of prompts and decode steps to what users see and how many tokens come out.
+"""The screen of a search: from the seconds of prompts and decode steps to what users see and how many tokens come out.
 
 Written once for one deployment and for arrays of them: a search gives a column for each figure. Colocated replicas
 alternate between prompts and decode steps; of disaggregated ones the slower kind sets the rate.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number, larger
-from .queueing import Prompts, Waits, closed_loop_waits, prefill_queue
+from .queueing import Prompts, closed_loop_waits, prefill_queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,11 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Mean seconds to the first token and per later one, the waits in them, and output tokens per second in all."""
+    """Mean seconds to the first token and per later one, and output tokens per second in all."""
 
     ttft: Number
     tpot: Number
-    waits: Waits
     output_tokens_per_s: Number
-    batched_tokens_per_s: Number
 
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
@@ -54,11 +52,7 @@ def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int)
     ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
     tpot = seconds.step + waits.per_token
     cycle = seconds.prompts.one + waits.first_token + seconds.client + steps * tpot
-    return Service(
-        ttft, tpot, waits,
-        output_tokens_per_s=shares.concurrency * output_tokens / cycle,
-        batched_tokens_per_s=shares.decode_requests * output_tokens / cycle,
-    )  # fmt: skip
+    return Service(ttft, tpot, output_tokens_per_s=shares.concurrency * output_tokens / cycle)
 
 
 def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
@@ -74,7 +68,5 @@ def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: 
     return Service(
         seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client,
         seconds.step,
-        waits,
         output_tokens_per_s=shares.concurrency * output_tokens / slower,
-        batched_tokens_per_s=shares.decode_requests * output_tokens / (steps * seconds.step if steps else slower),
     )

@@ -14,7 +14,7 @@ from .layout import Layout
 from .memory import cache_tokens
 from .schedule import PhaseTimer
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
-from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch, Statistics
+from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch
 from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
 from .serving.step_table import StepTable
@@ -27,7 +27,10 @@ _MOST_GROUPS = 8
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One replica, ready to be simulated; `copies` like it serve the load together."""
+    """One replica, ready to be simulated; `copies` like it serve the load together.
+
+    Of a pipeline every user waits `fill_seconds` more for each first token, and so does what he sends next.
+    """
 
     table: StepTable
     policy: Policy
@@ -43,7 +46,7 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
     decode = PhaseTimer(setting, layout.phase("decode"))
     copies, groups = max(1, len(layout.decode_replicas)), decode.phase.attention_groups
     policy, reach = _policy(layout, arrivals, lengths, copies * groups)
-    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
+    fill = StepTimes(setting, prefill).fill_seconds(min(lengths.input_tokens, policy.token_budget))
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     table = step_table(setting, prefill, decode, reach, groups=groups)
     # Each of those simulated stands for as many that do the same at the same time.
@@ -57,9 +60,9 @@ def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -
     """How one of `copies` equal schedulers fills its steps, and how far its step times must reach."""
     setting = layout.setting
     scheduler, constants, serving = setting.engine.entry.scheduler, setting.engine.entry.constants, setting.serving
-    budget, most = scheduler.token_budget, scheduler.max_sequences
+    budget, most = scheduler.token_budget, setting.max_sequences
     if serving is not None:
-        budget, most = serving.prefill_chunk_tokens or budget, serving.max_batch or most
+        budget = serving.prefill_chunk_tokens or budget
     if isinstance(arrivals, StaticBatch):
         most = max(most, arrivals.sequences)
     users = max(1, math.ceil(_requests(arrivals) / copies))
@@ -100,13 +103,10 @@ def _requests(arrivals: Arrivals) -> int:
     return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
 
 
-def serve(
-    layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False, steady: bool = False
-) -> ServingTimes:
+def serve(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False) -> ServingTimes:
     """What users of `layout` see under `arrivals` of requests of `lengths`.
 
     `streams_at_intervals`: the server was set to deliver tokens some steps at a time, as benchmarks of throughput do.
-    `steady`: the requests that start the run count for nothing (not so where prefill has replicas of its own).
 
     Raises:
         InputError: a fact that the arithmetic needs is not known.
@@ -115,7 +115,7 @@ def serve(
         late = late_steps(layout.setting.engine.entry.constants, streams_at_intervals)
         return _serve_apart(layout, arrivals, lengths, late)
     server = server_of(layout, arrivals, lengths, streams_at_intervals=streams_at_intervals)
-    return run(server, arrivals, lengths, steady=steady)
+    return run(server, arrivals, lengths)
 
 
 def late_steps(constants: EngineConstants, streams_at_intervals: bool) -> float:
@@ -123,10 +123,11 @@ def late_steps(constants: EngineConstants, streams_at_intervals: bool) -> float:
     return constants.interval_token_steps if streams_at_intervals else constants.first_token_steps
 
 
-def run(server: Server, arrivals: Arrivals, lengths: Lengths, *, steady: bool = False) -> ServingTimes:
+def run(server: Server, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
     """What users of all copies of `server` see together."""
-    times = simulate_replicas(server.table, server.policy, arrivals, lengths, server.copies, steady=steady)
-    return shown_late(times, server.fill_seconds, server.first_token_steps, lengths)
+    policy = replace(server.policy, client_s=server.policy.client_s + server.fill_seconds)
+    times = simulate_replicas(server.table, policy, arrivals, lengths, server.copies)
+    return shown_late(times, server.first_token_steps, lengths)
 
 
 def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: float) -> ServingTimes:
@@ -139,7 +140,14 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
     policy, reach = _policy(layout, arrivals, lengths, receivers)
     # What prefill is given at once is bounded by its budget alone.
     budget = max(policy.token_budget, lengths.input_tokens)
-    first = replace(policy, mode="whole", token_budget=budget, kv_tokens=max(policy.kv_tokens, budget))
+    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
+    first = replace(
+        policy,
+        mode="whole",
+        token_budget=budget,
+        kv_tokens=max(policy.kv_tokens, budget),
+        client_s=policy.client_s + fill,
+    )
     times = simulate_disaggregated(
         Disaggregated(
             prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),
@@ -153,27 +161,16 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
         arrivals,
         lengths,
     )
-    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
-    return shown_late(times, fill, late, lengths)
+    return shown_late(times, late, lengths)
 
 
-def shown_late(times: ServingTimes, fill_seconds: float, first_token_steps: float, lengths: Lengths) -> ServingTimes:
-    """The times with a first token that passes the stages of a pipeline, and that is shown some steps late."""
+def shown_late(times: ServingTimes, first_token_steps: float, lengths: Lengths) -> ServingTimes:
+    """The times with a first token that is shown some steps late."""
     late = first_token_steps * times.tpot.mean
     # A first token that is shown late leaves less time between it and the last one.
     hurry = min(late / max(1, lengths.output_tokens - 1), 0.9 * times.tpot.mean)
     return replace(
         times,
-        ttft=_shifted(times.ttft, fill_seconds + late),
-        tpot=_shifted(times.tpot, -hurry),
-        end_to_end=_shifted(times.end_to_end, fill_seconds),
-    )
-
-
-def _shifted(statistics: Statistics, seconds: float) -> Statistics:
-    return Statistics(
-        mean=max(0.0, statistics.mean + seconds),
-        p50=max(0.0, statistics.p50 + seconds),
-        p99=max(0.0, statistics.p99 + seconds),
-        p90=max(0.0, statistics.p90 + seconds),
+        ttft=times.ttft.shifted(late),
+        tpot=times.tpot.shifted(-hurry),
     )

@@ -135,6 +135,12 @@ class Setting:
         return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
 
     @property
+    def max_sequences(self) -> int:
+        """Requests that one scheduler runs at once at most: the plan's, else the engine's."""
+        stated = None if self.serving is None else self.serving.max_batch
+        return stated or self.engine.entry.scheduler.max_sequences
+
+    @property
     def request_tokens(self) -> int:
         """Tokens of a request at its end, input and output, at most what the model can attend to (rule ME001)."""
         return min(

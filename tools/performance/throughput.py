@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..calibration.forms.elementary import Number, larger, smaller
 from .layout import Layout
 from .operation import TokenLoad
-from .schedule import PhaseTime, PhaseTimer, prefill_loads
+from .schedule import PhaseTime, PhaseTimer
 from .setting import Setting
 
 
@@ -32,24 +32,6 @@ def prompt_share(setting: Setting, attention_groups: int, requests: Number) -> P
     together = larger(1, smaller(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
     rounds = -(-per_group // together)
     return PromptShare(groups, together, rounds, larger(rounds, -(-requests // together)))
-
-
-def batched_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
-    """Seconds in which one replica prefills `requests` prompts.
-
-    Passes follow one another through the stages; the first one fills the pipeline, then the busiest stage sets the
-    pace.
-    """
-    share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
-    seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, share.groups))
-    return seconds + (share.rounds - 1) * busiest
-
-
-def apart_prefill_seconds(layout: Layout, timer: PhaseTimer, requests: int) -> float:
-    """The same where no two of its attention groups prefill at once."""
-    share = prompt_share(layout.setting, timer.phase.attention_groups, requests)
-    seconds, busiest = timer.prefill_seconds(prefill_loads(layout.setting, share.together, 1))
-    return seconds + (share.passes - 1) * busiest
 
 
 def met_together(batch: Number, microbatches: Number) -> Number:

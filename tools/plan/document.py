@@ -20,7 +20,7 @@ VERSION = "1"
 Phase = Literal["prefill", "decode"]
 PHASES: tuple[Phase, ...] = ("prefill", "decode")
 Objective = Literal["latency", "throughput", "cost"]
-Statistic = Literal["mean", "p50", "p90", "p99"]
+Statistic = Literal["mean", "p50", "p90", "p95", "p99"]
 Relaxation = Literal["tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel", "redundant_experts"]
 ReasoningStepName = Literal[
     "model_structure", "structural_parallelism", "operator_parallelism", "data_parallelism"

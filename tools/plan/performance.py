@@ -39,8 +39,37 @@ class TimeParts(Frozen):
     bubble_ms: NonNegative
 
 
+class Percentiles(Frozen):
+    """Percentiles of one latency over the requests of a run, in milliseconds."""
+
+    p50: NonNegative
+    p90: NonNegative
+    p95: NonNegative
+    p99: NonNegative
+
+
+class LatencyPercentiles(Frozen):
+    """Percentiles of what users wait for, each over requests."""
+
+    ttft_ms: Percentiles
+    tpot_ms: Percentiles
+    end_to_end_ms: Percentiles
+
+
+class LatencyAlone(Frozen):
+    """Latency of a request that has the whole deployment to itself, in milliseconds."""
+
+    ttft_ms: NonNegative
+    tpot_ms: NonNegative
+    end_to_end_ms: NonNegative
+
+
 class LatencyEstimate(Frozen):
-    """Latency of one request under the stated load. `decode_ms` is all decode steps, `tpot_ms` one."""
+    """What users see in the simulated run of the plan's load: means over requests, percentiles beside them.
+
+    `decode_ms` is what a request spends after its first token. `prefill_ms`, `prefill` and `decode_step` are one pass
+    of each phase by itself, without any wait.
+    """
 
     ttft_ms: NonNegative
     tpot_ms: NonNegative
@@ -49,10 +78,12 @@ class LatencyEstimate(Frozen):
     end_to_end_ms: NonNegative
     prefill: TimeParts
     decode_step: TimeParts
+    percentiles: LatencyPercentiles
+    alone: LatencyAlone
 
 
 class ThroughputEstimate(Frozen):
-    """Output tokens per second: one request alone, a full batch on one replica, and over all replicas."""
+    """Output tokens per second: of a request alone, and of the simulated run on one replica and over all of them."""
 
     single_request_tokens_per_s: NonNegative
     batched_tokens_per_s: NonNegative
@@ -178,25 +209,26 @@ class CostEstimate(Frozen):
     billed_gpus: Annotated[int, DEGREE.whole()] | None = None
 
 
-class Percentiles(Frozen):
-    """Mean, median, 90th and 99th percentile over requests, in milliseconds."""
-
-    mean: NonNegative
-    p50: NonNegative
-    p99: NonNegative
-    p90: NonNegative | None = None
-
-
 class LoadEstimate(Frozen):
-    """What users see in a simulated run of the plan's load; `running` is the mean number of requests in decode."""
+    """The simulated run of the plan's load: how its `requests` arrive, and the mean number of them in decode.
+
+    `saturated`: requests come faster than they are served, so that latencies grow with the length of the run.
+    """
 
     load: str
-    ttft_ms: Percentiles
-    tpot_ms: Percentiles
-    output_tokens_per_s: NonNegative
+    requests: Count
     running: NonNegative
     saturated: bool
     headroom: str | None = None
+
+
+class Benchmark(Frozen):
+    """The command of the engine's load generator that would check a plan, and the means that it should print."""
+
+    command: str
+    ttft_ms: NonNegative
+    tpot_ms: NonNegative
+    output_tokens_per_s: NonNegative
 
 
 class PerformanceEstimate(Frozen):
@@ -207,10 +239,11 @@ class PerformanceEstimate(Frozen):
     memory: MemoryEstimate
     critical_path: CriticalPath
     calibration: Calibration
+    load: LoadEstimate
     cost: CostEstimate | None = None
     notes: tuple[str, ...] = ()
     explanation: Explanation | None = None
-    under_load: LoadEstimate | None = None
+    benchmark: Benchmark | None = None
 
 
 _optional_cache: dict[type[BaseModel], type[BaseModel]] = {}

@@ -27,8 +27,6 @@ class Evaluation:
 
 _NOTHING = Evaluation()
 _Found = TypeVar("_Found")
-# Blocks that take about as long again to compute.
-_FULL_ONLY = ("explanation", "under_load")
 
 
 def layout_of(view: PlanView) -> Layout:
@@ -58,9 +56,9 @@ def check_timed(view: PlanView) -> tuple[Finding, ...]:
         InputError: what cannot be read or is not known, by name.
     """
     if evaluation_of not in view.memo:
-        from ..performance.estimate import quick_times
+        from ..performance.estimate import estimate_layout
 
-        quick_times(layout_of(view))
+        estimate_layout(layout_of(view), with_explanation=False)
     return ()
 
 
@@ -82,11 +80,6 @@ def _evaluate(view: PlanView) -> Evaluation:
     from ..performance.estimate import estimate_layout
 
     layout = layout_of(view)
-    return Evaluation(layout, estimate_layout(layout, with_explanation=_wants_all(view)))
-
-
-def _wants_all(view: PlanView) -> bool:
-    """Whether more than the plain estimate is asked for: a claimed explanation or load, or a limit on a percentile."""
-    claim = as_mapping(view.raw.get("performance"))
-    statistics = (view.workload.get(name) for name in ("ttft_statistic", "tpot_statistic"))
-    return not claim.keys().isdisjoint(_FULL_ONLY) or any(name not in (None, "mean") for name in statistics)
+    # An explanation takes about as long again.
+    is_claimed = "explanation" in as_mapping(view.raw.get("performance"))
+    return Evaluation(layout, estimate_layout(layout, with_explanation=is_claimed))

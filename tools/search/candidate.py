@@ -84,7 +84,7 @@ class Candidate(Sparse):
 
 
 class SearchResult(Sparse):
-    """The leading candidates of all that were evaluated, the best of each family among them.
+    """The leading candidates of all that were screened, the best of each family among them.
 
     Best first: the feasible ones by the objective, then those that miss a limit by least, then those that do not fit,
     then what is only on the front.
@@ -93,7 +93,9 @@ class SearchResult(Sparse):
     candidates: tuple[Candidate, ...]
     # The Pareto front of speed for a user and rate per GPU, slowest user first: places in `candidates`.
     pareto: tuple[int, ...] = ()
+    # Strategies that were screened, and the loads of leading ones that were simulated: only these have figures.
     evaluated: int
+    simulated: int = 0
     rejected: dict[str, int]
     # Strategies that were not evaluated, by the bound that shows that they cannot win.
     pruned: dict[str, int] = Field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,11 +12,14 @@ from .candidate import Candidate
 from .columns import Columns, columns, order
 from .ranking import complexity, warning_bits
 
+# What is missed at a percentile alone.
+_LEAST_EXCESS = 1e-9
+
 
 def columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Columns:
     """Candidates with figures as rows; their option is their place."""
     numbers = np.arange(len(candidates))
-    return columns(
+    found = columns(
         workload,
         prefill=numbers, decode=numbers, prefill_replicas=numbers, decode_replicas=numbers,
         concurrency=np.array([one.concurrency for one in candidates]),
@@ -27,6 +31,9 @@ def columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Colu
         complexity=np.array([complexity(one.strategy) for one in candidates]),
         warned=np.array([warning_bits(one.warnings) for one in candidates]),
     )  # fmt: skip
+    # Limits were judged by the statistics that they name; these are means.
+    holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
+    return replace(found, over=np.where(holds, 0.0, np.maximum(found.over, _LEAST_EXCESS)))
 
 
 def reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:

@@ -129,7 +129,10 @@ class PairEvaluator:
         """Requests on one replica: for each number of replicas, or the steps of the ladder."""
         if self.request.concurrency_open:
             stated = None if self.setting.serving is None else self.setting.serving.microbatches
-            return replica_ladder(shape.decode.attention_dp or 1, stated or stages)
+            groups = shape.decode.attention_dp or 1
+            steps = replica_ladder(groups, stated or stages)
+            # More than the schedulers take at once would only wait.
+            return steps[steps <= self.setting.max_sequences * groups]
         return -(-self.workload.concurrency // np.arange(1, shape.rooms[stages - 1] + 1))
 
     def held(self, shape: PairShape, lines: Lines) -> Held:

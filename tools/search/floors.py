@@ -11,12 +11,11 @@ from ..errors import MissingFieldError
 from ..performance.setting import Setting
 from .candidate import SearchRequest
 from .phase_columns import Batches, DecodeColumns
+from .screen import OPTIMISM
 from .space import PhaseShape, phase_shapes
 from .stage_grid import Line, lines_of
 from .tables import Tables
 
-# A limit is called out of reach where the floor is beyond it by this much: batches between those timed may be quicker.
-_MARGIN = 1.1
 # Requests on a replica for which a decode step is timed: the step that is quickest is the floor.
 _REQUESTS = 2 ** np.arange(9)
 
@@ -33,7 +32,7 @@ def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
     tables = Tables(setting, request.hardware.gpus_per_node)
     try:
         return all(
-            _step_seconds(setting, tables, shape) * 1e3 > limit_ms * _MARGIN
+            _step_seconds(setting, tables, shape) * 1e3 > limit_ms / OPTIMISM
             for shape in phase_shapes(request.space, prefill=False)
         )
     except MissingFieldError:  # a link that is not known: what needs it is refused where it is searched

@@ -20,13 +20,13 @@ from ..plan.performance import Sparse
 from .candidate import Candidate, SearchRequest
 from .colocated import Held, PairEvaluator, Replica
 from .columns import Columns, Floats, joined, order
-from .ranking import percentile_limits
+from .screen import screened
 from .search import base_setting
 from .single import candidate_at
 from .space import SpaceRequest, pair_shapes
 
 # Mixed candidates that are shown.
-_LISTED = 50
+_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +96,7 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     leading = rows.take(order(rows)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
     shown = [mixer.candidate(replicas[int(one)].strategy(int(dp)), int(load)) for one, dp, load in numbers]
+    shown.sort(key=lambda one: (not one.feasible, bool(one.warnings), _worth(one, parts)))
     rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.over > 0.0).sum())}
     return MixResult(
         candidates=tuple(shown),
@@ -138,8 +139,6 @@ def _check(parts: Sequence[Part]) -> None:
             raise InputError(f"workload {part.name!r} has the weight {part.weight:g}: it must be above 0")
         if part.request.disaggregated:
             raise InputError("a mix of workloads is planned for replicas that serve both phases, not disaggregated")
-        if percentile_limits(part.request.workload):
-            raise InputError(f"workload {part.name!r} limits a percentile, which a mix does not know: limit the mean")
 
 
 class _Mixer:
@@ -149,7 +148,7 @@ class _Mixer:
         self.shares = [part.weight / total for part in parts]
         self.settings = [base_setting(part.request) for part in parts]
         self.evaluators = [
-            PairEvaluator(part.request, setting) for part, setting in zip(parts, self.settings, strict=True)
+            PairEvaluator(screened(part.request), setting) for part, setting in zip(parts, self.settings, strict=True)
         ]
         self.objective = parts[0].request.workload.objective
 

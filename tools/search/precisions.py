@@ -52,6 +52,7 @@ def _joined(request: SearchRequest, results: Sequence[SearchResult]) -> SearchRe
         candidates=candidates,
         pareto=tuple(places[_key(one)] for one in pareto),
         evaluated=sum(result.evaluated for result in results),
+        simulated=sum(result.simulated for result in results),
         rejected=dict(rejected),
         pruned=dict(pruned),
         left_out=tuple(dict.fromkeys(what for result in results for what in result.left_out)),

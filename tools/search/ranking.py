@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
 
 from ..performance.balance import unbalanced_phases
 from ..performance.layout import Layout
-from ..performance.limits import missed_latency, missed_rates
+from ..performance.limits import MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
 from ..performance.shape import PhaseLayout
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
-from ..plan.performance import LoadEstimate
 from .candidate import Candidate
 from .describe import number
 
@@ -19,36 +17,17 @@ from .describe import number
 _TWO_LAYOUTS = 4
 
 
-def limits_missed(workload: WorkloadBlock, ttft_ms: float, tpot_ms: float, rate: float) -> tuple[str, ...]:
-    """Each limit of the workload that the figures do not hold, by how much (rule PE010). `rate`: output tokens/s."""
-    latencies = (missed_latency(workload, "TTFT", ttft_ms), missed_latency(workload, "TPOT", tpot_ms))
-    return (
-        *(f"PE010: {m.name} {number(m.figure)} ms exceeds {number(m.limit)} ms" for m in latencies if m is not None),
-        *(f"PE010: {number(m.figure)} {m.name}, {number(m.limit)} wanted" for m in missed_rates(workload, rate)),
-    )
+def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ...]:
+    """Each limit of the workload that the figures of a run do not hold, by how much (rule PE010)."""
+    return tuple(_words(one) for one in missed_limits(workload, figures))
 
 
-def percentile_limits(workload: WorkloadBlock) -> tuple[Literal["TTFT", "TPOT"], ...]:
-    """The latencies that the workload limits at a percentile."""
-    stated = (
-        ("TTFT", workload.ttft_ms_max, workload.ttft_statistic),
-        ("TPOT", workload.tpot_ms_max, workload.tpot_statistic),
-    )
-    names: tuple[Literal["TTFT", "TPOT"], ...] = ("TTFT", "TPOT")
-    limited = {name for name, limit, statistic in stated if limit is not None and statistic != "mean"}
-    return tuple(name for name in names if name in limited)
-
-
-def percentiles_missed(workload: WorkloadBlock, load: LoadEstimate) -> tuple[str, ...]:
-    """Each limit on a percentile that a simulated run does not hold, by how much (rule PE010)."""
-    found: list[str] = []
-    for name in percentile_limits(workload):
-        statistic = workload.ttft_statistic if name == "TTFT" else workload.tpot_statistic
-        figure = getattr(load.ttft_ms if name == "TTFT" else load.tpot_ms, statistic)
-        missed = missed_latency(workload, name, figure)
-        if missed is not None:
-            found.append(f"PE010: {name} ({statistic}) {number(missed.figure)} ms exceeds {number(missed.limit)} ms")
-    return tuple(found)
+def _words(missed: MissedLimit) -> str:
+    limit = missed.limit
+    if limit.unit == "tokens/s":
+        return f"PE010: {number(missed.figure)} {limit.name}, {number(limit.bound)} wanted"
+    statistic = "" if limit.statistic == "mean" else f" ({limit.statistic})"
+    return f"PE010: {limit.name}{statistic} {number(missed.figure)} ms exceeds {number(limit.bound)} ms"
 
 
 def warnings_of(layout: Layout) -> tuple[str, ...]:
@@ -121,9 +100,9 @@ def phase_complexity(phase: PhaseStrategy) -> int:
 
 
 def worth(candidate: Candidate, objective: str) -> float:
-    """What is to be made small, for a candidate with figures."""
+    """What is to be made small, for a candidate with figures: `Columns.cost` of one."""
     if objective == "latency":
-        return candidate.end_to_end_ms or 0.0
+        return (candidate.end_to_end_ms or 0.0) / 1e3
     if objective == "throughput":
         return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
     return 1.0 / max(candidate.output_tokens_per_s_per_gpu or 0.0, 1e-12)

@@ -1,19 +1,19 @@
-"""Evaluates the whole space of strategies and ranks it for an objective under the workload's limits.
+"""Screens the whole space of strategies, simulates the leading ones, and ranks them under the workload's limits.
 
-Every legal strategy is accounted for: evaluated, rejected with the rule that says why, or pruned by a bound that is
-named and counted. The figures are those of the performance model; nothing is decided by a rule of thumb.
+Every legal strategy is accounted for: screened by a closed form, rejected with the rule that says why, or pruned by a
+bound that is named and counted. What is shown and decided is of the simulated run of the load (`planned_run`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..checkpoint import checked, checkpoint, leaves_out, left_out
+from ..checkpoint import checked, leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
@@ -27,9 +27,9 @@ from .columns import Columns, Whole, front, joined, order
 from .disaggregated import SplitEvaluator
 from .families import family
 from .loads import STEP_SHARE
-from .percentiles import on_time
 from .precisions import over_precisions
-from .ranking import limits_missed, percentile_limits, warning_rules
+from .screen import screened
+from .simulated import Screened, Simulator
 from .single import refined, too_large
 from .space import pair_shapes
 from .weights import weights_bytes
@@ -37,7 +37,11 @@ from .weights import weights_bytes
 # Candidates that are shown beside the best of each family and the Pareto front.
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
-_MOST_REFINED = 16
+_MOST_REFINED = 3
+# Leading rows that are looked at as strategies.
+_MOST_SCREENED = 2000
+# Families whose best is simulated beside the leading ones; fronts of the screen, one behind the other; points of each.
+_MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 3, 8
 
 
 def base_setting(request: SearchRequest) -> Setting:
@@ -88,7 +92,7 @@ class Holding:
 
 
 def holding(request: SearchRequest, setting: Setting) -> Holding:
-    """The strategies that hold every limit of `request` (limits on percentiles by their means).
+    """The strategies that may hold every limit of `request`, by the screen.
 
     Raises:
         InputError: number formats are open.
@@ -97,6 +101,17 @@ def holding(request: SearchRequest, setting: Setting) -> Holding:
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     rows = joined(found.rows)
     return Holding(rows.take(rows.over <= 0.0), request, found.name)
+
+
+def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Callable[[Columns, int], Strategy]]:
+    """The rows of the screen that can matter, and how to name their strategies: to measure the screen by.
+
+    Raises:
+        InputError: number formats are open.
+    """
+    _refuse_open(request)
+    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
+    return joined(found.rows), found.name
 
 
 def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
@@ -132,7 +147,7 @@ class _Found:
 
 
 def _colocated(request: SearchRequest, setting: Setting) -> _Found:
-    evaluator = PairEvaluator(request, setting)
+    evaluator = PairEvaluator(screened(request), setting)
     replicas: list[Replica] = []
 
     def name(rows: Columns, row: int) -> Strategy:
@@ -171,7 +186,7 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
 
 
 def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
-    evaluator = SplitEvaluator(request, setting)
+    evaluator = SplitEvaluator(screened(request), setting)
     found = _Found(evaluator.strategy)
     looked_at = 0
     for rows in evaluator.rows():
@@ -198,114 +213,119 @@ def _leading(rows: Columns) -> Whole:
 
 
 def _front_of(rows: Columns) -> Columns:
-    """The front of those rows that hold every limit."""
+    """The fronts of those rows that hold every limit, one behind the other."""
     holding = rows.take(rows.over <= 0.0)
-    return holding.take(front(holding))
+    kept = list[Columns]()
+    for _ in range(_FRONTS):
+        leading = front(holding)
+        kept.append(holding.take(leading))
+        holding = holding.take(np.setdiff1d(np.arange(len(holding)), leading))
+    return joined(kept)
 
 
 class _Answer:
-    """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front."""
+    """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front, all simulated."""
 
     def __init__(self, request: SearchRequest, setting: Setting, found: _Found) -> None:
         self.request, self.setting, self.found = request, setting, found
         self.rows = joined(found.rows)
-        self.made: dict[tuple[Strategy, int], Candidate] = {}
+        self.simulator = Simulator(request, setting)
 
     def result(self) -> SearchResult:
         """The answer of the search."""
-        shown = [self.candidate(self.rows, row) for row in self._shown(order(self.rows))]
-        ahead, late = [one for one in shown if one.feasible], list[Candidate]()
-        if percentile_limits(self.request.workload):
-            ahead, late = on_time(self.request, self.setting, ahead)
-            ahead = reordered(ahead, self.request.workload)
-            # What was not simulated is on no front.
-            points = ahead
-        else:
-            ahead = self._between_steps(ahead)
-            points = [*self._points(), *ahead[:_MOST_REFINED]] if ahead else []
+        workload = self.request.workload
+        sequence = list(self._distinct(order(self.rows)))
+        leading = self.simulator.leading([self._screened(row) for row in sequence[:_MOST_SCREENED]])
+        timed = {(one.strategy, one.concurrency): one for one in leading}
+        if any(one.feasible for one in leading):
+            for strategy, concurrency in (*self._families(sequence), *self._points()):
+                if leaves_out("the load of some strategies beside the best"):
+                    break
+                one = self.simulator.judged(strategy, concurrency)
+                timed.setdefault((one.strategy, one.concurrency), one)
+        every = list(timed.values())
+        ahead = self._between_steps(reordered([one for one in every if one.feasible], workload))
+        late = reordered([one for one in every if not one.feasible and one.ttft_ms is not None], workload)
         self.found.rejected["PE010"] += len(late)
-        pareto = [points[int(row)] for row in front(columns_of(points, self.request.workload))]
         large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.gpus))[:LISTED]
-        listed = [
+        listed = (
             *ahead,
             *late,
-            *(one for one in shown if not one.feasible),
+            *(one for one in every if one.ttft_ms is None),
             *(
                 too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes)
                 for one in large
             ),
-        ]
-        known = {(one.strategy, one.concurrency): place for place, one in enumerate(listed)}
-        for one in pareto:
-            if (one.strategy, one.concurrency) not in known:
-                known[one.strategy, one.concurrency] = len(listed)
-                listed.append(one)
+        )
         return SearchResult(
-            candidates=tuple(listed),
-            pareto=tuple(known[one.strategy, one.concurrency] for one in pareto),
+            candidates=listed,
+            pareto=tuple(int(place) for place in front(columns_of(ahead, workload))),
             evaluated=self.found.evaluated,
+            simulated=self.simulator.count,
             rejected={rule: count for rule, count in self.found.rejected.items() if count},
             pruned={bound: count for bound, count in self.found.pruned.items() if count},
             left_out=left_out(),
         )
 
-    def _shown(self, sequence: Whole) -> Iterator[int]:
-        """The leading rows, and the first of each family behind them."""
+    def _screened(self, row: int) -> Screened:
+        """A row as the simulator takes it."""
+        workload = self.request.workload
+        limits = (self.rows.ttft[row], workload.ttft_ms_max), (self.rows.tpot[row], workload.tpot_ms_max)
+        return Screened(
+            self.found.name(self.rows, row),
+            int(self.rows.concurrency[row]),
+            float(self.rows.cost[row]) if self.rows.over[row] <= 0.0 else math.inf,
+            max((float(seconds) * 1e3 / limit for seconds, limit in limits if limit is not None), default=0.0),
+        )
+
+    def _distinct(self, sequence: Whole) -> Iterator[int]:
+        """The rows of `sequence`, each strategy once."""
+        seen: set[tuple[int, int, int, int]] = set()
+        for row in sequence:
+            key = (
+                int(self.rows.prefill[row]), int(self.rows.decode[row]),
+                int(self.rows.prefill_replicas[row]), int(self.rows.decode_replicas[row]),
+            )  # fmt: skip
+            if key not in seen:
+                seen.add(key)
+                yield int(row)
+
+    def _families(self, sequence: Iterable[int]) -> Iterator[tuple[Strategy, int]]:
+        """The first strategy of each family."""
         families: set[str] = set()
         options: set[tuple[int, int, bool]] = set()
-        seen: set[Strategy] = set()
-        for rank, row in enumerate(int(row) for row in sequence):
-            several = bool(self.rows.decode_replicas[row] > 1)
-            option = int(self.rows.prefill[row]), int(self.rows.decode[row]), several
-            if rank >= LISTED and option in options:
+        for row in sequence:
+            option = int(self.rows.prefill[row]), int(self.rows.decode[row]), bool(self.rows.decode_replicas[row] > 1)
+            if len(families) >= _MOST_FAMILIES:
+                return
+            if option in options:
                 continue
             options.add(option)
             strategy = self.found.name(self.rows, row)
             kind = family(strategy)
-            if strategy not in seen and (rank < LISTED or kind not in families):
-                seen.add(strategy)
+            if kind not in families:
                 families.add(kind)
-                yield row
+                yield strategy, int(self.rows.concurrency[row])
 
     def _between_steps(self, leading: list[Candidate]) -> list[Candidate]:
-        """Where the number of requests is open: those that a step of the ladder may hold back, at the best number."""
+        """Where the number of requests is open: the best ones at the number between two steps that is the best."""
         if not self.request.concurrency_open or not leading:
             return leading
         rows = columns_of(leading, self.request.workload)
         near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
-        close = [int(rank) for rank in near.nonzero()[0][:_MOST_REFINED]]
         better = list(leading)
-        for rank in close:
+        for rank in near.nonzero()[0][:_MOST_REFINED]:
             if leaves_out("more exact numbers of requests in flight"):
                 break
-            better[rank] = refined(self.request, self.setting, leading[rank])
+            better[int(rank)] = refined(self.request, self.setting, leading[int(rank)])
         return reordered(better, self.request.workload)
 
-    def _points(self) -> list[Candidate]:
-        """The front of all rows."""
+    def _points(self) -> Iterator[tuple[Strategy, int]]:
+        """Points of the screen's front and of what is behind it, each spread evenly."""
         points = joined(self.found.fronts)
-        return [self.candidate(points, int(row)) for row in front(points)]
-
-    def candidate(self, rows: Columns, row: int) -> Candidate:
-        """One row with all that is shown of it."""
-        checkpoint()
-        strategy, concurrency = self.found.name(rows, row), int(rows.concurrency[row])
-        ttft_ms, tpot_ms, rate = float(rows.ttft[row]) * 1e3, float(rows.tpot[row]) * 1e3, float(rows.rate[row])
-        missed = limits_missed(self.request.workload, ttft_ms, tpot_ms, rate)
-        key = (strategy, concurrency)
-        if key not in self.made:
-            self.made[key] = Candidate(
-                strategy=strategy,
-                feasible=not missed,
-                why_not=missed,
-                warnings=warning_rules(int(rows.warned[row])),
-                gpus=strategy.gpu_count,
-                concurrency=concurrency,
-                ttft_ms=ttft_ms,
-                tpot_ms=tpot_ms,
-                end_to_end_ms=ttft_ms + (self.request.workload.output_tokens - 1) * tpot_ms,
-                output_tokens_per_s=rate,
-                output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
-                memory_per_gpu_bytes=int(rows.memory[row]),
-            )
-        return self.made[key]
+        for _ in range(_FRONTS):
+            rows = front(points)
+            for point in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).astype(np.int64)):
+                row = int(rows[point])
+                yield self.found.name(points, row), int(points.concurrency[row])
+            points = points.take(np.setdiff1d(np.arange(len(points)), rows))

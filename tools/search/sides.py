@@ -174,6 +174,9 @@ class PhaseSides:
         lines_flat = np.repeat(line, len(self._loads))
         taken = memory.fullest(lines, lines_flat, requests.ravel())
         fits = taken <= self.usable_bytes
+        if self.request.concurrency_open and self.phase == "decode":
+            # More than the schedulers take at once would only wait.
+            fits &= requests.ravel() <= self.setting.max_sequences * table.groups
         first, second, warned = (np.zeros(len(taken)) for _ in range(3))
         one = self._timed(table, lines, lines_flat[fits], requests.ravel()[fits])
         first[fits], second[fits], warned[fits] = one

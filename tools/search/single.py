@@ -1,11 +1,15 @@
-"""One strategy at one number of requests, timed by itself: what the columns say of it, by the path of one plan."""
+"""One strategy at one number of requests: its memory, and the simulated run of its load, which decide on it."""
 
 from __future__ import annotations
 
+from typing import cast
+
+from ..checkpoint import checkpoint
 from ..errors import InputError
-from ..performance.estimate import quick_times
 from ..performance.layout import Layout, make_layout
+from ..performance.limits import figures_of_run
 from ..performance.memory import shortfall_bytes, usable_bytes
+from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.placement import place
@@ -46,13 +50,15 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     Raises:
         InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
     """
+    checkpoint()
     layout = layout_at(request, setting, strategy, concurrency)
     shortfall = shortfall_bytes(layout)
     memory_bytes = usable_bytes(layout) + shortfall
     if shortfall > 0:
         return too_large(strategy, concurrency, memory_bytes, shortfall)
-    times = quick_times(layout)
-    missed = limits_missed(request.workload, times.ttft_ms, times.tpot_ms, times.output_tokens_per_s)
+    run = _run(layout, strategy)
+    missed = limits_missed(request.workload, figures_of_run(run))
+    rate = run.times.output_tokens_per_s
     return Candidate(
         strategy=strategy,
         feasible=not missed,
@@ -60,13 +66,23 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         warnings=warnings_of(layout),
         gpus=strategy.gpu_count,
         concurrency=concurrency,
-        ttft_ms=times.ttft_ms,
-        tpot_ms=times.tpot_ms,
-        end_to_end_ms=times.end_to_end_ms,
-        output_tokens_per_s=times.output_tokens_per_s,
-        output_tokens_per_s_per_gpu=times.output_tokens_per_s_per_gpu,
+        ttft_ms=run.times.ttft.mean * 1e3,
+        tpot_ms=run.times.tpot.mean * 1e3,
+        end_to_end_ms=run.times.end_to_end.mean * 1e3,
+        output_tokens_per_s=rate,
+        output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         memory_per_gpu_bytes=memory_bytes,
     )
+
+
+def _run(layout: Layout, strategy: Strategy) -> PlannedRun:
+    """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
+    load = layout.setting.workload
+    key = "run", strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate
+    memo = layout.setting.memo
+    if key not in memo:
+        memo[key] = planned_run(layout)
+    return cast("PlannedRun", memo[key])
 
 
 def refined(request: SearchRequest, setting: Setting, found: Candidate) -> Candidate:

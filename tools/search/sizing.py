@@ -6,6 +6,8 @@ skipped by that bound and needs no search.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -26,6 +28,8 @@ from .weights import weights_bytes
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
+# A cluster that is too small is followed by one larger by this share.
+_GROWTH = 0.25
 # Nodes of the clusters that are searched, from one to the next where nothing holds the limits.
 _REACHES = (1, 4, 16, 256)
 
@@ -141,17 +145,50 @@ def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | N
             if inside is not None:
                 return inside
         return _by_memory(request, setting, reach, str(error))
-    more_than = reach.more_than
+    return _simulated(rows, largest, setting, reach)
+
+
+def _simulated(rows: Holding, largest: SearchRequest, setting: Setting, reach: Range) -> Sized | None:
+    """The smallest cluster in `reach` that does under the simulated load, which the screen of `rows` does not know.
+
+    Where one does not, one a quarter larger is tried next; then those between, by halving.
+    """
+    clusters = list(_clusters(rows, largest, reach))
+    low, place, found = -1, 0, None
+    while place < len(clusters):
+        sized = _searched(largest, setting, clusters[place])
+        if sized is not None:
+            found = sized
+            break
+        low, enough = place, math.prod(clusters[place]) * (1.0 + _GROWTH)
+        place = next((p for p in range(low + 1, len(clusters)) if math.prod(clusters[p]) >= enough), len(clusters) - 1)
+        if place == low:
+            break
+    while found is not None and place - low > 1:
+        middle = (low + place) // 2
+        sized = _searched(largest, setting, clusters[middle])
+        if sized is None:
+            low = middle
+        else:
+            found, place = sized, middle
+    return found
+
+
+def _clusters(rows: Holding, largest: SearchRequest, reach: Range) -> Iterator[tuple[int, int]]:
+    """The clusters in `reach` on which another one of `rows` runs, the smallest first."""
+    gpus = reach.more_than
     while True:
-        cluster = _smallest(rows, largest, more_than)
-        if cluster is None:
-            return None
-        sized = resized(request, *cluster)
-        result = search(sized, replace(setting, hardware=sized.facts))
-        if result.best is not None:
-            return Sized(sized, result)
-        # Means hold the limits, a simulated percentile does not: the next larger one may.
-        more_than = sized.facts.gpus
+        cluster = _smallest(rows, largest, gpus)
+        if cluster is None or math.prod(cluster) > reach.at_most:
+            return
+        yield cluster
+        gpus = math.prod(cluster)
+
+
+def _searched(largest: SearchRequest, setting: Setting, cluster: tuple[int, int]) -> Sized | None:
+    sized = resized(largest, *cluster)
+    result = search(sized, replace(setting, hardware=sized.facts))
+    return None if result.best is None else Sized(sized, result)
 
 
 def _cluster(gpus: int, usual_node: int) -> tuple[int, int]:

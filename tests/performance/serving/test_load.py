@@ -17,7 +17,7 @@ from shardwright.tools.performance.serving.draws import (
     tailed_lengths,
     uniforms,
 )
-from shardwright.tools.performance.serving.load import Lengths, closed_loop
+from shardwright.tools.performance.serving.load import ClosedLoop, Lengths, closed_loop
 from shardwright.tools.performance.serving.summary import percentile, statistics_of, weighted_percentile
 
 SAMPLES = st.lists(st.floats(0.0, 1e3), min_size=2, max_size=60)
@@ -68,11 +68,10 @@ def test_arrivals_come_at_their_rate_and_more_evenly_where_dealt(one_of: int) ->
 
 
 @pytest.mark.parametrize(
-    ("users", "requests"), [(1, 40), (64, 640), (500, 5000), (800, 5000), (1024, 5120), (4000, 20000)]
+    ("users", "replicas", "each"), [(1, 1, 10), (500, 1, 10), (800, 1, 6), (800, 2, 10), (1024, 1, 5), (4000, 1, 5)]
 )
-def test_a_closed_loop_has_ten_requests_a_user_until_that_is_too_slow(users: int, requests: int) -> None:
-    assert closed_loop(users).users == users
-    assert closed_loop(users).requests == requests
+def test_a_closed_loop_has_ten_requests_a_user_until_that_is_too_slow(users: int, replicas: int, each: int) -> None:
+    assert closed_loop(users, replicas) == ClosedLoop(users, each * users)
 
 
 @given(SAMPLES)

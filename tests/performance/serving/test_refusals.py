@@ -38,7 +38,6 @@ def test_a_run_that_cannot_be_is_refused_by_the_field_that_is_wrong(case: dict[s
             replace(ROOMY, **case.get("policy", {})),
             arrivals_of(case.get("arrivals", {"requests": 5})),
             replace(Lengths(100, 60), **case.get("lengths", {})),
-            case.get("warmup_requests", 0),
         )
     assert case["names"] in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -50,7 +49,7 @@ def test_a_run_that_needs_too_many_steps_is_cut_off_and_says_so() -> None:
     seen = Seen([0.0] * 100, [0.0] * 100, [0.0] * 100)
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     with pytest.raises(InputError, match="needs more than 20 steps; lower the requests"):
-        outcome_of(inputs, seen, totals)
+        outcome_of(inputs, seen, totals, 0)
 
 
 @pytest.mark.parametrize("field", ["client_s", "client_s_per_token", "jitter_s", "prefix_hit_rate", "token_budget"])

@@ -37,8 +37,7 @@ class DecodeServer:
         self.decoding_s = 0.0
         self.gap_s: list[float] = []
         self.gap_tokens: list[int] = []
-        # Of requests: time at which each joined, showed its first answer, was done. Whoever keeps the clock reads them.
-        self.joined: dict[int, float] = {}
+        # Of requests: time at which each showed its first answer, was done. Whoever keeps the clock reads them.
         self.shown: dict[int, float] = {}
         self.done: list[tuple[int, float]] = []
 
@@ -126,7 +125,6 @@ class DecodeServer:
         if shown > 1:
             heappush(self._events, (self._tick + shown - 1, _SHOWN, request))
         heappush(self._events, (done, _DONE, request))
-        self.joined[request] = self._now
 
     def _leave(self, request: int) -> None:
         size = self._requests.inputs[request] + self._requests.outputs[request]

@@ -18,7 +18,7 @@ from .inputs import check_budget, check_cache, client_seconds, longest_of, reque
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen
-from .simulate import queue_grew
+from .simulate import falls_behind, warmup_of
 from .step_table import StepTable
 from .summary import Outcome, times_of
 
@@ -69,7 +69,7 @@ def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, length
     check_cache(deployment.prefill_policy, max(requests.inputs))
     check_budget(deployment.prefill_policy, requests)
     check_cache(deployment.decode_policy, longest_of(requests))
-    run = _Run(deployment, requests)
+    run = _Run(deployment, requests, warmup_of(arrivals))
     run.serve()
     return times_of([(run.outcome(), 1)])
 
@@ -77,12 +77,12 @@ def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, length
 class _Run:
     """The clock: what happens where, in order of time."""
 
-    def __init__(self, deployment: Disaggregated, requests: Requests) -> None:
+    def __init__(self, deployment: Disaggregated, requests: Requests, warmup: int) -> None:
+        self.warmup = warmup
         count = len(requests.inputs)
         self.deployment = deployment
         self.requests = requests
         self.seen = Seen([0.0] * count, [0.0] * count, [0.0] * count)
-        self.joined = [0.0] * count
         self.prefill_step = columns_of(deployment.prefill_table)
         decode_step = columns_of(deployment.decode_table)
         self.servers = [
@@ -144,7 +144,6 @@ class _Run:
     def _receive(self, request: int, now: float) -> None:
         self.seen.first[request] = now
         if self.requests.outputs[request] == 1:
-            self.joined[request] = now
             self._finish(request, now)
             return
         number = min(range(len(self.servers)), key=lambda server: self.servers[server].load)
@@ -168,18 +167,16 @@ class _Run:
 
     def outcome(self) -> Outcome:
         for server in self.servers:
-            for request, joined in server.joined.items():
-                self.joined[request] = joined
             for request, shown in server.shown.items():
                 self.seen.first[request] = shown
         arrived, first, done = self.seen
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
-        everyone = range(len(inputs))
+        kept = range(self.warmup, len(inputs))
         return Outcome(
-            ttft_s=[first[i] - arrived[i] + client_s[i] for i in everyone],
-            tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in everyone if outputs[i] > 1],
-            end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in everyone],
+            ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
+            tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
+            end_to_end_s=[done[i] - arrived[i] + client_s[i] for i in kept],
             gap_s=[gap_s for server in self.servers for gap_s in server.gap_s],
             gap_tokens=[tokens for server in self.servers for tokens in server.gap_tokens],
             output_tokens=sum(outputs),
@@ -187,7 +184,7 @@ class _Run:
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
-            saturated=queue_grew(self.requests, arrived, self.joined),
+            saturated=falls_behind(self.requests, arrived, done, self.warmup),
         )
 
 

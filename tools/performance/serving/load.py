@@ -5,8 +5,7 @@ Only the format lives here; `simulate.py` fills it in. Times are seconds.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +21,13 @@ class OpenLoop:
     """`requests` that arrive at random, `rate_per_s` on average, whatever the server does.
 
     They are every `one_of`-th arrival of a Poisson process: 1, or what one of several replicas gets that are dealt
-    requests in turn.
+    requests in turn. The first `warmup` of them fill the server up: they count for no latency.
     """
 
     rate_per_s: float
     requests: int
     one_of: int = 1
+    warmup: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,17 @@ class StaticBatch:
     sequences: int
 
 
-# Requests of a closed loop that nobody describes: ten for each user, as public benchmarks send. From 500 users on no
-# more than 5,000, but five for each user: the run stays under 50 ms, while its start-up burst weighs more in the means.
-_ROUNDS, _FEWEST_ROUNDS, _MOST, _LEAST = 10, 5, 5_000, 40
+# Requests of a closed loop per user, where nobody says: InferenceX's benchmark script sends ten (num_prompts = 10 x
+# concurrency); the start-up burst is then a tenth of what the means count. From 500 users of a replica on no more than
+# 5,000, but five for each user: the run stays under 50 ms.
+REQUESTS_PER_USER = 10
+_FEWEST_PER_USER, _MOST_OF_REPLICA = 5, 5_000
 
 
-def closed_loop(users: int) -> ClosedLoop:
-    """The closed loop of `users` with as many requests as a benchmark would send, and a run of 50 ms affords."""
-    return ClosedLoop(users, max(_LEAST, _FEWEST_ROUNDS * users, min(_ROUNDS * users, _MOST)))
+def closed_loop(users: int, replicas: int) -> ClosedLoop:
+    """The closed loop of `users` on equal `replicas`, with as many requests as a benchmark sends and a run affords."""
+    each = max(_FEWEST_PER_USER, min(REQUESTS_PER_USER, _MOST_OF_REPLICA * replicas // users))
+    return ClosedLoop(users, each * users)
 
 
 Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
@@ -83,12 +86,22 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Mean and percentiles over requests, in seconds; `p90` is NaN where who made these did not say."""
+    """Mean and percentiles over requests, in seconds."""
 
     mean: float
     p50: float
+    p90: float
+    p95: float
     p99: float
-    p90: float = math.nan
+
+    @classmethod
+    def constant(cls, seconds: float) -> Statistics:
+        """Those of requests that all take as long."""
+        return cls(seconds, seconds, seconds, seconds, seconds)
+
+    def shifted(self, seconds: float) -> Statistics:
+        """Those of requests that each take so much longer, or shorter, but no less than nothing."""
+        return Statistics(*(max(0.0, getattr(self, one.name) + seconds) for one in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +111,7 @@ class ServingTimes:
     `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on
     all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
     percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
-    of cache. `saturated`: requests came faster than they were begun, so that latencies grow with the length of the run.
+    of cache. `saturated`: fewer requests were answered than came, so that latencies grow with the length of the run.
     TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
     """
 

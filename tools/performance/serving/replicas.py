@@ -41,6 +41,7 @@ def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
             rate_per_s=arrivals.rate_per_s / used,
             requests=-(-requests // used),
             one_of=arrivals.one_of * used,
+            warmup=arrivals.warmup // used,
         )
         return (Share(one, used),)
     whole = arrivals.users if isinstance(arrivals, ClosedLoop) else requests
@@ -59,23 +60,16 @@ def _part(arrivals: ClosedLoop | Burst | StaticBatch, part: int, whole: int) -> 
             return StaticBatch(part)
 
 
-def _first(arrivals: Arrivals, steady: bool) -> int:
-    """Requests of the start: of a closed loop those that all its users send at once."""
-    if steady and isinstance(arrivals, ClosedLoop):
-        return min(arrivals.users, arrivals.requests - 1)
-    return 0
-
-
 def simulate_replicas(
-    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int, *, steady: bool = False
+    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int
 ) -> ServingTimes:
-    """What the users of `replicas` engines with the same steps see together; `steady` leaves out the first requests.
+    """What the users of `replicas` engines with the same steps see together.
 
     Raises InputError as `simulate` does.
     """
     return times_of(
         [
-            (outcome_of_run(table, policy, share.arrivals, lengths, _first(share.arrivals, steady)), share.replicas)
+            (outcome_of_run(table, policy, share.arrivals, lengths), share.replicas)
             for share in shares_of(arrivals, replicas)
         ]
     )

@@ -6,37 +6,35 @@ runs. What has no answer (a prompt that the cache cannot hold, a run without end
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
 from .core import run
 from .inputs import Inputs, inputs_of
-from .load import Arrivals, Lengths, ServingTimes, StaticBatch
+from .load import Arrivals, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen, Totals
 from .step_table import StepTable
 from .summary import Outcome, times_of
 
-# Of the requests of the second half of an open loop: more left waiting than this means that the queue grows.
-_GROWING_SHARE = 0.05
-_FEWEST_LEFT = 10.0
+# Of the requests that come after the warm-up: more than this left unanswered means that the server falls behind.
+_BEHIND_SHARE, _FEWEST_BEHIND = 0.05, 10.0
+# Random arrivals move the number in the system by as many times its standard deviation.
+_DEVIATIONS = 3.0
 
 
-def simulate(
-    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, warmup_requests: int = 0
-) -> ServingTimes:
-    """What the users of one replica see; the first `warmup_requests` are served, but left out of the latencies.
+def simulate(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
+    """What the users of one replica see.
 
-    Means include the start-up burst of a closed loop unless it is warmed up, as published ones do.
+    Means include the start-up burst of a closed loop, as published ones do, and leave out the warm-up of an open one.
     Raises InputError, which names the field, where the engine could not serve the load or the run would have no end.
     """
-    return times_of([(outcome_of_run(table, policy, arrivals, lengths, warmup_requests), 1)])
+    return times_of([(outcome_of_run(table, policy, arrivals, lengths), 1)])
 
 
-def outcome_of_run(
-    table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, warmup_requests: int = 0
-) -> Outcome:
+def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Outcome:
     """The run behind `simulate`, request by request."""
     checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
@@ -46,10 +44,18 @@ def outcome_of_run(
     if isinstance(arrivals, StaticBatch):
         # Nobody sees anything before the whole batch is prefilled.
         seen.first[:] = [max(seen.first)] * count
-    return outcome_of(inputs, seen, totals, warmup_requests)
+    return outcome_of(inputs, seen, totals, warmup_of(arrivals))
 
 
-def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup_requests: int = 0) -> Outcome:
+def warmup_of(arrivals: Arrivals) -> int:
+    """Requests of the start that count for no latency. Raises InputError where none would be left."""
+    warmup = arrivals.warmup if isinstance(arrivals, OpenLoop) else 0
+    if isinstance(arrivals, OpenLoop) and not 0 <= warmup < arrivals.requests:
+        raise InputError(f"OpenLoop.warmup is {warmup}; it must be less than the {arrivals.requests} requests")
+    return warmup
+
+
+def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outcome:
     """What `core.run` filled in, as users count it. Raises InputError where the run was cut off."""
     count = len(inputs.requests.inputs)
     if totals.finished < count:
@@ -57,11 +63,9 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup_requests: int 
             f"the simulation needs more than {inputs.rules.most_events} steps; lower the requests or the lengths, or "
             f"raise Policy.token_budget {inputs.rules.token_budget}"
         )
-    if not 0 <= warmup_requests < count:
-        raise InputError(f"warmup_requests is {warmup_requests}; it must be less than the {count} requests of the run")
     outputs, client_s = inputs.requests.outputs, inputs.client_s
     arrived, first, done = seen
-    kept = range(warmup_requests, count)
+    kept = range(warmup, count)
     return Outcome(
         ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
         tpot_s=[(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
@@ -73,16 +77,19 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup_requests: int 
         prefill_s=totals.prefill_s,
         decoding_s=totals.decoding_s,
         preemptions=totals.preemptions,
-        saturated=queue_grew(inputs.requests, arrived, first),
+        saturated=falls_behind(inputs.requests, arrived, done, warmup),
     )
 
 
-def queue_grew(requests: Requests, arrived: Sequence[float], begun: Sequence[float]) -> bool:
-    """Whether the queue of an open loop still grew over its second half: requests are begun later and later."""
+def falls_behind(requests: Requests, arrived: Sequence[float], done: Sequence[float], warmup: int) -> bool:
+    """Whether fewer requests of an open loop are answered than come, once it is warm (or half of them are there)."""
     count = len(requests.inputs)
     if len(requests.arrivals) < count or requests.arrivals[-1] <= 0.0:
         return False
-    middle, last = arrived[count // 2], arrived[-1]
-    begun_then = sum(1 for time in begun if middle < time <= last)
-    came_then = count - 1 - count // 2
-    return came_then - begun_then > max(_FEWEST_LEFT, _GROWING_SHARE * came_then)
+    start = warmup or count // 2
+    begin, end = arrived[start], arrived[-1]
+    came = count - 1 - start
+    answered = sum(1 for time in done if begin < time <= end)
+    there = start + 1 - sum(1 for time in done if time <= begin)
+    noise = _DEVIATIONS * math.sqrt(2.0 * there)
+    return came - answered > max(_FEWEST_BEHIND, _BEHIND_SHARE * came, noise)

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from .load import ServingTimes, Statistics
 
+# Of the percentiles of `Statistics`, in its order.
+_SHARES = (0.5, 0.9, 0.95, 0.99)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -60,17 +63,15 @@ def _pooled(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
     if not weighted:
         return statistics_of(())
     mean = math.fsum(value * weight for value, weight in weighted) / sum(weight for _, weight in weighted)
-    p50, p99, p90 = (weighted_percentile(weighted, share) for share in (0.5, 0.99, 0.9))
-    return Statistics(mean, p50, p99, p90)
+    return Statistics(mean, *(weighted_percentile(weighted, share) for share in _SHARES))
 
 
 def statistics_of(values: Sequence[float]) -> Statistics:
     """Mean and percentiles; all 0 where there is nothing (no gap exists in answers of one token)."""
     ordered = sorted(values)
     if not ordered:
-        return Statistics(0.0, 0.0, 0.0, 0.0)
-    p50, p99, p90 = (percentile(ordered, share) for share in (0.5, 0.99, 0.9))
-    return Statistics(math.fsum(ordered) / len(ordered), p50, p99, p90)
+        return Statistics.constant(0.0)
+    return Statistics(math.fsum(ordered) / len(ordered), *(percentile(ordered, share) for share in _SHARES))
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:

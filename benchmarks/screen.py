@@ -1,0 +1,98 @@
+"""What the screen of a search loses: its answer against simulating every strategy, and its error, on random problems.
+
+    python benchmarks/screen.py [--count 200] [--seed 1] [--most 400]
+
+Problems are drawn: models (dense, experts, latent attention), up to 16 GPUs, loads, rates, limits, objectives, prefill
+and decode together or apart; spaces of more than `--most` strategies are left out. Regret is by how much the objective
+of the search's best is worse than that of the best of all, each simulated under the load. The screen's error is the
+simulated figure over the screened one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from shardwright.tests.search.questions import Question, drawn_questions
+from shardwright.tools.errors import InputError
+from shardwright.tools.search.candidate import Candidate
+from shardwright.tools.search.ranking import worth
+from shardwright.tools.search.search import base_setting, screened_rows, search
+from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.space import strategies
+
+
+def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[tuple[float, float, float]]] | None:
+    """Regret, strategies, simulated loads and (TTFT, TPOT, cost) ratios; `None` where the space is too large."""
+    # With an open number of requests there is no one load to compare at.
+    request = replace(asked.search, concurrency_open=False)
+    space = list(islice(strategies(request.space), most + 1))
+    if len(space) > most:
+        return None
+    setting, objective = base_setting(request), request.workload.objective
+    result = search(request, setting)
+    every: list[Candidate] = []
+    for strategy in space:
+        try:
+            every.append(candidate_at(request, setting, strategy, request.workload.concurrency))
+        except InputError:
+            continue
+    ratios = []
+    rows, name = screened_rows(request, setting)
+    by_strategy = {one.strategy: one for one in every if one.ttft_ms is not None}
+    for row in range(len(rows)):
+        one = by_strategy.get(name(rows, row))
+        if one is not None and one.tpot_ms and one.ttft_ms:
+            cost = worth(one, objective) / float(rows.cost[row])
+            ratios.append((one.ttft_ms / float(rows.ttft[row]) / 1e3, one.tpot_ms / float(rows.tpot[row]) / 1e3, cost))
+    good = [one for one in every if one.feasible]
+    if not good:
+        return (0.0 if result.best is None else None), len(space), result.simulated, ratios
+    clean = [one for one in good if not one.warnings] or good
+    least = min(worth(one, objective) for one in clean)
+    if result.best is None:
+        return float("inf"), len(space), result.simulated, ratios
+    return worth(result.best, objective) / least - 1.0, len(space), result.simulated, ratios
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--most", type=int, default=400)
+    arguments = parser.parse_args()
+    regrets: list[float] = []
+    ratios: list[tuple[float, float, float]] = []
+    spaces = simulated = 0
+    start = time.monotonic()
+    for asked in drawn_questions(seed=arguments.seed, most_gpus=16):
+        found = regret_of(asked, arguments.most)
+        if found is None:
+            continue
+        regret, space, loads, errors = found
+        spaces, simulated = spaces + space, simulated + loads
+        regrets.append(0.0 if regret is None else regret)
+        ratios.extend(errors)
+        if regret is None or regret > 0.005:
+            words = "an answer where there is none" if regret is None else f"regret {regret:.1%}"
+            print(f"{asked.name}: {words} of {space}", flush=True)
+        if len(regrets) >= arguments.count:
+            break
+    values = np.array(regrets)
+    seconds = time.monotonic() - start
+    print(f"{len(values)} problems, {spaces:,} strategies, {simulated:,} loads simulated in searches, {seconds:.0f} s")
+    middle, tenth, hundredth = np.percentile(values, (50, 90, 99))
+    print(f"regret: median {middle:.2%}, p90 {tenth:.2%}, p99 {hundredth:.2%}, most {values.max():.1%}")
+    table = np.array(ratios)
+    for place, what in enumerate(("TTFT", "TPOT", "cost")):
+        low, middle, high = np.percentile(table[:, place], (5, 50, 95))
+        print(f"simulated / screened {what}: {low:.2f} to {high:.2f} (5 to 95%), median {middle:.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""What users of a layout see in the run of its load, as plain means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.planned_run import planned_run
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Means in ms, and output tokens per second."""
+
+    ttft_ms: float
+    tpot_ms: float
+    end_to_end_ms: float
+    output_tokens_per_s: float
+
+
+def seen(layout: Layout) -> Seen:
+    """Of the run of the layout's load."""
+    times = planned_run(layout).times
+    means = (one.mean * 1e3 for one in (times.ttft, times.tpot, times.end_to_end))
+    return Seen(*means, times.output_tokens_per_s)

@@ -1,0 +1,49 @@
+"""How to check an estimate: the engine's own load generator, and the figures that it should print."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from ..engines import sglang, trtllm, vllm
+from ..engines.load import LoadToSend
+from ..plan.performance import Benchmark
+from .layout import Layout
+from .planned_run import lengths_of, planned_run
+from .serving.load import OpenLoop
+from .serving_estimate import serve
+
+_GENERATORS: dict[str, Callable[[LoadToSend], tuple[str, ...]]] = {
+    "vllm": vllm.load_generator,
+    "sglang": sglang.load_generator,
+    "trtllm": trtllm.load_generator,
+}
+
+
+def benchmark_of(layout: Layout, model: str) -> Benchmark:
+    """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
+
+    At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
+    """
+    run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
+    rate, times = workload.request_rate, run.times
+    if rate is not None:
+        times = serve(layout, OpenLoop(rate, run.requests), lengths)
+    load = LoadToSend(
+        model=model,
+        input_tokens=lengths.input_tokens,
+        output_tokens=lengths.output_tokens,
+        requests=run.requests,
+        users=workload.concurrency if rate is None else None,
+        rate_per_s=rate,
+    )
+    command = _GENERATORS[layout.setting.engine.entry.engine](load)
+    return Benchmark(
+        command=shlex.join(command),
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        output_tokens_per_s=times.output_tokens_per_s,
+    )

@@ -1,0 +1,117 @@
+"""The simulated run of a plan's own load: every figure of a plan that users see is one of this run.
+
+Without a stated rate as many users as the plan's concurrency each send the next request when the last is answered, ten
+requests a user, as the engines' benchmarks do: their start at the same time counts. With one, requests come at random.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from .layout import Layout
+from .schedule import prefill_loads
+from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
+from .serving_estimate import serve
+
+# More users than this on a replica only wait in its line, which is added instead of simulated.
+MOST_USERS = 8192
+# Prompts of a replica are cut into no more passes than this in all, unless every user is to have one request.
+_MOST_PASSES = 20_000
+# An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
+_LIVES, _WARMUP_SHARE = 10, 0.4
+_FEWEST_OPEN, _MOST_OPEN = 500, 10_000
+# How often a run is made longer, since its requests took longer than those of the last.
+_LONGER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """What the users of a plan see under its load, and what the load is."""
+
+    times: ServingTimes
+    load: str
+    requests: int
+
+
+def planned_run(layout: Layout) -> PlannedRun:
+    """The run of the load that the workload of `layout` states; simulated once.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
+    """
+    if "planned run" not in layout.memo:
+        # Chunks of which there are too many are refused before they are simulated.
+        prefill_loads(layout.setting, 1, 1)
+        rate = layout.setting.workload.request_rate
+        layout.memo["planned run"] = _users(layout) if rate is None else _open(layout, rate)
+    return layout.memo["planned run"]
+
+
+def run_alone(layout: Layout) -> ServingTimes:
+    """What the user of a single request sees who has `layout` to himself.
+
+    Raises:
+        InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
+    """
+    if "run alone" not in layout.memo:
+        layout.memo["run alone"] = serve(layout, ClosedLoop(1, 1), lengths_of(layout))
+    return layout.memo["run alone"]
+
+
+def lengths_of(layout: Layout) -> Lengths:
+    """The lengths of a request of the plan, at most what the model can attend to."""
+    setting = layout.setting
+    return Lengths(setting.prompt_tokens, max(1, setting.request_tokens - setting.prompt_tokens))
+
+
+def _users(layout: Layout) -> PlannedRun:
+    users = layout.setting.workload.concurrency
+    replicas = max(1, len(layout.decode_replicas))
+    simulated = min(users, MOST_USERS * replicas)
+    times = serve(layout, _closed(layout, simulated), lengths_of(layout))
+    if simulated < users:
+        times = _with_line(times, users - simulated, layout.setting.workload.output_tokens)
+    return PlannedRun(times, f"closed loop, {users:,} users", _closed(layout, simulated).requests)
+
+
+def _closed(layout: Layout, users: int) -> ClosedLoop:
+    replicas = max(1, len(layout.decode_replicas))
+    whole = closed_loop(users, replicas)
+    each = max(1, min(whole.requests // users, _most_requests(layout) // users))
+    return replace(whole, requests=each * users)
+
+
+def _most_requests(layout: Layout) -> int:
+    """Requests whose prompts make as many passes as are simulated."""
+    passes = math.ceil(layout.setting.prompt_tokens / layout.setting.prefill_chunk_tokens)
+    return _MOST_PASSES * max(1, len(layout.decode_replicas)) // passes
+
+
+def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingTimes:
+    """The times where `others` wait in line besides: requests in flight over the rate is the time of one (Little)."""
+    wait = others * output_tokens / times.output_tokens_per_s
+    return replace(times, ttft=times.ttft.shifted(wait), end_to_end=times.end_to_end.shifted(wait))
+
+
+def _open(layout: Layout, rate_per_s: float) -> PlannedRun:
+    """A run that lasts several times as long as a request does in it."""
+    lengths = lengths_of(layout)
+    most = max(_FEWEST_OPEN // 10, min(_MOST_OPEN, _most_requests(layout)))
+    count = _count(rate_per_s, run_alone(layout).end_to_end.mean, most)
+    times = serve(layout, _arrivals(rate_per_s, count), lengths)
+    for _ in range(_LONGER):
+        wanted = _count(rate_per_s, times.end_to_end.mean, most)
+        if wanted <= 1.5 * count:
+            break
+        count = wanted
+        times = serve(layout, _arrivals(rate_per_s, count), lengths)
+    return PlannedRun(times, f"open loop, {rate_per_s:g} requests/s", count)
+
+
+def _arrivals(rate_per_s: float, count: int) -> OpenLoop:
+    return OpenLoop(rate_per_s, count, warmup=round(_WARMUP_SHARE * count))
+
+
+def _count(rate_per_s: float, request_seconds: float, most: int) -> int:
+    return min(most, max(_FEWEST_OPEN, math.ceil(_LIVES * rate_per_s * request_seconds)))

@@ -1,0 +1,114 @@
+"""The leading strategies of a screen, simulated under their load: the figures of an answer, and its ranking.
+
+A strategy is left out where even the screen's own error could not bring it before the best that was simulated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from ..checkpoint import leaves_out
+from ..errors import InputError
+from ..performance.setting import Setting
+from ..plan.document import Strategy
+from .candidate import Candidate, SearchRequest
+from .ranking import worth
+from .screen import OPTIMISM
+from .single import candidate_at
+
+# Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
+# those that the screen has the furthest from their limits.
+_LEAST, _MOST, _MOST_MISSING = 8, 64, 16
+# How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
+_LOWERED = 5
+# A lower number of requests is taken so much below what the missed limit asks for.
+_MARGIN = 0.97
+
+
+@dataclass(frozen=True, slots=True)
+class Screened:
+    """A strategy with requests in flight by the screen: its cost, infinite where it misses a limit, and its tightness.
+
+    That is the largest share that a mean latency takes of its limit.
+    """
+
+    strategy: Strategy
+    concurrency: int
+    cost: float
+    tightness: float
+
+
+class Simulator:
+    """Simulates strategies of one request, each number of requests in flight once."""
+
+    def __init__(self, request: SearchRequest, setting: Setting) -> None:
+        self.request, self.setting = request, setting
+        self.count = 0
+        self._known: dict[tuple[Strategy, int], Candidate] = {}
+
+    def leading(self, screened: Sequence[Screened]) -> list[Candidate]:
+        """The strategies that may be the best, of those `screened`, best first."""
+        found = self._until_behind(screened, _MOST_MISSING)
+        if not any(one.feasible for one in found):
+            rest = sorted(screened[len(found) :], key=lambda one: one.tightness)
+            found += self._until_behind(rest, _MOST_MISSING)
+        return found
+
+    def _until_behind(self, screened: Iterable[Screened], most_missing: int) -> list[Candidate]:
+        found: list[Candidate] = []
+        best = inf
+        for row in screened:
+            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf)
+            if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= _LEAST and is_behind):
+                break
+            if found and leaves_out("the load of some of the leading strategies"):
+                break
+            one = self.judged(row.strategy, row.concurrency)
+            found.append(one)
+            if one.feasible:
+                best = min(best, worth(one, self.request.workload.objective))
+        return found
+
+    def judged(self, strategy: Strategy, concurrency: int) -> Candidate:
+        """The strategy, with fewer requests in flight where their number is open and it misses a limit with them."""
+        found = self._at(strategy, concurrency)
+        if found.feasible or not self.request.concurrency_open or self.request.fills_upwards:
+            return found
+        tried = found
+        for _ in range(_LOWERED):
+            concurrency = self._fewer(tried, concurrency)
+            if concurrency < strategy.dp or tried.ttft_ms is None:
+                break
+            tried = self._at(strategy, concurrency)
+            if tried.feasible:
+                return tried
+        return found
+
+    def _fewer(self, one: Candidate, concurrency: int) -> int:
+        """As many requests as the limit that is missed leaves, were latencies in proportion to them."""
+        workload = self.request.workload
+        share = 1.0
+        for limit_ms, figure_ms in ((workload.ttft_ms_max, one.ttft_ms), (workload.tpot_ms_max, one.tpot_ms)):
+            if limit_ms is not None and figure_ms:
+                share = min(share, limit_ms / figure_ms)
+        fewer = int(concurrency * max(0.25, share * _MARGIN))
+        # Every replica keeps as many requests as the others.
+        return min(fewer, concurrency - one.strategy.dp) // one.strategy.dp * one.strategy.dp
+
+    def _at(self, strategy: Strategy, concurrency: int) -> Candidate:
+        key = strategy, concurrency
+        if key not in self._known:
+            self.count += 1
+            try:
+                self._known[key] = candidate_at(self.request, self.setting, strategy, concurrency)
+            except InputError as error:
+                self._known[key] = Candidate(
+                    strategy=strategy,
+                    feasible=False,
+                    why_not=(f"PE010: the load cannot be simulated: {error}",),
+                    gpus=strategy.gpu_count,
+                    concurrency=concurrency,
+                )
+        return self._known[key]
