@@ -14,7 +14,8 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
-from ...tools.plan.document import Objective, ServingBlock, WorkloadBlock
+from ...tools.engines.defaults import engine_relaxations
+from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
 from .intent import Assumption, HardwareChoice, Intent, ModelChoice, Said
 from .merge import merge_said, refusal
@@ -76,7 +77,7 @@ def complete(*said: Said) -> Intent:
         concurrency_open=concurrency_open,
         precision=formats.precision,
         precisions=formats.precisions,
-        relaxations=merged.relaxations,
+        relaxations=_relaxations(merged, architecture, notes),
         memory_utilization=utilization,
         disaggregated=merged.disaggregated,
         serving=_serving(merged),
@@ -87,6 +88,15 @@ def complete(*said: Said) -> Intent:
         readings=merged.readings,
         unread=merged.unread,
     )
+
+
+def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple[Relaxation, ...]:
+    """The relaxations that were named, and those that a named engine brings with it."""
+    brought = {} if said.engine is None else engine_relaxations(architecture)
+    for name, reason in brought.items():
+        if name not in said.relaxations:
+            notes.assume("relaxations", name, reason)
+    return tuple(sorted({*said.relaxations, *brought}))
 
 
 def _serving(said: Said) -> ServingBlock | None:

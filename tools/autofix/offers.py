@@ -17,7 +17,7 @@ from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..plan.document import PrecisionBlock, Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
-from ..search.search import base_setting, fits_somehow, search
+from ..search.search import base_setting, fits_somehow, holds_limits, search
 from ..search.sizing import Sized, resized
 from ..search.space import pair_shapes
 from ..search.weights import weights_bytes
@@ -189,7 +189,8 @@ def _most_that(does: Callable[[int], bool], asked: int) -> int:
 
 def _holds(request: SearchRequest) -> bool:
     """Whether a strategy holds the limits."""
-    return search(_sampled(request)).best is not None
+    part = _sampled(request)
+    return holds_limits(part, base_setting(part))
 
 
 def _fewer_by_limits(intent: PlanIntent, request: SearchRequest, below: int) -> Iterator[Offer]:

@@ -36,7 +36,7 @@ from .rebuilt import built_plan
 _NODE = 8
 # Strategies of a node whose times are worked out, and plans that are built and checked, before the search of the whole
 # space is asked instead.
-MOST_TIMED = 400
+MOST_TIMED = 160
 # GPUs of a cluster that are looked at where no more were decided on.
 MOST_GPUS = 256
 MOST_BUILT = 24

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -101,6 +102,17 @@ def holding(request: SearchRequest, setting: Setting) -> Holding:
     found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
     rows = joined(found.rows)
     return Holding(rows.take(rows.over <= 0.0), request, found.name)
+
+
+def holds_limits(request: SearchRequest, setting: Setting) -> bool:
+    """Whether some strategy holds every limit of `request` under the simulated load.
+
+    Raises:
+        InputError: number formats are open.
+    """
+    _refuse_open(request)
+    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
+    return _Answer(request, setting, found).holds()
 
 
 def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Callable[[Columns, int], Strategy]]:
@@ -234,8 +246,8 @@ class _Answer:
     def result(self) -> SearchResult:
         """The answer of the search."""
         workload = self.request.workload
-        sequence = list(self._distinct(order(self.rows)))
-        leading = self.simulator.leading([self._screened(row) for row in sequence[:_MOST_SCREENED]])
+        sequence = self._leading_rows()
+        leading = self.simulator.leading([self._screened(row) for row in sequence])
         timed = {(one.strategy, one.concurrency): one for one in leading}
         if any(one.feasible for one in leading):
             for strategy, concurrency in (*self._families(sequence), *self._points()):
@@ -266,6 +278,13 @@ class _Answer:
             pruned={bound: count for bound, count in self.found.pruned.items() if count},
             left_out=left_out(),
         )
+
+    def holds(self) -> bool:
+        """Whether one of the leading rows holds every limit."""
+        return self.simulator.hold([self._screened(row) for row in self._leading_rows()])
+
+    def _leading_rows(self) -> list[int]:
+        return list(islice(self._distinct(order(self.rows)), _MOST_SCREENED))
 
     def _screened(self, row: int) -> Screened:
         """A row as the simulator takes it."""

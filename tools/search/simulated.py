@@ -21,6 +21,8 @@ from .single import candidate_at
 # Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
 # those that the screen has the furthest from their limits.
 _LEAST, _MOST, _MOST_MISSING = 8, 64, 16
+# Where all miss a limit by the screen: these show how near one comes.
+_MOST_SHOWN = 4
 # How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
 _LOWERED = 5
 # A lower number of requests is taken so much below what the missed limit asks for.
@@ -50,11 +52,17 @@ class Simulator:
 
     def leading(self, screened: Sequence[Screened]) -> list[Candidate]:
         """The strategies that may be the best, of those `screened`, best first."""
-        found = self._until_behind(screened, _MOST_MISSING)
+        most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
+        found = self._until_behind(screened, most)
         if not any(one.feasible for one in found):
             rest = sorted(screened[len(found) :], key=lambda one: one.tightness)
-            found += self._until_behind(rest, _MOST_MISSING)
+            found += self._until_behind(rest, most)
         return found
+
+    def hold(self, screened: Sequence[Screened]) -> bool:
+        """Whether one of the strategies holds every limit, of those that do by the screen."""
+        likely = sorted((row for row in screened if row.cost < inf), key=lambda one: one.tightness)
+        return any(self.judged(row.strategy, row.concurrency).feasible for row in likely[:_MOST_MISSING])
 
     def _until_behind(self, screened: Iterable[Screened], most_missing: int) -> list[Candidate]:
         found: list[Candidate] = []

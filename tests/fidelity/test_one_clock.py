@@ -1,0 +1,52 @@
+"""What `plan` says of a deployment that is asked for in words is what `fidelity` scores, to the last digit."""
+
+from __future__ import annotations
+
+from itertools import islice, product
+
+import pytest
+
+import shardwright
+from shardwright.tools.fidelity.degrees import Refused
+from shardwright.tools.fidelity.predict import Predictor
+from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
+from shardwright.tools.performance.serving_estimate import serve
+
+from .rows import row_of
+
+MODELS = (("Llama-3.1-8B", "bf16"), ("Qwen3-8B", "bf16"), ("Mistral-7B-v0.1", "bf16"))
+CARDS = ("H100", "A100", "H200")
+WIDTHS = (1, 2, 4)
+LOADS = ((1024, 128, 1), (1024, 256, 16), (2048, 128, 40), (512, 512, 100))
+ENGINES = ("vLLM", "SGLang")
+# Every other one of all.
+ROWS = list(islice(product(MODELS, CARDS, WIDTHS, LOADS, ENGINES), 0, None, 2))[:100]
+METRICS: dict[str, Figure] = {"ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "output_tok_s_total": "output_tok_s"}
+
+
+def predicted(row: dict[str, str], metric: str) -> float:
+    """What `fidelity` predicts for a row."""
+    situation = situation_of(row_of(**row, metric=metric))
+    assert isinstance(situation, Situation), situation
+    found = Predictor(serve)(situation)
+    assert not isinstance(found, Refused), found
+    return found
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_figures_of_a_plan_are_those_that_fidelity_scores(part: int) -> None:
+    seen = 0
+    for (model, weights), card, tp, (sent, received, users), engine in ROWS[part::4]:
+        load = f"{sent} tokens in, {received} out, {users} concurrent"
+        words = f"Serve {model} in {weights} on {tp} {card}, TP{tp}, {load}, {engine}"
+        found = shardwright.plan(words).estimate
+        assert found is not None, words
+        row = {
+            "model": model, "gpu": card, "tp": str(tp), "gpus": str(tp), "isl": str(sent), "osl": str(received),
+            "concurrency_or_batch": str(users), "framework": engine, "framework_version": "", "weights_dtype": weights,
+            "kv_dtype": weights, "notes": "closed loop",
+        }  # fmt: skip
+        figures = found.latency.ttft_ms, found.latency.tpot_ms, found.throughput.dp_scaled_tokens_per_s
+        assert figures == tuple(predicted(row, metric) for metric in METRICS), words
+        seen += 1
+    assert seen == 25
