@@ -50,3 +50,14 @@ def test_of_a_limit_out_of_reach_no_cluster_is_searched() -> None:
             found = fewest_gpus(with_limit(CASES["dense"], tpot_ms), 8, at_most=64)
         assert (found is None) == (tpot_ms < 1)
     assert next(looks[0.1]) == 0 < next(looks[4.5])
+
+
+@pytest.mark.parametrize("asked", [CASES["dense"], CASES["experts"]], ids=["dense", "experts"])
+def test_rates_beyond_all_arithmetic_are_out_of_reach_and_those_that_are_served_are_not(asked: SearchRequest) -> None:
+    setting = base_setting(asked)
+    found = search(asked).best
+    assert found is not None and found.output_tokens_per_s is not None
+    served = found.output_tokens_per_s / asked.workload.output_tokens
+    for rate, expected in ((served, False), (1000 * served, True)):
+        wanted = replace(asked, workload=asked.workload.model_copy(update={"request_rate": rate}))
+        assert is_out_of_reach(wanted, setting) is expected

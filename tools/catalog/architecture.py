@@ -192,3 +192,11 @@ def layer_params(layer: LayerSpec) -> int:
         if moe.shared is not None:
             total += sum(t.elements for t in moe.shared.tensors)
     return total
+
+
+def active_params(layer: LayerSpec) -> int:
+    """Weights of a layer that a token meets: of the routed experts only those that it is sent to."""
+    if layer.moe is None:
+        return layer_params(layer)
+    expert = sum(tensor.elements for tensor in layer.moe.expert_tensors)
+    return layer_params(layer) - (layer.moe.experts - layer.moe.top_k) * expert

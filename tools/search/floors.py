@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from ..catalog.architecture import active_params
 from ..checkpoint import checkpoint
 from ..errors import MissingFieldError
 from ..performance.setting import Setting
@@ -21,7 +22,26 @@ _REQUESTS = 2 ** np.arange(9)
 
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
-    """Whether every strategy of `request` misses its limit on TPOT, by the decode step alone.
+    """Whether every strategy of `request` misses a limit: on TPOT by the decode step alone, on rates by arithmetic."""
+    return _is_too_much(request) or _is_too_slow(request, setting)
+
+
+def _is_too_much(request: SearchRequest) -> bool:
+    """Whether the tokens that are asked for take more arithmetic than all devices have at their peak."""
+    workload, part = request.workload, request.facts.accelerator
+    peaks = [peak for peak in part.dense_peak_tflops.model_dump().values() if peak]
+    if not peaks:
+        return False
+    prompts = workload.input_tokens * (1.0 - (workload.prefix_cache_hit_rate or 0.0))
+    tokens_per_s = max(
+        workload.min_tokens_per_second or 0.0, (workload.request_rate or 0.0) * (prompts + workload.output_tokens)
+    )
+    flops_per_token = 2.0 * sum(active_params(layer) for layer in request.architecture.layers)
+    return tokens_per_s * flops_per_token > request.facts.gpus * max(peaks) * 1e12
+
+
+def _is_too_slow(request: SearchRequest, setting: Setting) -> bool:
+    """Whether a decode step of each layout takes longer than the limit on TPOT.
 
     Stages in a row take as long as one stage with all layers, and sending between them more: so each layout of a stage
     stands for its pipelines of every length, whether or not it fits into memory.
