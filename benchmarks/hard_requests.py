@@ -37,6 +37,7 @@ REQUESTS = (
     "Llama-3.1-70B in any precision on 256 H100, 4k in, 512 out, cheapest, 40 requests/s, p95 TTFT under 1 s",
     "DeepSeek-V3 on 96 B200, 4k in, 1k out, allow attention DP, disaggregated, p90 TTFT under 1 s, 4000 concurrent",
 )
+RUN = "import sys; from shardwright.agent.cli import main; sys.exit(main())"
 # A plan of thousands of GPUs is built, checked and written after the search.
 MOST_TIMES_THE_LIMIT = 2.0
 
@@ -51,7 +52,13 @@ def main() -> int:
     for words in REQUESTS:
         if arguments.only not in words:
             continue
-        command = [sys.executable, "-c", "from shardwright.agent.cli import main; main()", "plan", words]
+        command = [
+            sys.executable,
+            "-c",
+            "import sys; from shardwright.agent.cli import main; sys.exit(main())",
+            "plan",
+            words,
+        ]
         command += ["--format", "json", "--time-limit", f"{arguments.time_limit:g}"]
         start = time.monotonic()
         try:
@@ -63,7 +70,11 @@ def main() -> int:
             bad += 1
             continue
         seconds = time.monotonic() - start
-        left_out = done.returncode in (0, 1) and bool(json.loads(done.stdout).get("report", {}).get("left_out"))
+        left_out = (
+            done.returncode in (0, 1)
+            and done.stdout
+            and bool(json.loads(done.stdout).get("report", {}).get("left_out"))
+        )
         is_bad = seconds > MOST_TIMES_THE_LIMIT * arguments.time_limit or done.returncode not in (0, 1)
         bad += is_bad
         said = "cut" if left_out else "whole"

@@ -76,7 +76,8 @@ def _users(layout: Layout) -> PlannedRun:
 
 
 def _closed(layout: Layout, users: int) -> ClosedLoop:
-    replicas = max(1, len(layout.decode_replicas))
+    # Of replicas that are alike one is simulated; those of apart phases all are.
+    replicas = 1 if layout.is_disaggregated else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
     each = max(1, min(whole.requests // users, _most_requests(layout) // users))
     return replace(whole, requests=each * users)

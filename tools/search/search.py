@@ -39,6 +39,8 @@ from .weights import weights_bytes
 LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
 _MOST_REFINED = 3
+# Work on the best, and on what is shown beside it, in shares of what the best alone is given.
+_SHARES = 4
 # Leading rows that are looked at as strategies.
 _MOST_SCREENED = 2000
 # Families whose best is simulated beside the leading ones; fronts of the screen, one behind the other; points of each.
@@ -225,14 +227,9 @@ def _leading(rows: Columns) -> Whole:
 
 
 def _front_of(rows: Columns) -> Columns:
-    """The fronts of those rows that hold every limit, one behind the other."""
+    """The front of those rows that hold every limit."""
     holding = rows.take(rows.over <= 0.0)
-    kept = list[Columns]()
-    for _ in range(_FRONTS):
-        leading = front(holding)
-        kept.append(holding.take(leading))
-        holding = holding.take(np.setdiff1d(np.arange(len(holding)), leading))
-    return joined(kept)
+    return holding.take(front(holding))
 
 
 class _Answer:
@@ -250,8 +247,8 @@ class _Answer:
         leading = self.simulator.leading([self._screened(row) for row in sequence])
         timed = {(one.strategy, one.concurrency): one for one in leading}
         if any(one.feasible for one in leading):
-            for strategy, concurrency in (*self._families(sequence), *self._points()):
-                if leaves_out("the load of some strategies beside the best"):
+            for strategy, concurrency in (*self._points(), *self._families(sequence)):
+                if self.simulator.is_spent(_SHARES) or leaves_out("the load of some strategies beside the best"):
                     break
                 one = self.simulator.judged(strategy, concurrency)
                 timed.setdefault((one.strategy, one.concurrency), one)
@@ -340,7 +337,7 @@ class _Answer:
         return reordered(better, self.request.workload)
 
     def _points(self) -> Iterator[tuple[Strategy, int]]:
-        """Points of the screen's front and of what is behind it, each spread evenly."""
+        """Points of the screen's front, and of what leads a layout behind it, each spread evenly."""
         points = joined(self.found.fronts)
         for _ in range(_FRONTS):
             rows = front(points)

@@ -21,6 +21,8 @@ from .single import candidate_at
 # Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
 # those that the screen has the furthest from their limits.
 _LEAST, _MOST, _MOST_MISSING = 8, 64, 16
+# Users of all simulated loads after which no more than the least are simulated: some two seconds of work.
+_MOST_USERS = 4_000
 # Where all miss a limit by the screen: these show how near one comes.
 _MOST_SHOWN = 4
 # How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
@@ -47,8 +49,12 @@ class Simulator:
 
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting = request, setting
-        self.count = 0
+        self.count = self._users = 0
         self._known: dict[tuple[Strategy, int], Candidate] = {}
+
+    def is_spent(self, shares: int = 1) -> bool:
+        """Whether as many users were simulated as are worth their time, or so many shares of that."""
+        return self._users > shares * _MOST_USERS
 
     def leading(self, screened: Sequence[Screened]) -> list[Candidate]:
         """The strategies that may be the best, of those `screened`, best first."""
@@ -68,7 +74,7 @@ class Simulator:
         found: list[Candidate] = []
         best = inf
         for row in screened:
-            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf)
+            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf) or self.is_spent()
             if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= _LEAST and is_behind):
                 break
             if found and leaves_out("the load of some of the leading strategies"):
@@ -109,6 +115,8 @@ class Simulator:
         key = strategy, concurrency
         if key not in self._known:
             self.count += 1
+            # Of replicas that are alike one is simulated; those of apart phases all are.
+            self._users += concurrency // (1 if strategy.prefill.replicas is not None else strategy.dp)
             try:
                 self._known[key] = candidate_at(self.request, self.setting, strategy, concurrency)
             except InputError as error:
