@@ -33,6 +33,7 @@ FAMILIES_SHOWN = 12
 _REASONS = {
     "ME001": "do not fit into memory",
     "PE010": "miss a limit",
+    "beyond_limits": "one prompt or one step alone takes longer than a limit",
     "dominated": "a layout on the same GPUs is no slower and no larger",
 }
 

@@ -178,3 +178,16 @@ def test_a_dag_beyond_the_limit_is_refused_and_folding_is_named(layout_of: Any) 
     with pytest.raises(InputError, match="fold"):
         expand_plan(layout, "prefill")
     assert len(expand_plan(layout, "decode", fold=True).nodes) < execution.MAX_NODES
+
+
+def test_a_prompt_of_a_thousand_chunks_is_folded_to_its_first_its_last_and_those_between(layout_of: Any) -> None:
+    layout = layout_of(
+        "Llama-3.1-70B", {"tp": 2, "tp_ffn": 2, "pp": 4}, nodes=64, dp=64, input_tokens=8192, output_tokens=16,
+        serving={"prefill_chunk_tokens": 8},
+    )  # fmt: skip
+    dag = expand_plan(layout, "prefill", fold=True)
+    assert list(dag_faults(dag)) == []
+    passes = Counter(node.id.split(".")[2] for node in dag.nodes)
+    assert set(passes) == {"c0", "c1", "c2"}
+    tokens = sum((node.repeat or 1) * dict(node.input_shape)["seq"] for node in dag.nodes if node.op == "Attention")
+    assert tokens == 64 * 80 * 8192

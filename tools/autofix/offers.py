@@ -17,7 +17,7 @@ from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..plan.document import PrecisionBlock, Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
-from ..search.search import base_setting, fits_somehow, holds_limits, search
+from ..search.search import base_setting, fits_somehow, holding, holds_limits
 from ..search.sizing import Sized, resized
 from ..search.space import pair_shapes
 from ..search.weights import weights_bytes
@@ -118,8 +118,9 @@ def most_requests(request: SearchRequest) -> int | None:
     On a cluster that is too large to be searched as a whole: that fit into a part of it.
     """
     workload = request.workload.model_copy(update={"objective": "throughput", **NO_LIMITS})
-    found = search(replace(_sampled(request), workload=workload, concurrency_open=True))
-    return max((one.concurrency for one in found.candidates if one.ttft_ms is not None), default=None)
+    part = replace(_sampled(request), workload=workload, concurrency_open=True)
+    fitting = holding(part, base_setting(part)).columns
+    return int(fitting.concurrency.max()) if len(fitting) else None
 
 
 def _fewer_by_memory(intent: PlanIntent, request: SearchRequest, most: int) -> Iterator[Offer]:
@@ -139,8 +140,8 @@ def _shorter_by_memory(intent: PlanIntent, request: SearchRequest) -> Iterator[O
     part, workload = _sampled(request), request.workload.model_copy(update=NO_LIMITS)
 
     def fits(tokens: int) -> bool:
-        found = search(replace(part, workload=_of_length(workload, tokens)))
-        return any(one.ttft_ms is not None for one in found.candidates)
+        shorter = replace(part, workload=_of_length(workload, tokens))
+        return len(holding(shorter, base_setting(shorter)).columns) > 0
 
     yield from _shorter(intent, request.workload, fits)
 

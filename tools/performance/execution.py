@@ -1,14 +1,16 @@
 """Unrolls a plan to its execution DAG: every operator of every layer on every device of every replica.
 
 Made from the same operations as the estimate, so the longest path through it is the estimate's. Layers that are alike
-can be folded (`repeat`). It refuses a DAG of more nodes than `MAX_NODES` instead of filling the memory.
+can be folded (`repeat`), and where that is still too much the chunks of a prompt too: then all between the first and
+the last stand as one at their middle. It refuses a DAG of more nodes than `MAX_NODES` instead of filling the memory.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any
 
 from ..errors import InputError
@@ -85,16 +87,19 @@ def expand_plan(source: Layout | Plan | PlanView | dict[str, Any], phase: Phase,
         for index, replica in enumerate(layout.replicas)
         if (found := replica.prefill if phase == "prefill" else replica.decode) is not None
     ]
-    size = 0
-    for expansion in expansions:
-        size += expansion.size()
-        if size > MAX_NODES:
-            raise InputError(
-                f"the {phase} DAG has more than {MAX_NODES:,} nodes: fold the layers that are alike (--fold)"
-            )
+    if fold and _is_too_large(expansions):
+        for expansion in expansions:
+            expansion.fold_chunks()
+    if _is_too_large(expansions):
+        raise InputError(f"the {phase} DAG has more than {MAX_NODES:,} nodes: fold the layers that are alike (--fold)")
     for expansion in expansions:
         expansion.write()
     return ExecutionDAG(phase=phase, folded=fold, nodes=tuple(writer.nodes), edges=tuple(writer.edges.values()))
+
+
+def _is_too_large(expansions: Iterable[_PhaseExpansion]) -> bool:
+    """Whether they would write more than `MAX_NODES` nodes; what comes after those is not counted."""
+    return any(size > MAX_NODES for size in accumulate(expansion.size() for expansion in expansions))
 
 
 class _PhaseExpansion:
@@ -114,6 +119,14 @@ class _PhaseExpansion:
         # Under two-batch overlap: the last node of both streams of each device, and what each half made in each layer.
         self.lanes: dict[tuple[str, bool], str] = {}
         self.halves: dict[tuple[int | None, int], _Created] = {}
+        # The passes that are written, and how many each of them stands for.
+        self.passes = [(load, 1) for load in self._loads()]
+
+    def fold_chunks(self) -> None:
+        """Let the chunks between the first and the last be one at the middle of them."""
+        if len(self.passes) > 3:
+            middle, _ = self.passes[len(self.passes) // 2]
+            self.passes = [self.passes[0], (middle, len(self.passes) - 2), self.passes[-1]]
 
     def _loads(self) -> Sequence[TokenLoad]:
         layout, setting = self.layout, self.layout.setting
@@ -125,25 +138,25 @@ class _PhaseExpansion:
 
     def size(self) -> int:
         """Nodes that `write` will write (at most: chunks before the last one have no head)."""
-        loads = self._loads()
-        return len(loads) * sum(
+        return len(self.passes) * sum(
             len(self._groups(operation.where, index))
             for index in range(len(self.timer.stages))
-            for site in self._sites(index, loads[-1], with_head=True)
+            for site in self._sites(index, self.passes[-1][0], with_head=True)
             for operation in site.operations
         )
 
     def write(self) -> None:
         """All nodes and edges."""
-        loads = self._loads()
-        for chunk, load in enumerate(loads):
+        last = self.passes[-1][0]
+        for chunk, (load, times) in enumerate(self.passes):
             self.fronts = {None: {}, 0: {}, 1: {}}
             self.waiting = set(self.done)
-            prefix = f"r{self.replica}.{self.phase.phase}" + (f".c{chunk}" if len(loads) > 1 else "")
+            prefix = f"r{self.replica}.{self.phase.phase}" + (f".c{chunk}" if len(self.passes) > 1 else "")
             for index in range(len(self.timer.stages)):
                 self.lanes, self.halves = {}, {}
-                for site in self._sites(index, load, with_head=load is loads[-1]):
-                    self._write_site(f"{prefix}.s{index}.{site.name}", index, site)
+                for site in self._sites(index, load, with_head=load is last):
+                    repeated = site if times == 1 else replace(site, repeat=times * (site.repeat or 1))
+                    self._write_site(f"{prefix}.s{index}.{site.name}", index, repeated)
 
     def _sites(self, index: int, load: TokenLoad, *, with_head: bool) -> Iterator[Site]:
         following = self.timer.stages[index + 1] if index + 1 < len(self.timer.stages) else None

@@ -19,7 +19,7 @@ FORMAT = "shardwright/execution"
 class ExecutionNode(Sparse):
     """One operator on one device, or one collective over its devices. FLOPs, bytes and shapes are per device.
 
-    `repeat` stands for that many layers in a row (folded form only). `ms` is the time of one repetition.
+    `repeat` stands for that many layers, or chunks of a prompt, in a row (folded form only). `ms` is the time of one repetition.
     """
 
     id: str

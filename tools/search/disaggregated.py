@@ -1,7 +1,8 @@
 """Evaluates every x prefill replicas : y decode replicas of every two layouts that the devices hold.
 
 Each side is timed by itself. Before they are paired, a side that needs the same devices as another, and is no quicker,
-no simpler and no better placed, is left out: nothing that it is part of can win (counted as pruned).
+no simpler and no better placed, is left out, as is one that alone takes longer than a limit: nothing that it is part
+of can win (counted as pruned).
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ class SplitEvaluator:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting, self.space = request, setting, request.space
         self.workload = request.workload
-        self._counted: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
+        # Of both sides, under each load: the rows that can hold the limits, and those of them that were paired.
+        self._timely: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
+        self._kept: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
 
     @cached_property
     def loads(self) -> Whole:
@@ -73,20 +76,23 @@ class SplitEvaluator:
             if not len(sides[0]) or not len(sides[1]):
                 # With more requests even less fits.
                 break
-            kept = undominated(sides[0]), undominated(sides[1])
-            for counted, side, mask in zip(self._counted, sides, kept, strict=True):
-                counted.append((side, mask))
+            limits_ms = self.workload.ttft_ms_max, self.workload.tpot_ms_max
+            timely = [within(side, limit_ms) for side, limit_ms in zip(sides, limits_ms, strict=True)]
+            kept = [mask & undominated(side) for side, mask in zip(sides, timely, strict=True)]
+            for place, side in enumerate(sides):
+                self._timely[place].append((side, timely[place]))
+                self._kept[place].append((side, kept[place]))
             yield from self._pairs(sides[0].take(kept[0]), sides[1].take(kept[1]), int(concurrency))
 
     def counts(self) -> Counts:
         """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
         whole = [Footprints.of_layouts(self.space, side.prints) for side in self.sides]
         total = whole[0].pairs(whole[1], self.space)
-        if not self._counted[0]:
-            return Counts(total, 0, 0)
-        fitting = [Footprints.of_side(side[0][0]) for side in self._counted]
-        kept = [Footprints.of_loads(side) for side in self._counted]
-        return Counts(total, fitting[0].pairs(fitting[1], self.space), kept[0].pairs(kept[1], self.space))
+        if not self._kept[0]:
+            return Counts(total, 0, 0, 0)
+        fitting = [Footprints.of_side(side[0][0]) for side in self._kept]
+        timely, kept = ([Footprints.of_loads(side) for side in sides] for sides in (self._timely, self._kept))
+        return Counts(total, *(one[0].pairs(one[1], self.space) for one in (fitting, timely, kept)))
 
     def _pairs(self, prefill: Side, decode: Side, concurrency: int) -> Iterator[Columns]:
         """Every pair of rows that the devices hold."""
@@ -141,6 +147,16 @@ class SplitEvaluator:
                 if rows.any():
                     found[rows] += send_seconds(self.setting, int(count), between_domains=between)
         return found
+
+
+def within(side: Side, limit_ms: float | None) -> Mask:
+    """The rows of `side` whose one prompt, or one step, is within the limit; where none is, the quickest.
+
+    What a user waits for is never shorter, so that no pair of another row holds the limit.
+    """
+    if limit_ms is None:
+        return np.ones(len(side), dtype=np.bool_)
+    return side.first <= max(limit_ms / 1e3, side.first.min())
 
 
 def undominated(side: Side) -> Mask:

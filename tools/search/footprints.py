@@ -19,10 +19,12 @@ from .space import SpaceRequest
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Strategies in all, those that fit into memory at the fewest requests, and those that were evaluated."""
+    """Strategies in all; those that fit into memory at the fewest requests; of these, whose sides alone are quick
+    enough for the limits; and those that were evaluated."""
 
     total: int
     fitting: int
+    timely: int
     evaluated: int
 
 

@@ -72,8 +72,7 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     if request.precisions:
         return over_precisions(request, search)
     setting = base_setting(request) if setting is None else setting
-    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
-    return _Answer(request, setting, found).result()
+    return _Answer(request, setting, _screen(request, setting)).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +99,7 @@ def holding(request: SearchRequest, setting: Setting) -> Holding:
     Raises:
         InputError: number formats are open.
     """
-    _refuse_open(request)
-    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
+    found = _screen(request, setting)
     rows = joined(found.rows)
     return Holding(rows.take(rows.over <= 0.0), request, found.name)
 
@@ -112,9 +110,7 @@ def holds_limits(request: SearchRequest, setting: Setting) -> bool:
     Raises:
         InputError: number formats are open.
     """
-    _refuse_open(request)
-    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
-    return _Answer(request, setting, found).holds()
+    return _Answer(request, setting, _screen(request, setting)).holds()
 
 
 def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Callable[[Columns, int], Strategy]]:
@@ -123,8 +119,7 @@ def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Ca
     Raises:
         InputError: number formats are open.
     """
-    _refuse_open(request)
-    found = _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
+    found = _screen(request, setting)
     return joined(found.rows), found.name
 
 
@@ -158,6 +153,16 @@ class _Found:
         self.evaluated = 0
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
+
+
+def _screen(request: SearchRequest, setting: Setting) -> _Found:
+    """The rows of the whole space of `request`.
+
+    Raises:
+        InputError: number formats are open.
+    """
+    _refuse_open(request)
+    return _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
 
 
 def _colocated(request: SearchRequest, setting: Setting) -> _Found:
@@ -214,7 +219,8 @@ def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
     counts = evaluator.counts()
     found.rejected["ME001"] = counts.total - counts.fitting
     found.evaluated = counts.evaluated + found.rejected["ME001"]
-    found.pruned["dominated"] = counts.fitting - counts.evaluated
+    found.pruned["beyond_limits"] = counts.fitting - counts.timely
+    found.pruned["dominated"] = counts.timely - counts.evaluated
     return found
 
 

@@ -24,7 +24,7 @@ from .columns import TIE_SHARE
 from .floors import is_out_of_reach
 from .ranking import worth
 from .search import Holding, base_setting, fits_somehow, holding, search
-from .weights import weights_bytes
+from .weights import least_bytes, weights_bytes
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
@@ -87,7 +87,8 @@ def fewest_gpus(
     largest = resized(request, *_cluster(at_most, usual_node))
     if is_out_of_reach(largest, replace(setting, hardware=largest.facts)):
         return None
-    for gpus in sorted({min(at_most, step * usual_node) for step in _REACHES}):
+    # A reach that is nearly the largest would only be searched twice.
+    for gpus in (*(step * usual_node for step in _REACHES if 2 * step * usual_node <= at_most), at_most):
         if gpus <= more_than:
             continue
         if leaves_out(f"some of the clusters of up to {gpus:,} accelerators"):
@@ -133,7 +134,7 @@ def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | N
     """The smallest cluster in `reach` with a plan, from one search of the largest."""
     usable = request.facts.memory_bytes * request.policy.memory_utilization
     largest = resized(request, *_cluster(reach.at_most, reach.usual_node))
-    if largest.facts.gpus * usable < weights_bytes(setting):
+    if largest.facts.gpus * usable < least_bytes(request, setting):
         return None
     try:
         rows = holding(largest, replace(setting, hardware=largest.facts))

@@ -1,9 +1,10 @@
-"""Bytes of all weights of a model, each held once: what no replica can do without."""
+"""Bytes that no strategy can do without: all weights once, and the caches of the requests in flight."""
 
 from __future__ import annotations
 
-from ..performance.kv_cache import all_layers
+from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.setting import Setting
+from .candidate import SearchRequest
 
 
 def weights_bytes(setting: Setting) -> float:
@@ -19,3 +20,12 @@ def weights_bytes(setting: Setting) -> float:
             total += run.count * setting.tensor_bytes(moe.router_tensors).total
         total += run.count * sum(setting.tensor_bytes(part.tensors).total for part in dense if part is not None)
     return total
+
+
+def least_bytes(request: SearchRequest, setting: Setting) -> float:
+    """Bytes on all devices together, however they are spread: weights, and caches of all requests in flight.
+
+    One request where their number is open.
+    """
+    requests = 1 if request.concurrency_open else request.workload.concurrency
+    return weights_bytes(setting) + requests * request_bytes(setting, all_layers(setting), setting.request_tokens)
