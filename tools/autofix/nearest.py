@@ -21,6 +21,7 @@ from ..performance.shape import ReplicaLayout
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.placement import Placement, gpu_count, phase_width, place
 from ..search.candidate import SearchRequest
+from ..search.loads import replica_numbers
 from ..search.search import base_setting
 from ..search.space import split_strategy
 from ..search.weights import weights_bytes
@@ -33,9 +34,8 @@ MOST_LAYOUTS = 4000
 MOST_PAIRS = 200_000
 # Strategies that take as long to put in order as the memory of one layout takes to look at.
 _STRATEGIES_OF_A_LAYOUT = 25
-# Numbers of replicas that are all tried, of all alike and of each kind; of more, those in steps and the author's.
+# Numbers of replicas that are all tried where they are alike; of more, those in steps and the author's.
 _ALL_ALIKE = 1024
-_ALL_REPLICAS = 64
 
 _Key = tuple[float, int, int, str]
 # Whether a number of replicas hold their requests.
@@ -188,7 +188,7 @@ class Nearest:
         if fewest is None:
             return []
         stated = self.author.dp, min(self.author.gpu_count // width, room)
-        return [(dp, dp) for dp in _numbers(fewest, room, stated, all_of=_ALL_ALIKE)]
+        return [(dp, dp) for dp in replica_numbers(fewest, room, stated, all_of=_ALL_ALIKE)]
 
     def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Counts:
         """Numbers of replicas of each phase."""
@@ -199,8 +199,8 @@ class Nearest:
         stated = self.author.prefill.replicas, self.author.decode.replicas
         return [
             (x, y)
-            for x in _numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1])
-            for y in _numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
+            for x in replica_numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1])
+            for y in replica_numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
         ]
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
@@ -257,16 +257,3 @@ def _fewest(most: int, holds: _Holds) -> int | None:
         middle = (low + high) // 2
         low, high = (low, middle) if holds(middle) else (middle, high)
     return high
-
-
-def _numbers(least: int, most: int, stated: Iterable[int | None], *, all_of: int = _ALL_REPLICAS) -> list[int]:
-    """Numbers of replicas to try: all, or of many those in steps of an eighth, with the ends and the stated ones."""
-    if most < least:
-        return []
-    if most - least < all_of:
-        return list(range(least, most + 1))
-    found, at = {least, most, *(min(max(one or least, least), most) for one in stated)}, least
-    while at < most:
-        found.add(at)
-        at += max(1, at // 8)
-    return sorted(found)

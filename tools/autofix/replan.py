@@ -34,6 +34,8 @@ from .placing import MOST_DEVICES
 from .rebuilt import built_plan
 
 _NODE = 8
+# Requests whose simulation takes as long as laying a strategy out on a node.
+_REQUESTS = 500
 # Strategies of a node whose times are worked out, and plans that are built and checked, before the search of the whole
 # space is asked instead.
 MOST_TIMED = 160
@@ -251,8 +253,9 @@ class _Attempt:
         layout = self.walk.layout(strategy)
         if layout is None or all(limit is None for limit in stated):
             return layout is not None
-        self.timed += max(1, strategy.gpu_count // _NODE)
-        figures = figures_of_run(planned_run(layout))
+        run = planned_run(layout)
+        self.timed += max(1, strategy.gpu_count // _NODE, run.requests // _REQUESTS)
+        figures = figures_of_run(run)
         missed = limits_missed(workload, figures)
         if missed:
             self._note(Missed(strategy, missed, excess_share(workload, figures)))

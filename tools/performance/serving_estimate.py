@@ -141,6 +141,8 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
     # What prefill is given at once is bounded by its budget alone.
     budget = max(policy.token_budget, lengths.input_tokens)
     fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
+    # Of more servers than are simulated an even part stands for all; those that are left over stay idle.
+    copies = math.ceil(max(senders, receivers) / MOST_SERVERS)
     first = replace(
         policy,
         mode="whole",
@@ -154,9 +156,10 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
             prefill_policy=first,
             decode_table=step_table(setting, decode, decode, reach),
             decode_policy=replace(policy, mode="mixed", reserve="full"),
-            prefill_servers=min(senders, MOST_SERVERS),
-            decode_servers=min(receivers, MOST_SERVERS),
+            prefill_servers=max(1, senders // copies),
+            decode_servers=max(1, receivers // copies),
             transfer_s=kv_transfer_seconds(layout),
+            copies=copies,
         ),
         arrivals,
         lengths,

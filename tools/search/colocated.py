@@ -19,7 +19,7 @@ from ..plan.document import Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
-from .loads import open_batches, replica_ladder, shared_batches
+from .loads import open_batches, replica_ladder, replica_numbers, shared_batches
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
 from .ranking import UNEVEN_STAGES, pair_complexity, pipeline_complexity
@@ -36,9 +36,9 @@ class Replica:
     line: Line
 
     @property
-    def room(self) -> int:
-        """How many such replicas the devices hold."""
-        return self.shape.rooms[self.line.stages - 1]
+    def numbers(self) -> list[int]:
+        """The numbers of such replicas that are looked at."""
+        return replica_numbers(1, self.shape.rooms[self.line.stages - 1])
 
     @property
     def width(self) -> int:
@@ -99,9 +99,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one layout: line, number of replicas and requests; `group` numbers those of one line and number.
-
-    `leads` are those that no fewer replicas with as many requests on each hold every limit with.
+    """Rows of one layout: line, number of replicas and requests; `group` numbers those of one line and number
+    (where loads are open); `leads` are those that no fewer replicas with as many requests on each hold every limit with.
     """
 
     columns: Columns
@@ -133,15 +132,15 @@ class PairEvaluator:
             steps = replica_ladder(groups, stated or stages)
             # More than the schedulers take at once would only wait.
             return steps[steps <= self.setting.max_sequences * groups]
-        return -(-self.workload.concurrency // np.arange(1, shape.rooms[stages - 1] + 1))
+        return -(-self.workload.concurrency // np.array(replica_numbers(1, shape.rooms[stages - 1])))
 
     def held(self, shape: PairShape, lines: Lines) -> Held:
         """The memory of each of `lines` for every number of requests, and whether that fits."""
         each = [self.requests(shape, line.stages) for line in lines.lines]
         line, requests = np.repeat(np.arange(len(each)), [len(one) for one in each]), np.concatenate(each)
-        replicas = np.concatenate([np.arange(1, len(one) + 1) for one in each])
-        if self.request.concurrency_open:
-            replicas = 0 * replicas
+        replicas = np.zeros_like(requests)
+        if not self.request.concurrency_open:
+            replicas = np.concatenate([Replica(shape, line).numbers for line in lines.lines])
         tables = self.tables.pair(shape)
         memory = MemoryColumns(self.setting, tuple(one.layout for one in tables)).fullest(lines, line, requests)
         return Held(shape, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
@@ -202,13 +201,14 @@ class PairEvaluator:
     def rows(self, index: int, held: Held) -> Rows:
         """All rows of a layout, whose lines are numbered from `index` on: every number of replicas with every load."""
         shape, lines, fits = held.shape, held.lines, np.flatnonzero(held.fits)
-        rooms = np.array([shape.rooms[line.stages - 1] for line in lines.lines])
+        numbers = [Replica(shape, line).numbers for line in lines.lines]
         line, requests = held.line[fits], held.requests[fits]
+        rooms = np.array([len(one) for one in numbers])
         many = rooms[line] if self.request.concurrency_open else np.ones_like(line)
         entry = np.repeat(np.arange(len(fits)), many)
         row, offsets = line[entry], np.cumsum(many) - many
-        replicas = held.replicas[fits]
-        replicas = np.arange(len(entry)) - offsets[entry] + 1 if self.request.concurrency_open else replicas
+        group = (np.cumsum(rooms) - rooms)[row] + np.arange(len(entry)) - offsets[entry]
+        replicas = np.concatenate(numbers)[group] if self.request.concurrency_open else held.replicas[fits]
         service, warned = self._service(shape, lines, line, requests)
         times = replicas if self.request.concurrency_open else 1
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
@@ -224,7 +224,7 @@ class PairEvaluator:
         )  # fmt: skip
         holds = found.over <= 0.0
         fewer = np.concatenate(([False], holds[:-1] & (entry[1:] == entry[:-1])))
-        return Rows(found, (np.cumsum(rooms) - rooms)[row] + replicas - 1, holds & ~fewer)
+        return Rows(found, group, holds & ~fewer)
 
     def _service(self, shape: PairShape, lines: Lines, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""

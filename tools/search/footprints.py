@@ -14,6 +14,7 @@ import numpy as np
 
 from .columns import Floats, Mask, Whole
 from .inventory import Footprint, end_of_replicas
+from .loads import replica_numbers
 from .space import SpaceRequest
 
 
@@ -83,11 +84,11 @@ class Footprints:
 
     @classmethod
     def of_layouts(cls, space: SpaceRequest, layouts: Sequence[Footprint]) -> Footprints:
-        """Every number of replicas of every layout."""
+        """The numbers of replicas that are looked at, of every layout."""
         prints = [
             (one.unit, one.tail, count)
             for one in layouts
-            for count in range(1, one.room(space.nodes, space.gpus_per_node) + 1)
+            for count in replica_numbers(1, one.room(space.nodes, space.gpus_per_node))
         ]
         return cls.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 

@@ -92,7 +92,7 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
             found.append(rows)
         replicas.extend(Replica(shape, line) for line in first.lines.lines)
     rows = joined(found)
-    evaluated = sum(replica.room for replica in replicas)
+    evaluated = sum(len(replica.numbers) for replica in replicas)
     leading = rows.take(order(rows)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
     shown = [mixer.candidate(replicas[int(one)].strategy(int(dp)), int(load)) for one, dp, load in numbers]

@@ -27,7 +27,7 @@ from .colocated import PairEvaluator, Replica, TooLarge
 from .columns import Columns, Whole, front, joined, order
 from .disaggregated import SplitEvaluator
 from .families import family
-from .loads import STEP_SHARE
+from .loads import STEP_SHARE, replica_numbers
 from .precisions import over_precisions
 from .screen import screened
 from .simulated import Screened, Simulator
@@ -181,14 +181,14 @@ def _colocated(request: SearchRequest, setting: Setting) -> _Found:
             break
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
         stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
-        narrow = sum(shape.rooms[: stages - 1])
+        narrow = sum(len(replica_numbers(1, room)) for room in shape.rooms[: stages - 1])
         found.evaluated += narrow
         found.rejected["ME001"] += narrow
         if stages > len(shape.rooms):
             continue
         held = evaluator.variants(shape, stages)
         own = [Replica(shape, line) for line in held.lines.lines]
-        room = sum(one.room for one in own)
+        room = sum(len(one.numbers) for one in own)
         found.evaluated += room
         found.too_large.extend(evaluator.too_large(held))
         if not held.fits.any():

@@ -20,6 +20,7 @@ from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
 from .footprints import Side, sides_joined
 from .inventory import Footprint
+from .loads import replica_numbers
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
 from .phase_table import Floats, Mask, PhaseTable, Whole
@@ -56,21 +57,20 @@ class _Block:
     replicas: tuple[PhaseReplica, ...]
     line: Whole
     counts: Whole
-    requests: Whole
     memory: Whole
     fits: Mask
     ends: Whole
     seconds: tuple[Floats, Floats]
     warned: Whole
 
-    def side(self, load: int) -> Side:
-        """The rows that fit, under one of the loads."""
+    def side(self, load: int, requests: int) -> Side:
+        """The rows that fit, under one of the loads: so many requests in flight."""
         rows = np.flatnonzero(self.fits[:, load])
         line, shape = self.line[rows], self.replicas[0].shape
         prints = [one.footprint for one in self.replicas]
         own = [phase_complexity(one.option.degrees) for one in self.replicas]
         return Side(
-            self.first + line, self.counts[rows], self.requests[rows, load],
+            self.first + line, self.counts[rows], -(-requests // self.counts[rows]),
             np.array([shape.stage * one.line.stages for one in self.replicas])[line],
             np.array([one.unit for one in prints])[line], np.array([one.tail for one in prints])[line],
             self.ends[line], self.seconds[0][rows, load], self.seconds[1][rows, load], self.memory[rows, load],
@@ -100,7 +100,7 @@ class PhaseSides:
 
     def side(self, load: int) -> Side:
         """Every layout in every number that fits under one of the loads."""
-        return sides_joined([block.side(load) for block in self._blocks])
+        return sides_joined([block.side(load, int(self._loads[load])) for block in self._blocks])
 
     @cached_property
     def _blocks(self) -> list[_Block]:
@@ -167,9 +167,9 @@ class PhaseSides:
     def _block(
         self, table: PhaseTable, memory: MemoryColumns, lines: Lines, named: tuple[int, tuple[PhaseReplica, ...]]
     ) -> _Block:
-        rooms = np.array([one.shape.room(one.line.stages) for one in named[1]])
-        line = np.repeat(np.arange(len(lines)), rooms)
-        counts = np.arange(len(line)) - (np.cumsum(rooms) - rooms)[line] + 1
+        numbers = [replica_numbers(1, one.shape.room(one.line.stages)) for one in named[1]]
+        line = np.repeat(np.arange(len(lines)), [len(one) for one in numbers])
+        counts = np.concatenate(numbers)
         requests = -(-self._loads[None, :] // counts[:, None])
         lines_flat = np.repeat(line, len(self._loads))
         taken = memory.fullest(lines, lines_flat, requests.ravel())
@@ -184,8 +184,8 @@ class PhaseSides:
         stage = table.layout.stages[0]
         ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
         return _Block(
-            *named, line, counts, requests, taken.reshape(shape), fits.reshape(shape), ends,
-            (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
+            *named, line, counts, taken.reshape(shape), fits.reshape(shape), ends,
+            (first.reshape(shape), second.reshape(shape)), warned.astype(np.int16).reshape(shape),
         )  # fmt: skip
 
     def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Whole) -> tuple[Floats, Floats, Whole]:

@@ -18,6 +18,7 @@ from .inputs import check_budget, check_cache, client_seconds, longest_of, reque
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen
+from .replicas import shares_of
 from .simulate import falls_behind, warmup_of
 from .step_table import StepTable
 from .summary import Outcome, times_of
@@ -32,7 +33,8 @@ class Disaggregated:
 
     Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client
     and jitter; of the decode policy slots, cache (prompt and whole output are reserved) and response interval. A cache
-    is moved in `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token.
+    is moved in `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such
+    deployments share the load.
 
     Raises InputError, which names the field, for a figure out of range.
     """
@@ -45,6 +47,7 @@ class Disaggregated:
     decode_servers: int = 1
     transfer_s: float = 0.0
     transfer_s_per_token: float = 0.0
+    copies: int = 1
 
     def __post_init__(self) -> None:
         """Refuse what is no deployment."""
@@ -64,6 +67,15 @@ def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, length
     """
     if isinstance(arrivals, StaticBatch):
         raise InputError("StaticBatch: a static batch runs on one replica, not on prefill and decode replicas")
+    return times_of(
+        [
+            (_outcome(deployment, share.arrivals, lengths), share.replicas)
+            for share in shares_of(arrivals, deployment.copies)
+        ]
+    )
+
+
+def _outcome(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> Outcome:
     request_count(arrivals)
     requests = requests_of(deployment.prefill_policy, arrivals, lengths)
     check_cache(deployment.prefill_policy, max(requests.inputs))
@@ -71,7 +83,7 @@ def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, length
     check_cache(deployment.decode_policy, longest_of(requests))
     run = _Run(deployment, requests, warmup_of(arrivals))
     run.serve()
-    return times_of([(run.outcome(), 1)])
+    return run.outcome()
 
 
 class _Run:

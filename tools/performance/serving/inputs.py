@@ -65,7 +65,7 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
 
 def request_count(arrivals: Arrivals) -> int:
     """How many requests a run serves. Raises InputError, which names the field, where it is none or too many."""
-    fields = {"sequences" if isinstance(arrivals, StaticBatch) else "requests": _requests(arrivals)}
+    fields = {"sequences" if isinstance(arrivals, StaticBatch) else "requests": requests_in(arrivals)}
     if isinstance(arrivals, ClosedLoop):
         fields["users"] = arrivals.users
     if isinstance(arrivals, OpenLoop):
@@ -76,10 +76,11 @@ def request_count(arrivals: Arrivals) -> int:
     for name, value in fields.items():
         if not 1 <= value <= MOST_REQUESTS:
             raise InputError(f"{type(arrivals).__name__}.{name} is {value}; it must be from 1 to {MOST_REQUESTS}")
-    return _requests(arrivals)
+    return requests_in(arrivals)
 
 
-def _requests(arrivals: Arrivals) -> int:
+def requests_in(arrivals: Arrivals) -> int:
+    """How many requests a run is asked to serve."""
     return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
 
 
@@ -93,7 +94,7 @@ def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Request
             raise InputError(f"Lengths.{name} is {value}; it must be from 1 to {MOST_TOKENS}")
     if not 0.0 <= lengths.spread <= 1.0:
         raise InputError(f"Lengths.spread is {lengths.spread}; it must be from 0 to 1")
-    inputs, outputs = request_lengths(lengths, _requests(arrivals))
+    inputs, outputs = request_lengths(lengths, requests_in(arrivals))
     cached = [min(tokens - 1, int(policy.prefix_hit_rate * tokens)) for tokens in inputs]
     return Requests(inputs, outputs, cached, _pauses(policy, inputs), _first_arrivals(arrivals))
 

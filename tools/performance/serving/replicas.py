@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ...errors import InputError
-from .inputs import request_count
+from .inputs import requests_in
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .policy import Policy
 from .simulate import outcome_of_run
@@ -33,7 +33,7 @@ def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
     """
     if replicas < 1:
         raise InputError(f"replicas is {replicas}; it must be 1 or more")
-    requests = request_count(arrivals)
+    requests = requests_in(arrivals)
     if isinstance(arrivals, OpenLoop):
         used = min(replicas, requests)
         one = replace(
