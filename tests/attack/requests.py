@@ -13,6 +13,8 @@ from .probe import Case, FailedError, Probe, Refused
 
 # Where figures of the plan and of the plan read again may differ: the last digits of a sum.
 _TOLERANCE = 1e-9
+# A search may take the time that it is given, and what is around it some seconds more.
+_TIME_LIMIT_S = 5.0
 
 
 def check_request(case: Case, probe: Probe) -> None:
@@ -25,7 +27,7 @@ def check_request(case: Case, probe: Probe) -> None:
 
 
 def _check_plan(text: str, probe: Probe) -> None:
-    result = probe.call("plan", lambda: shardwright.plan(text))
+    result = probe.call("plan", lambda: shardwright.plan(text, time_limit_s=_TIME_LIMIT_S))
     if isinstance(result, Refused):
         return
     probe.call("plan --format json", lambda: result.model_dump_json(indent=2))
@@ -57,7 +59,7 @@ def _check_document(result: PlanResult, probe: Probe) -> None:
 
 
 def _check_search(text: str, probe: Probe) -> None:
-    answer = probe.call("search", lambda: shardwright.search(text, top=3))
+    answer = probe.call("search", lambda: shardwright.search(text, top=3, time_limit_s=_TIME_LIMIT_S))
     if isinstance(answer, Refused):
         return
     probe.call("search --format json", lambda: answer.model_dump_json(indent=2))
