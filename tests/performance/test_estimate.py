@@ -185,8 +185,8 @@ def test_as_many_microbatches_as_stages_fill_the_pipeline(layout_of: Any) -> Non
     alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}))
     full = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, concurrency=2))
     assert full.latency.decode_step.bubble_ms < 0.05 * full.latency.tpot_ms
-    # The host's time and the head make the stages uneven.
-    assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.02)
+    # The head makes the last stage the slowest.
+    assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.05)
     assert full.throughput.batched_tokens_per_s > 1.8 * alone.throughput.batched_tokens_per_s
 
 

@@ -104,7 +104,8 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment
 @given(alone, st.sampled_from([1, 7, 100, 1000, 10_000]))
 def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: Deployment, more: int) -> None:
     short, long = times(deployment), times(longer_input(deployment, more))
-    assert at_most(short.ttft_ms, long.ttft_ms)
+    # What a pair of tokens takes is a secant up to the prompt's length, and may fall by a trace with it.
+    assert at_most(short.ttft_ms, long.ttft_ms * (1 + 1e-4))
     assert at_most(short.tpot_ms, long.tpot_ms)
 
 

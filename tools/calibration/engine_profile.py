@@ -75,6 +75,8 @@ class Scheduler(Frozen):
 
     `group_wait_steps`: how many steps a prompt is held back at most until every attention-DP group has one, as the
     engine's published recipes for attention DP set it; 0: not held back.
+    `host_per_stage`: whether each stage of a pipeline is run by a host process that prepares every pass anew, as
+    engines in Python do; else the host's time counts once for a pass through all stages.
     """
 
     mode: Mode
@@ -84,6 +86,7 @@ class Scheduler(Frozen):
     memory_utilization: Annotated[float, Field(gt=0, le=1)]
     jitter_ms: NonNegative = 0.0
     group_wait_steps: Annotated[int, Field(ge=0, le=10**6)] = 0
+    host_per_stage: bool = False
 
 
 class ErrorBand(Frozen):

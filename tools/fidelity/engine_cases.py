@@ -20,7 +20,9 @@ from ..catalog.hardware import all_accelerators
 from ..performance.serving.load import ServingTimes
 from ..performance.serving.step_table import StepTable
 from ..performance.serving_estimate import Server, late_steps, server_of
+from ..performance.schedule import passes_of_host
 from ..performance.setting import Setting
+from ..performance.step_times import host_columns
 from .deployment import layout_of
 from .predict import figure_of
 from .situation import Deployment, Figure, Situation
@@ -57,7 +59,7 @@ class Case:
     measured: Mapping[Figure, float]
     server: Server
     parts: Mapping[str, Array]
-    fill_parts: Array
+    host_passes: int = 1
     weight: float = 1.0
 
     @property
@@ -74,7 +76,7 @@ class Case:
         again = constants.attention_scale * constants.ungrouped_attention
         scales = np.array([*(getattr(constants, name) for name in SCALES), again, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
-        table = replace_columns(self.server.table, columns, constants)
+        table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
         policy = replace(
             self.server.policy,
             client_s=constants.client_ms * 1e-3,
@@ -84,20 +86,13 @@ class Case:
             self.server,
             table=table,
             policy=policy,
-            fill_seconds=float(scales @ self.fill_parts),
             first_token_steps=late_steps(constants, self.situation.deployment.engine.streams_at_intervals),
         )
 
 
-def replace_columns(table: StepTable, columns: Mapping[str, Any], constants: EngineConstants) -> StepTable:
+def replace_columns(table: StepTable, columns: Mapping[str, Any], host: Mapping[str, float]) -> StepTable:
     """`table` with other columns and host times."""
-    return replace(
-        table,
-        **{name: [float(value) for value in column] for name, column in columns.items()},
-        host_fixed_s=constants.host_step_ms * 1e-3,
-        host_per_sequence_s=constants.host_sequence_us * 1e-6,
-        host_per_prefill_s=constants.host_prefill_ms * 1e-3,
-    )
+    return replace(table, **{name: [float(value) for value in column] for name, column in columns.items()}, **host)
 
 
 def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
@@ -139,14 +134,13 @@ def case_of(about: About, situation: Situation, measured: Mapping[Figure, float]
         whole = np.asarray(getattr(plain.table, name), dtype=float)
         rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in varied]
         parts[name] = with_rest(rows, whole) if whole.size else np.zeros((len(_VARIED) + 1, 0))
-    fills = [np.asarray(one.fill_seconds - plain.fill_seconds) for one in varied]
     return Case(
         about=about,
         situation=situation,
         measured=dict(measured),
         server=plain,
         parts=parts,
-        fill_parts=with_rest(fills, np.asarray(plain.fill_seconds)),
+        host_passes=passes_of_host(layout.setting, len(layout.phase("decode").stages)),
     )
 
 

@@ -82,7 +82,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     blank: list[Any] = [np.zeros(count), np.zeros(count), np.zeros(count)]
     seen = core.Seen(*blank)
     columns: list[Any] = [_array(value, float) for value in columns_of(server.table)]
-    client = policy.client_s + server.fill_seconds + policy.client_s_per_token * prompts
+    client = policy.client_s + policy.client_s_per_token * prompts
     load = core.Requests(prompts, outputs, found.cached, found.pauses + client, found.arrivals)
     totals: Any = run(core.StepColumns(*columns), found.rules, load, seen)
     if totals[0] < count:

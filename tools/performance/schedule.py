@@ -27,7 +27,7 @@ _MOST_CHUNKS = 2048
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass through one stage: its pieces, and the host time before it (first stage only)."""
+    """One pass through one stage: its pieces, and the host time before it (of some engines in the first stage only)."""
 
     pieces: tuple[Piece, ...]
     host_seconds: Number
@@ -81,13 +81,24 @@ class PhaseTime:
 
 
 def host_seconds(setting: Setting, load: TokenLoad) -> Number:
-    """Scheduling, sampling and output handling of one step, as fitted to end-to-end results of the engine.
+    """Scheduling, sampling and output handling of a pass, as fitted to end-to-end results of the engine.
 
     Each attention group has a scheduler of its own.
     """
     constants = setting.engine.entry.constants
     prefill = constants.host_prefill_ms if load.new_tokens > 1 else 0.0
     return (constants.host_step_ms + prefill) * 1e-3 + constants.host_sequence_us * 1e-6 * load.sequences
+
+
+def passes_of_host(setting: Setting, stages: int) -> int:
+    """In how many of the stages the host prepares a pass: in all, or in the first alone."""
+    return stages if setting.engine.entry.scheduler.host_per_stage else 1
+
+
+def microbatches(setting: Setting, timer: PhaseTimer) -> int:
+    """Batches that go round the stages at once: those of the plan, else as many as there are stages."""
+    stated = None if setting.serving is None else setting.serving.microbatches
+    return stated or len(timer.stages)
 
 
 class PhaseTimer:
@@ -108,7 +119,8 @@ class PhaseTimer:
         checkpoint()
         following = self.stages[index + 1] if index + 1 < len(self.stages) else None
         pieces = self.stages[index].pass_pieces(load, following, with_head=with_head)
-        return Pass(pieces, host_seconds(self.setting, load) if index == 0 else 0.0)
+        is_prepared = index < passes_of_host(self.setting, len(self.stages))
+        return Pass(pieces, host_seconds(self.setting, load) if is_prepared else 0.0)
 
     def prefill(self, loads: Sequence[TokenLoad]) -> PhaseTime:
         """One prompt (or several side by side) in the chunks `loads`: chunk n of a stage follows its chunk n-1.
@@ -208,8 +220,8 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
     """The critical path: each operation of each kind of layer once, with the time of all its repetitions."""
     seconds: dict[str, float] = {}
     kinds: dict[str, tuple[Kind, Resource]] = {}
-    host = f"{phase}.host"
     for stage, cell in cells:
+        host = f"{phase}.s{stage}.host"
         if cell.host_seconds:
             seconds[host] = seconds.get(host, 0.0) + cell.host_seconds
             kinds[host] = "compute", "host"

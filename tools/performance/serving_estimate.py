@@ -12,30 +12,27 @@ from dataclasses import dataclass, replace
 from ..calibration.engine_profile import EngineConstants
 from .layout import Layout
 from .memory import cache_tokens
-from .schedule import PhaseTimer
+from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch
 from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
 from .serving.step_table import StepTable
-from .step_times import Range, StepTimes, step_table
+from .step_times import Range, step_table
 from .transfer import kv_transfer_seconds
 
-# Of more attention groups than this some stand for others: so many and their requests are simulated in some 20 ms.
-_MOST_GROUPS = 8
+# Of more batches of attention groups than this some groups stand for others: so many and their requests are simulated
+# in some 20 ms.
+_MOST_BATCHES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One replica, ready to be simulated; `copies` like it serve the load together.
-
-    Of a pipeline every user waits `fill_seconds` more for each first token, and so does what he sends next.
-    """
+    """One replica, ready to be simulated; `copies` like it serve the load together."""
 
     table: StepTable
     policy: Policy
     copies: int
-    fill_seconds: float
     first_token_steps: float
 
 
@@ -46,14 +43,14 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
     decode = PhaseTimer(setting, layout.phase("decode"))
     copies, groups = max(1, len(layout.decode_replicas)), decode.phase.attention_groups
     policy, reach = _policy(layout, arrivals, lengths, copies * groups)
-    fill = StepTimes(setting, prefill).fill_seconds(min(lengths.input_tokens, policy.token_budget))
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     table = step_table(setting, prefill, decode, reach, groups=groups)
     # Each of those simulated stands for as many that do the same at the same time.
-    alike = groups // _MOST_GROUPS if groups % _MOST_GROUPS == 0 else 1
-    alike = max(1, alike)
+    batches = microbatches(setting, decode)
+    most = max(1, _MOST_BATCHES // batches)
+    alike = max(1, groups // most) if groups % most == 0 else 1
     table = replace(table, met_tokens=[count / alike for count in table.met_tokens])
-    return Server(table, replace(policy, groups=groups // alike), copies * alike, fill, steps)
+    return Server(table, replace(policy, groups=groups // alike, batches=batches), copies * alike, steps)
 
 
 def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
@@ -125,8 +122,7 @@ def late_steps(constants: EngineConstants, streams_at_intervals: bool) -> float:
 
 def run(server: Server, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
     """What users of all copies of `server` see together."""
-    policy = replace(server.policy, client_s=server.policy.client_s + server.fill_seconds)
-    times = simulate_replicas(server.table, policy, arrivals, lengths, server.copies)
+    times = simulate_replicas(server.table, server.policy, arrivals, lengths, server.copies)
     return shown_late(times, server.first_token_steps, lengths)
 
 
@@ -135,12 +131,13 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
-    senders = max(1, len(layout.prefill_replicas)) * prefill.phase.attention_groups
-    receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups
-    policy, reach = _policy(layout, arrivals, lengths, receivers)
+    # Each batch of a pipeline is a server that takes a whole pass through all stages, and has its part of the cache.
+    batches = microbatches(setting, decode)
+    senders = max(1, len(layout.prefill_replicas)) * prefill.phase.attention_groups * len(prefill.stages)
+    receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups * batches
+    policy, reach = _policy(layout, arrivals, lengths, receivers // batches)
     # What prefill is given at once is bounded by its budget alone.
     budget = max(policy.token_budget, lengths.input_tokens)
-    fill = StepTimes(setting, prefill).fill_seconds(lengths.input_tokens)
     # Of more servers than are simulated an even part stands for all; those that are left over stay idle.
     copies = math.ceil(max(senders, receivers) / MOST_SERVERS)
     first = replace(
@@ -148,14 +145,20 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
         mode="whole",
         token_budget=budget,
         kv_tokens=max(policy.kv_tokens, budget),
-        client_s=policy.client_s + fill,
+    )
+    second = replace(
+        policy,
+        mode="mixed",
+        reserve="full",
+        kv_tokens=max(lengths.input_tokens + lengths.output_tokens, policy.kv_tokens // batches),
+        max_sequences=max(1, policy.max_sequences // batches),
     )
     times = simulate_disaggregated(
         Disaggregated(
             prefill_table=step_table(setting, prefill, prefill, replace(reach, tokens=budget)),
             prefill_policy=first,
             decode_table=step_table(setting, decode, decode, reach),
-            decode_policy=replace(policy, mode="mixed", reserve="full"),
+            decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
             transfer_s=kv_transfer_seconds(layout),

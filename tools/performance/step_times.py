@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from ..calibration.engine_profile import EngineConstants
 from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.architecture import AttentionSpec
 from .operation import COLLECTIVES, Operation, TokenLoad, seconds_on_path
 from .operators.attention import causal_pairs
 from .overlap_halves import is_two_batch
-from .schedule import PhaseTimer
+from .schedule import PhaseTimer, pass_seconds, passes_of_host
 from .serving.step_table import StepTable
 from .setting import Setting
-from .throughput import met_together
 from .timing import Piece, StageTimer
 
 _TOKENS = (
@@ -67,10 +67,10 @@ def _seconds_of(piece: Piece, is_meant: Callable[[Operation], bool]) -> Number:
 
 
 class StepTimes:
-    """Times the passes of one replica's phase as columns; the stages of a pipeline add up."""
+    """Times the passes of one batch through one replica's phase as columns; the stages of a pipeline add up."""
 
     def __init__(self, setting: Setting, timer: PhaseTimer) -> None:
-        self.setting = setting
+        self.setting, self.timer = setting, timer
         self.stages = timer.stages
         self.groups = timer.phase.attention_groups
         self.window = _window(setting)
@@ -79,22 +79,18 @@ class StepTimes:
         # What tells these times from those of another phase of the same setting.
         self.likeness = self.groups, tuple((key, like.count) for key, like in likes.items())
 
-    def _share(self, count: float) -> int:
-        """Of `count` tokens or sequences in a cycle over all stages, those of the microbatch that a request is in."""
-        return met_together(max(1, math.ceil(count)), self._microbatches(count))
-
     def linear(self, tokens: Sequence[int]) -> list[float]:
-        """Everything but attention cores and the head for `tokens` of each attention group, in one cycle."""
-        return [whole for whole, _ in self._passes([self._share(count) for count in tokens], self.groups)]
+        """Everything but attention cores and the head for `tokens` of each attention group."""
+        return [whole for whole, _ in self._passes(tokens, self.groups)]
 
     def linear_alone(self, tokens: Sequence[int]) -> list[float]:
         """`linear` without what the groups do together."""
-        return [whole - met for whole, met in self._passes([self._share(count) for count in tokens], self.groups)]
+        return [whole - met for whole, met in self._passes(tokens, self.groups)]
 
     def met(self, tokens: Sequence[int]) -> list[float]:
         """What the groups do together for `tokens` of all of them, spread evenly over as many as have any."""
-        groups = [min(self.groups, self._share(count)) for count in tokens]
-        shares = [self._share(count / among) for count, among in zip(tokens, groups, strict=True)]
+        groups = [min(self.groups, count) for count in tokens]
+        shares = [math.ceil(count / among) for count, among in zip(tokens, groups, strict=True)]
         few = sum(among < self.groups for among in groups)
         found = [*self._passes(shares[:few], groups[:few]), *self._passes(shares[few:], self.groups)]
         return [met for _, met in found]
@@ -113,7 +109,7 @@ class StepTimes:
         return list(zip((whole + 0.0 * sequences).tolist(), (met + 0.0 * sequences).tolist(), strict=True))
 
     def _pass(self, load: TokenLoad) -> tuple[Number, Number]:
-        """Seconds of a microbatch through the stages, cores and head left out, and those of the groups together."""
+        """Seconds of a batch through the stages, cores and head left out, and those of the groups together."""
         seconds: Number = 0.0
         met: Number = 0.0
         for like in self._likes:
@@ -124,14 +120,16 @@ class StepTimes:
         return seconds, met
 
     def head(self, rows: int) -> float:
-        """Final norm, logits and their gathering for `rows` in a cycle."""
+        """Final norm, logits and their gathering for `rows`."""
         last = self.stages[-1]
-        if not last.stage.head_devices:
-            return 0.0
-        return last.head(TokenLoad(self._share(rows), 1, 0, self.groups)).seconds * self._microbatches(rows)
+        return last.head(TokenLoad(rows, 1, 0, self.groups)).seconds if last.stage.head_devices else 0.0
 
-    def _microbatches(self, count: float) -> int:
-        return min(len(self.stages), max(1, math.ceil(count)))
+    def slowest_share(self, sequences: int) -> float:
+        """Share of the slowest stage in the time of a pass in which `sequences` of each group decode."""
+        if len(self.stages) == 1:
+            return 1.0
+        stages = pass_seconds(self.timer, TokenLoad(sequences, 1, 0, self.groups))
+        return float(max(stages) / sum(stages))
 
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
         """Attention cores of all layers of one sort: those with the model's window, or all others."""
@@ -149,18 +147,16 @@ class StepTimes:
         """Fixed seconds and seconds per cached token of a decode step, from contexts of `near` and `far` tokens."""
         fixed, rates = list[float](), list[float]()
         for count in grid:
-            share = self._share(count)
-            low = self.attention(TokenLoad(share, 1, near, self.groups), windowed=windowed)
-            high = self.attention(TokenLoad(share, 1, far, self.groups), windowed=windowed)
-            rate = max(0.0, (high - low) / (share * (far - near)))
-            fixed.append(max(0.0, low - rate * share * near))
-            # The cached tokens of all microbatches are shared out over them.
-            rates.append(rate / len(self.stages))
+            low = self.attention(TokenLoad(count, 1, near, self.groups), windowed=windowed)
+            high = self.attention(TokenLoad(count, 1, far, self.groups), windowed=windowed)
+            rate = max(0.0, (high - low) / (count * (far - near)))
+            fixed.append(max(0.0, low - rate * count * near))
+            rates.append(rate)
         return fixed, rates
 
     def chunk(self, tokens: int, prefix: int, *, windowed: bool) -> float:
-        """Attention cores of one chunk of a prompt behind `prefix` tokens, as its share of a cycle."""
-        return self.attention(TokenLoad(1, tokens, prefix, self.groups), windowed=windowed) / len(self.stages)
+        """Attention cores of one chunk of a prompt behind `prefix` tokens."""
+        return self.attention(TokenLoad(1, tokens, prefix, self.groups), windowed=windowed)
 
     def prefill_columns(self, grid: Sequence[int], prefix: int) -> tuple[list[float], ...]:
         """Fixed seconds and seconds per pair of a chunk, without a prefix and behind one of `prefix` tokens."""
@@ -173,12 +169,6 @@ class StepTimes:
             fixed.append(max(0.0, whole - rate * pairs))
             rates.append(rate)
         return fixed, rates
-
-    def fill_seconds(self, tokens: int) -> float:
-        """What a prompt waits for the stages that its first token has yet to pass, beside its share of a cycle."""
-        if len(self.stages) == 1:
-            return 0.0
-        return self._pass(TokenLoad(tokens, 1, 0, self.groups))[0] * (1.0 - 1.0 / len(self.stages))
 
 
 _Column = Callable[[StepTimes, Sequence[int]], list[float]]
@@ -264,15 +254,23 @@ def step_table(
         chunk_tokens=chunks,
         prefill_fixed_s=_rising(fixed),
         prefill_per_pair_s=per_pair,
-        host_fixed_s=constants.host_step_ms * 1e-3,
-        host_per_sequence_s=constants.host_sequence_us * 1e-6,
-        host_per_prefill_s=constants.host_prefill_ms * 1e-3,
+        **host_columns(constants, passes_of_host(setting, len(steps.stages))),
         window_tokens=window,
         decode_per_window_token_s=window_rates,
         prefill_per_window_pair_s=window_pairs,
         met_tokens=met_tokens,
         met_s=_rising(column(StepTimes.met, met_tokens, groups)),
+        slowest_share=steps.slowest_share(sequences[-1]),
     )
+
+
+def host_columns(constants: EngineConstants, times: int) -> dict[str, float]:
+    """The host columns of a table whose passes the host prepares so many times on their way through the stages."""
+    return {
+        "host_fixed_s": times * constants.host_step_ms * 1e-3,
+        "host_per_sequence_s": times * constants.host_sequence_us * 1e-6,
+        "host_per_prefill_s": times * constants.host_prefill_ms * 1e-3,
+    }
 
 
 def _rising(times: list[float]) -> list[float]:

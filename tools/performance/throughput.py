@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..calibration.forms.elementary import Number, larger, smaller
 from .layout import Layout
 from .operation import TokenLoad
-from .schedule import PhaseTime, PhaseTimer
+from .schedule import PhaseTime, PhaseTimer, microbatches
 from .setting import Setting
 
 
@@ -52,12 +52,10 @@ def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[Token
     setting = layout.setting
     groups = min(timer.phase.attention_groups, requests)
     batch = math.ceil(requests / groups)
-    stated = None if setting.serving is None else setting.serving.microbatches
-    microbatches = min(stated or len(timer.stages), batch)
-    return TokenLoad(met_together(batch, microbatches), 1, setting.mean_decode_context, groups), microbatches
+    among = min(microbatches(setting, timer), batch)
+    return TokenLoad(met_together(batch, among), 1, setting.mean_decode_context, groups), among
 
 
 def decode_time(layout: Layout, timer: PhaseTimer, requests: int) -> PhaseTime:
     """One decode step of a replica with `requests` in flight."""
-    load, microbatches = decode_load(layout, timer, requests)
-    return timer.decode(load, microbatches)
+    return timer.decode(*decode_load(layout, timer, requests))

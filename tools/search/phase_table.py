@@ -44,12 +44,13 @@ class StageSeconds:
     lines: Lines
     own: Floats
     host: Floats
+    is_host_of_all: bool = False
 
     @cached_property
     def whole(self) -> Floats:
-        """With the host's work before each pass, which the first stage waits for."""
+        """With the host's work before each pass."""
         found = self.own.copy()
-        found[self.lines.starts] += self.host
+        found[slice(None) if self.is_host_of_all else self.lines.starts] += self.host
         return found
 
 
@@ -170,7 +171,8 @@ class PhaseTable:
             heads = [self.times[number].head(load) for number in range(int(classes[last].max()) + 1)]
             own[last] += np.array([np.broadcast_to(one, width) for one in heads])[classes[last]]
         self._add_sends(own, lines, load, classes)
-        return StageSeconds(lines, own, np.broadcast_to(host_seconds(self.setting, load), (width,)))
+        host = np.broadcast_to(host_seconds(self.setting, load), (width,))
+        return StageSeconds(lines, own, host, self.setting.engine.entry.scheduler.host_per_stage)
 
     def _layers(self, number: int, load: TokenLoad) -> Floats:
         """Seconds of one layer of each kind."""
@@ -219,7 +221,7 @@ def joined_loads(parts: Sequence[StageSeconds]) -> StageSeconds:
     if len(parts) == 1:
         return parts[0]
     own, host = [part.own for part in parts], [part.host for part in parts]
-    return StageSeconds(parts[0].lines, np.concatenate(own, axis=1), np.concatenate(host))
+    return replace(parts[0], own=np.concatenate(own, axis=1), host=np.concatenate(host))
 
 
 def one_to(count: int) -> Floats:

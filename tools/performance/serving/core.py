@@ -24,30 +24,34 @@ from .costs import (
     window_pairs,
 )  # fmt: skip
 from .records import PREFILL_FIRST, WHOLE, Requests, Rules, Seen, Totals
-from .turns import NO_EVENT, least, next_in_line, steps_to_reach, youngest
+from .turns import NO_EVENT, fewest_first, least, next_in_line, steps_to_reach, youngest
 
 # Events are integers, tick x 3 x requests + kind x requests + request, so that the earliest is the smallest. The kinds
 # in the order in which they take effect: a context outgrows the window, a first answer is shown, the output is whole.
 _OUTGROWN, _SHOWN, _DONE = 0, 1, 2
 HELPERS = (
     position, time_at, rate_at, steps_to_reach, window_pairs, tokens_time, decode_time, head_time, chunk_time, met_time,
-    next_in_line, youngest, least,
+    fewest_first, next_in_line, youngest, least,
 )  # fmt: skip
 
 
 def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     """Serve `load` and fill in `seen`; stops early only where `most_events` is reached.
 
-    Each group has a scheduler and a cache of its own and gets a request when it has the fewest; a step lasts as long as
-    its busiest group. Under `group_wait` prompts are held back until every group has one or that many steps have gone
-    by, unless a group has nothing to decode. Ticks count a group's decode steps: all its running requests advance
-    together, so that what happens to one is due at a tick.
+    Each group has a scheduler and a cache of its own and gets a request when it has the fewest. A group runs in as many
+    batches as a pipeline has at work: each is filled by itself, the one with the fewest requests first, with the next
+    prompts or chunks of them, and goes through all stages in a step. A step lasts as long as its busiest batch, or as
+    the slowest stage takes for all of them. Under `group_wait` prompts are held back until every group has one or that
+    many steps have gone by, unless a group has nothing to decode. Ticks count a batch's decode steps: all its running
+    requests advance together, so that what happens to one is due at a tick.
     """
     inputs, outputs = load.inputs, load.outputs
     first, done = seen.first, seen.done
     requests = len(inputs)
     span = 3 * requests
     groups = rules.groups
+    batches = rules.batches
+    total = groups * batches
     slots = min(rules.max_sequences, requests)
     mode, budget, kv_tokens, reserves = rules.mode, rules.token_budget, rules.kv_tokens, rules.reserves_output
     if mode != PREFILL_FIRST:
@@ -69,23 +73,32 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     due = [0] * requests
     admitted_at = [0] * requests
     admissions = 0
-    # By group: running requests, their cached tokens, those inside the window, and how many have not outgrown it.
-    events = [[NO_EVENT] for _ in range(groups)]
-    running = [0] * groups
-    context = [0] * groups
-    windowed = [0] * groups
-    growing = [0] * groups
+    # By group: cached tokens, requests in its batches, those whose prompt gets whole in this step; the prompt that is
+    # cut, tokens of it that are done, are wanted, and the batches that hold a chunk of it in this step.
     used = [0] * groups
-    tick = [0] * groups
+    inside = [0] * groups
+    joining = [0] * groups
     partial = [-1] * groups
     prefix = [0] * groups
     goal = [0] * groups
-    decoding = [0] * groups
-    stalled_s = [0.0] * groups
-    alone_first_s = [0.0] * groups
-    alone_growth_s = [0.0] * groups
-    # Groups that decode and had no event since: what their step takes grows on by itself.
-    settled = [False] * groups
+    chunks_of = [0] * groups
+    # By batch: running requests, their cached tokens, those inside the window, and how many have not outgrown it.
+    events = [[NO_EVENT] for _ in range(total)]
+    running = [0] * total
+    context = [0] * total
+    windowed = [0] * total
+    growing = [0] * total
+    tick = [0] * total
+    decoding = [0] * total
+    stalled_s = [0.0] * total
+    alone_first_s = [0.0] * total
+    alone_growth_s = [0.0] * total
+    # Batches that decode and had no event since: what their step takes grows on by itself.
+    settled = [False] * total
+    # Of a pipeline: when each batch is out of the last stage, and how long after a step its last prompt is.
+    out_s = [0.0] * total
+    left_s = 0.0
+    turn = list(range(total))
     # Cost of n requests, filled in when first met: that of decode but for its tokens, what each cached token adds, and
     # the head for n rows. `step_tokens_s` is the pass of n tokens, kept where a step holds nothing but decode.
     decode_s = [-1.0] * (slots + 1)
@@ -111,31 +124,40 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
 
         asking = idle = 0
         if rules.group_wait > 0:
-            for own in range(groups):
-                candidate = next_in_line(put_back[own], lines[own], admitted[own])
-                if partial[own] < 0 and candidate >= 0 and running[own] < slots:
-                    need = inputs[candidate] + (outputs[candidate] if reserves else made[candidate] + running[own] + 1)
-                    asking += used[own] + need <= kv_tokens
-                asking += partial[own] >= 0
-                idle += running[own] == 0
+            for group in range(groups):
+                candidate = next_in_line(put_back[group], lines[group], admitted[group])
+                if partial[group] < 0 and candidate >= 0 and inside[group] < slots:
+                    need = inputs[candidate] + (outputs[candidate] if reserves else made[candidate] + inside[group] + 1)
+                    asking += used[group] + need <= kv_tokens
+                asking += partial[group] >= 0
+                idle += inside[group] == 0
         held = asking < groups and idle == 0 and waited + 1 < rules.group_wait
 
         busiest_s = busiest_growth_s = 0.0
         in_step = in_chunks = 0
         ready: list[int] = []
         ready_in: list[int] = []
-        for own in range(groups):
-            if settled[own] and waits[own] == 0 and (reserves or used[own] + running[own] <= kv_tokens):
+        ready_behind: list[int] = []
+        if batches > 1:
+            fewest_first(turn, running, batches)
+        for group in range(groups):
+            joining[group] = chunks_of[group] = 0
+        for own in turn:
+            group = own // batches
+            if (
+                settled[own] and waits[group] == 0 and partial[group] < 0
+                and (reserves or used[group] + inside[group] <= kv_tokens)
+            ):  # fmt: skip
                 in_step += decoding[own]
                 if alone_first_s[own] > busiest_s:
                     busiest_s, busiest_growth_s = alone_first_s[own], alone_growth_s[own]
                 continue
             # A cache that counts only what is there can run out: the youngest give way, and do not fit again now.
-            while not reserves and running[own] > 0 and used[own] + running[own] > kv_tokens:
-                victim = partial[own]
+            while not reserves and running[own] > 0 and used[group] + inside[group] > kv_tokens:
+                victim = partial[group]
                 if victim >= 0:
-                    used[own] -= goal[own] + 1
-                    partial[own] = -1
+                    used[group] -= goal[group] + 1
+                    partial[group] = -1
                 else:
                     victim = youngest(events[own], requests, admitted_at)
                     made[victim] = outputs[victim] - (due[victim] - tick[own])
@@ -143,55 +165,60 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     events[own] = [event for event in events[own] if event == NO_EVENT or event % requests != victim]
                     heapify(events[own])
                     running[own] -= 1
+                    inside[group] -= 1
                     context[own] -= size
-                    used[own] -= size
+                    used[group] -= size
                     windowed[own] -= min(size, window)
                     growing[own] -= size < window
-                put_back[own].append(victim)
-                waits[own] += 1
+                put_back[group].append(victim)
+                waits[group] += 1
                 preemptions += 1
 
             # Prompt chunks of this step, in order of arrival, as far as budget, slots and cache go.
             room = 0 if held else budget if mode == PREFILL_FIRST else budget - running[own]
             chunks = chunk_tokens = whole = 0
             chunks_s = 0.0
-            while room > 0 and (waits[own] > 0 or partial[own] >= 0):
-                if partial[own] < 0:
-                    candidate = next_in_line(put_back[own], lines[own], admitted[own])
-                    goal[own] = inputs[candidate] + made[candidate]
-                    prefix[own] = load.cached[candidate]
-                    need = inputs[candidate] + outputs[candidate] if reserves else goal[own] + 1
-                    growth = 0 if reserves else running[own]
-                    if running[own] + whole >= slots or used[own] + growth + need > kv_tokens:
+            while room > 0 and (waits[group] > 0 or partial[group] >= 0):
+                if partial[group] < 0:
+                    candidate = next_in_line(put_back[group], lines[group], admitted[group])
+                    goal[group] = inputs[candidate] + made[candidate]
+                    prefix[group] = load.cached[candidate]
+                    chunks_of[group] = 0
+                    need = inputs[candidate] + outputs[candidate] if reserves else goal[group] + 1
+                    growth = 0 if reserves else inside[group]
+                    if inside[group] + joining[group] >= slots or used[group] + growth + need > kv_tokens:
                         break
                     # One that is recomputed may have outgrown the budget; only that is cut.
-                    if mode == WHOLE and room < goal[own] - prefix[own] <= budget:
+                    if mode == WHOLE and room < goal[group] - prefix[group] <= budget:
                         break
-                    if len(put_back[own]) > 0:
-                        put_back[own].pop()
+                    if len(put_back[group]) > 0:
+                        put_back[group].pop()
                     else:
-                        admitted[own] += 1
-                    waits[own] -= 1
-                    used[own] += need
-                    partial[own] = candidate
+                        admitted[group] += 1
+                    waits[group] -= 1
+                    used[group] += need
+                    partial[group] = candidate
                     admissions += 1
                     admitted_at[candidate] = admissions
-                take = min(goal[own] - prefix[own], room)
-                chunks_s += chunk_time(step, prefix[own], take)
+                take = min(goal[group] - prefix[group], room)
+                chunks_s += chunk_time(step, prefix[group], take)
                 chunks += 1
+                chunks_of[group] += 1
                 chunk_tokens += take
-                prefix[own] += take
+                prefix[group] += take
                 room -= take
-                if prefix[own] == goal[own]:
-                    ready.append(partial[own])
+                if prefix[group] == goal[group]:
+                    ready.append(partial[group])
                     ready_in.append(own)
+                    ready_behind.append(chunks_of[group] - 1)
                     whole += 1
-                    partial[own] = -1
+                    joining[group] += 1
+                    partial[group] = -1
 
             # What the step, or the first of a stretch of them, takes this group alone, and what each further one adds.
             count = 0 if chunks > 0 and mode == PREFILL_FIRST else running[own]
             decoding[own] = count
-            settled[own] = chunks == 0 and count > 0 and partial[own] < 0
+            settled[own] = chunks == 0 and count > 0 and partial[group] < 0
             alone_first_s[own] = alone_growth_s[own] = 0.0
             if chunks == 0 and count == 0:
                 continue
@@ -228,8 +255,29 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             now = pending[0]
             continue
 
+        # Where all batches are prompts alone, nothing waits for a token: stages are busy without a gap, and the step ends
+        # when the slowest is done with the last batch, which has then some way to go. Else it lasts as long as the
+        # busiest batch takes, or as the slowest stage is busy.
+        is_full = batches > 1 and min(alone_first_s) > 0.0 and max(decoding) == 0
+        if batches > 1:
+            share = step.slowest_share
+            if not is_full:
+                now += left_s if in_chunks == 0 else max(0.0, left_s - (1.0 - share) * busiest_s)
+            left_s = (1.0 - share) * busiest_s if is_full else 0.0
+            busiest_s = 0.0 if is_full else busiest_s
+            for group in range(groups):
+                queued_s = queued_growth_s = longest_s = 0.0
+                for place in range(group * batches, (group + 1) * batches):
+                    own = turn[place]
+                    queued_s += share * alone_first_s[own]
+                    queued_growth_s += share * alone_growth_s[own]
+                    longest_s = max(longest_s, alone_first_s[own])
+                    out_s[own] = queued_s + (1.0 - share) * longest_s
+                if queued_s > busiest_s:
+                    busiest_s, busiest_growth_s = queued_s, queued_growth_s
+
         # Seconds of this step, or of all decode steps up to the next event.
-        first_s = busiest_s + met_time(step, in_step)
+        first_s = busiest_s + met_time(step, -(-in_step // batches))
         steps = 1
         took = first_s
         if in_chunks > 0:
@@ -238,18 +286,19 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             steps = NO_EVENT
             # With several groups the place of whoever comes depends on how full they are then.
             may_join = groups > 1
-            for own in range(groups):
+            for group in range(groups):
+                if not reserves and inside[group] > 0:
+                    steps = min(steps, (kv_tokens - used[group]) // inside[group])
+                if waits[group] == 0 and inside[group] < slots:
+                    may_join = True
+            for own in range(total):
                 if decoding[own] > 0:
                     steps = min(steps, events[own][0] // span - tick[own])
-                    if not reserves:
-                        steps = min(steps, (kv_tokens - used[own]) // decoding[own])
                     # Up to where it becomes the busiest.
                     gain_s = alone_growth_s[own] - busiest_growth_s
                     behind_s = busiest_s - alone_first_s[own]
                     if gain_s > 0.0 and behind_s < gain_s * steps:
                         steps = max(1, math.ceil(behind_s / gain_s))
-                if waits[own] == 0 and running[own] < slots:
-                    may_join = True
             if may_join and pending[0] < math.inf:
                 steps = min(steps, steps_to_reach(pending[0] - now, first_s, busiest_growth_s))
             if held and asking > 0:
@@ -259,7 +308,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             waited = 0 if asking == groups or idle > 0 else (waited + steps) % rules.group_wait
         now += took
         moving = in_time = in_decode = 0
-        for own in range(groups):
+        for own in range(total):
             in_decode += running[own]
             count = decoding[own]
             if count > 0:
@@ -271,7 +320,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                 if window > 0:
                     windowed[own] += steps * growing[own]
                 if not reserves:
-                    used[own] += moved
+                    used[own // batches] += moved
                 moving += count
                 if stalled_s[own] > 0.0:
                     gap_s.append(stalled_s[own] + first_s)
@@ -295,8 +344,14 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             own = ready_in[index]
             token = made[request] + 1
             size = inputs[request] + token
+            late_s = 0.0
+            if batches > 1:
+                # Chunks of one prompt follow one another from stage to stage.
+                late_s = out_s[own] - took if is_full else ready_behind[index] * step.slowest_share * alone_first_s[own]
+                left_s = max(left_s, late_s)
             due[request] = tick[own] + outputs[request] - token
             running[own] += 1
+            inside[own // batches] += 1
             context[own] += size
             if window > 0:
                 windowed[own] += min(size, window)
@@ -306,13 +361,13 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     heappush(events[own], (tick[own] + window - size) * span + _OUTGROWN * requests + request)
             shown = min(rules.response_interval, outputs[request])
             if token == shown:
-                first[request] = now
+                first[request] = now + late_s
             elif token < shown:
                 heappush(events[own], (tick[own] + shown - token) * span + _SHOWN * requests + request)
             heappush(events[own], due[request] * span + _DONE * requests + request)
 
         # What is due at this tick.
-        for own in range(groups):
+        for own in range(total):
             while events[own][0] < (tick[own] + 1) * span:
                 event = heappop(events[own])
                 request = event % requests
@@ -325,15 +380,16 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                 else:
                     size = inputs[request] + outputs[request]
                     running[own] -= 1
-                    present[own] -= 1
+                    inside[own // batches] -= 1
+                    present[own // batches] -= 1
                     context[own] -= size
-                    used[own] -= size
+                    used[own // batches] -= size
                     if window > 0:
                         windowed[own] -= min(size, window)
                         growing[own] -= size < window
-                    done[request] = now
+                    done[request] = max(now, first[request])
                     finished += 1
                     if launched < requests:
-                        heappush(pending, now + load.pauses[request])
+                        heappush(pending, done[request] + load.pauses[request])
                         launched += 1
     return Totals(finished, now, prefill_s, decoding_s, preemptions, gap_s, gap_tokens)

@@ -31,6 +31,7 @@ class StepColumns(NamedTuple):
     host_per_prefill: float
     met_tokens: Sequence[float]
     met: Sequence[float]
+    slowest_share: float
 
 
 def columns_of(table: StepTable) -> StepColumns:
@@ -53,6 +54,7 @@ def columns_of(table: StepTable) -> StepColumns:
         host_per_prefill=table.host_per_prefill_s,
         met_tokens=table.met_tokens if len(table.met_s) > 0 else table.tokens,
         met=_or_none(table.met_s, len(table.tokens)),
+        slowest_share=table.slowest_share,
     )
 
 

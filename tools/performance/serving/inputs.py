@@ -58,6 +58,7 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
         response_interval=policy.response_interval_steps,
         most_events=MOST_EVENTS,
         groups=policy.groups,
+        batches=policy.batches,
         group_wait=policy.group_wait_steps if policy.groups > 1 else 0,
     )
     return rules, requests

@@ -29,6 +29,8 @@ class Policy:
     `client_s` + `client_s_per_token` x prompt: client, HTTP and tokeniser, before the engine sees the request.
     `groups` such schedulers step together, each with a cache of its own (`kv_tokens` and `max_sequences` are of one):
     attention-DP ranks that meet in every layer, so that a prompt of one holds up the decode of all.
+    `batches` of each scheduler are at work at once, one behind the other through the stages of a pipeline: each has a
+    token budget of its own, cache and `max_sequences` are of all.
     `group_wait_steps`: prompts are held back until every group has one, or every so many steps (0: never; the
     `attention_dp_config` of TensorRT-LLM with `enable_balance` and `timeout_iters`).
     `jitter_s`: users of a closed loop wait uniformly up to this long before their next request.
@@ -47,6 +49,7 @@ class Policy:
     client_s_per_token: float = 0.0
     jitter_s: float = 0.0
     groups: int = 1
+    batches: int = 1
     group_wait_steps: int = 0
 
     def __post_init__(self) -> None:
@@ -54,7 +57,7 @@ class Policy:
         for name, known in (("mode", get_args(Mode)), ("reserve", get_args(Reserve))):
             if getattr(self, name) not in known:
                 raise InputError(f"Policy.{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
-        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps", "groups"):
+        for name in ("token_budget", "max_sequences", "kv_tokens", "response_interval_steps", "groups", "batches"):
             value = getattr(self, name)
             if not 1 <= value <= 1e12:
                 raise InputError(f"Policy.{name} is {value}; it must be 1 or more")

@@ -20,6 +20,7 @@ class Rules(NamedTuple):
     most_events: int
     groups: int = 1
     group_wait: int = 0
+    batches: int = 1
 
 
 class Requests(NamedTuple):

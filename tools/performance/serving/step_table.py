@@ -30,6 +30,8 @@ class StepTable:
         + for each chunk of T tokens: prefill_fixed(T) + prefill_per_pair(T) x pairs [+ the same inside the window]
         + host_per_prefill where it carries a chunk.
 
+    Such a pass goes through all stages of a pipeline, of which the slowest takes `slowest_share` of its time.
+
     Where attention groups step together, each has such a time of its own, the longest of which counts, and `met_s` is
     what they do together by `met_tokens` of all of them (routed experts, and the way to them and back).
 
@@ -60,6 +62,7 @@ class StepTable:
     prefill_per_window_pair_s: Sequence[float] = ()
     met_tokens: Sequence[float] = ()
     met_s: Sequence[float] = ()
+    slowest_share: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what is no table of times."""
@@ -71,6 +74,8 @@ class StepTable:
                 self._check_column(name, grid)
         if min(self.linear_s) <= 0.0:
             raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
+        if not 0.0 < self.slowest_share <= 1.0:
+            raise InputError(f"StepTable.slowest_share is {self.slowest_share}; it must be above 0 and at most 1")
         for name in ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s", "window_tokens"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):

@@ -40,6 +40,17 @@ def least(counts: list[int]) -> int:
     return found
 
 
+def fewest_first(turn: list[int], running: list[int], batches: int) -> None:
+    """Put the batches of each group in the order of what they run, the fewest first; ties stay as they are."""
+    for place in range(1, len(turn)):
+        own = turn[place]
+        start = own // batches * batches
+        while place > start and running[turn[place - 1]] > running[own]:
+            turn[place] = turn[place - 1]
+            place -= 1
+        turn[place] = own
+
+
 def youngest(events: list[int], requests: int, admitted_at: list[int]) -> int:
     """The running request that was let in last; every running one has an event."""
     found = -1
