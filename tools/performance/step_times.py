@@ -14,7 +14,7 @@ from itertools import accumulate
 from ..calibration.engine_profile import EngineConstants
 from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.architecture import AttentionSpec
-from .operation import COLLECTIVES, Operation, TokenLoad, seconds_on_path
+from .operation import Operation, TokenLoad, seconds_on_path
 from .operators.attention import causal_pairs
 from .overlap_halves import is_two_batch
 from .schedule import PhaseTimer, pass_seconds, passes_of_host
@@ -55,8 +55,11 @@ def _is_core(operation: Operation) -> bool:
 
 
 def _is_met(operation: Operation) -> bool:
-    """What attention groups do together: the routed experts, and the way to them and back."""
-    return operation.owner == "moe" and (operation.op == "Expert" or operation.op in COLLECTIVES)
+    """What attention groups do together: the routed experts.
+
+    The way to them and back takes as long as the group with the most tokens needs to send and to get back its own.
+    """
+    return operation.owner == "moe" and operation.op == "Expert"
 
 
 def _seconds_of(piece: Piece, is_meant: Callable[[Operation], bool]) -> Number:

@@ -33,7 +33,7 @@ class StepTable:
     Such a pass goes through all stages of a pipeline, of which the slowest takes `slowest_share` of its time.
 
     Where attention groups step together, each has such a time of its own, the longest of which counts, and `met_s` is
-    what they do together by `met_tokens` of all of them (routed experts, and the way to them and back).
+    what they do together by `met_tokens` of all of them (routed experts; the way to them is in the time of each).
 
     Pairs are those of a query token and a token that it attends to: with a prefix of p cached tokens,
     T x p + T (T + 1) / 2. Columns over `sequences` cover decode and the head, those over `chunk_tokens` one chunk's
