@@ -27,7 +27,9 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.layout import Layout, make_layout
-from shardwright.tools.performance.memory import cache_tokens, device_memory
+from shardwright.tools.performance.budget import distinct_terms
+from shardwright.tools.performance.capacity import logged_tokens, room_bytes
+from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
@@ -155,12 +157,10 @@ def layout_of(start: Start) -> Layout:
 def predicted(layout: Layout) -> dict[str, float]:
     """What the product says of each quantity."""
     devices = device_memory(layout).per_device
-    fullest = max(devices, key=lambda device: device.total_bytes)
-    tokens = cache_tokens(layout, 1)
-    per_token = fullest.kv_cache_bytes / layout.setting.request_tokens
+    terms = [one for replica in layout.representatives for one in distinct_terms(layout.setting, replica)]
     return {
-        "kv_tokens": float(tokens),
-        "kv_gib": tokens * per_token / GIB,
+        "kv_tokens": float(logged_tokens(layout)),
+        "kv_gib": min(room_bytes(layout.setting, one) for one in terms) / GIB,
         "weights_gib": max(device.weights_bytes for device in devices) / GIB,
     }
 

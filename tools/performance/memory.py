@@ -112,21 +112,6 @@ def max_concurrency(layout: Layout) -> int:
     return low * replicas
 
 
-def cache_tokens(layout: Layout, running: int) -> int:
-    """Tokens of requests of the workload that one attention group's cache holds beside `running` requests' pass."""
-    setting, usable, least = layout.setting, usable_bytes(layout), math.inf
-    for replica, terms in _distinct_terms(layout):
-        phase = replica.decode
-        if phase is None:
-            continue
-        load = Load(running * phase.attention_groups)
-        for term in terms:
-            free = usable - term.weights - term.communication - term.activation_bytes(setting, load)
-            if term.decode_request > 0.0:
-                least = min(least, free / term.decode_request * setting.request_tokens)
-    return 0 if least <= 0.0 else math.floor(min(least, 1e12))
-
-
 def _distinct_terms(layout: Layout) -> _Distinct:
     """Each representative replica with those of its devices' terms that differ; kept on the layout."""
     found = layout.memo.get("terms")
