@@ -4,7 +4,8 @@
 
 One row of the table is one quantity of one start of an engine. Every start whose model and accelerator the catalogues
 know is laid out as the engine ran it, and its KV tokens, KV bytes and weights are predicted by the code that plans go
-by; batched tokens and sequences that a row's notes state are the plan's. Rows marked SUSPECT are left out.
+by; batched tokens and sequences that a row's notes state are the plan's. Rows marked SUSPECT, and those
+that do not state the format of their cache, are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shardwright.tools.calibration.engine_profile import engine_name
-from shardwright.tools.catalog.accelerators import Accelerator
+from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.dtypes import DType
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
@@ -79,12 +80,25 @@ def starts_of(path: Path) -> list[Start]:
             name = row["id"].rpartition("-")[0]
             start = found.setdefault(name, Start(row | {"id": name}, {}))
             start.logged[row["quantity"]] = float(row["value"])
-    return [start for start in found.values() if start.columns["memory_utilization"]]
+    return [
+        start
+        for start in found.values()
+        if start.columns["memory_utilization"] and start.columns["kv_dtype"] != "not stated"
+    ]
 
 
 def accelerator_of(start: Start) -> Accelerator:
-    """The accelerator of a start."""
+    """The accelerator of a start; one that the log does not name has the memory that it prints, and no class."""
     written = start.columns["gpu"]
+    if written.startswith("unnamed"):
+        total = re.search(r"([\d.]+) Gi?B", written)
+        if total is None:
+            raise InputError(f"{written}: no memory is stated")
+        peaks = DensePeakTFLOPS(bf16=1.0, fp16=1.0)
+        return Accelerator(
+            id="unnamed", memory_gib_to_processes=float(total[1]), memory_gib_reported=float(total[1]),
+            scale_up_domain_accelerators=1, dense_peak_tflops=peaks,
+        )  # fmt: skip
     return find_accelerator(re.sub(r"\s*(?:Blackwell-|class|\().*", "", written).replace("MI35x", "MI355X"))
 
 

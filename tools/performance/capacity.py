@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..calibration.engine_profile import generation
+from ..calibration.engine_profile import accelerator_class, generation
 from ..catalog.architecture import AttentionSpec
 from ..engines import sglang, trtllm, vllm
 from ..engines.memory import Batch, MemoryUse
@@ -48,8 +48,7 @@ def memory_use(setting: Setting) -> MemoryUse:
     if engine != "vllm":
         # NIM and LMDeploy take their share of free memory, as TensorRT-LLM does.
         return trtllm.MEMORY_USE
-    is_ampere = (part.architecture or "").startswith("Ampere")
-    return vllm.memory_use(_release(setting), part.memory_bytes_to_processes(), is_ampere=is_ampere)
+    return vllm.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
 
 
 def _batch(setting: Setting, use: MemoryUse) -> Batch:
