@@ -27,9 +27,9 @@ from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
-from shardwright.tools.performance.layout import Layout, make_layout
 from shardwright.tools.performance.budget import distinct_terms
 from shardwright.tools.performance.capacity import logged_tokens, room_bytes
+from shardwright.tools.performance.layout import Layout, make_layout
 from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (

@@ -59,7 +59,7 @@ class Accelerator(BaseModel):
     memory_bytes_reported: Bytes | None = None
     memory_gib_reported: Gibibytes | None = None
     driver_memory_mib_from_memory_unverified: Mebibytes | None = None
-    # What a process is told that there is in all (cudaMemGetInfo), as engines and PyTorch log it: the driver keeps some.
+    # What a process is told that there is in all (cudaMemGetInfo), as engines log it: the driver keeps some.
     memory_gib_to_processes: Gibibytes | None = None
     memory_bandwidth_gb_s: Bandwidth | None = None
     # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.

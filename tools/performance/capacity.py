@@ -85,6 +85,11 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
         yield widest + sampling if architecture.is_moe else max(widest, stream + sampling)
 
 
+def least_room_bytes(layout: Layout) -> float:
+    """The room of the device that decodes with the least."""
+    return min(room_bytes(layout.setting, terms) for terms in _decoding(layout))
+
+
 def cache_tokens(layout: Layout) -> int:
     """Tokens of requests of the workload that one attention group's cache holds."""
     setting, least = layout.setting, math.inf
@@ -101,7 +106,9 @@ def logged_tokens(layout: Layout) -> int:
         for term in terms.stages:
             if term.phase.phase == "decode" and terms.decode_request > 0.0:
                 per_token = _logged_bytes_per_token(setting, term.phase, term.stage)
-                least = min(least, room_bytes(setting, terms) / per_token)
+                # A stage of linear layers alone bounds requests, not tokens.
+                if per_token > 0.0:
+                    least = min(least, room_bytes(setting, terms) / per_token)
     return max(0, math.floor(min(least, _MOST_TOKENS)))
 
 
@@ -137,6 +144,8 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     size = most if most < _ALIKE * least else least
     groups = {kind: math.ceil(count / size) for kind, count in kinds.items()}
     page = max(kind.token_bytes for kind in kinds)
+    if page == 0.0:
+        return 0.0
     tokens, release = setting.request_tokens, _release(setting)
     derived = setting.engine.entry.engine == "vllm" and (release is None or release >= _DERIVED_TOKENS)
     if not derived or len(kinds) == 1:

@@ -1,7 +1,7 @@
 """Memory of every device in four terms (weights, KV cache, activations, communication buffers) against what is usable.
 
 Usable is the accelerator's memory times `memory_utilization`; the runtime's own context lives in the rest. It reserves
-nothing that it cannot name. Rules R9 to R11 and ME001.
+nothing that it cannot name. Rules R9 to R11 and ME001. What an engine makes of the same share is in `capacity.py`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
 from .budget import DeviceTerms, Load, device_terms, distinct_terms, replica_load
+from .capacity import least_room_bytes, logged_tokens
 from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import Layout
 from .setting import Setting
@@ -48,6 +49,8 @@ def device_memory(layout: Layout) -> MemoryEstimate:
         kv_cache_bytes_total=math.ceil(concurrency * whole),
         max_concurrency=max_concurrency(layout),
         kv_cache_bytes_per_device_replicated=_replicated_bytes(layout),
+        kv_cache_capacity_bytes=max(0, math.floor(least_room_bytes(layout))),
+        kv_cache_capacity_tokens=logged_tokens(layout),
         usable_from=(
             f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "
             f"{setting.hardware.memory_provenance}"
