@@ -1,11 +1,12 @@
 """KV-cache capacity as the product predicts it, against what engines logged at start-up.
 
-    python benchmarks/kv_capacity.py kv_logs.csv [--worst 12]
+    python benchmarks/kv_capacity.py kv_logs.csv [--worst 12] [--left-out]
 
 One row of the table is one quantity of one start of an engine. Every start whose model and accelerator the catalogues
 know is laid out as the engine ran it, and its KV tokens, KV bytes and weights are predicted by the code that plans go
 by; batched tokens and sequences that a row's notes state are the plan's. Rows marked SUSPECT, and those
-that do not state the format of their cache, are left out.
+that do not state the format of their cache, are left out. With `--left-out` the engine's constants that such logs tell
+(bytes per logit, memory outside torch) are those of the starts of every other model and accelerator.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.dtypes import DType
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
+from shardwright.tools.engines.memory import MemoryUse
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
-from shardwright.tools.performance.budget import distinct_terms
-from shardwright.tools.performance.capacity import logged_tokens, room_bytes
+from shardwright.tools.performance.budget import DeviceTerms, distinct_terms
+from shardwright.tools.performance.capacity import batch_of, logged_tokens, memory_use, room_bytes
 from shardwright.tools.performance.layout import Layout, make_layout
-from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
@@ -46,6 +47,7 @@ from shardwright.tools.plan.placement import gpu_count, place
 GIB = 2**30
 CLOSE = 0.12
 QUANTITIES = ("kv_tokens", "kv_gib", "weights_gib")
+TOLD = ("activation_gib", "non_torch_gib")
 # Formats that tables name by their method, and caches whose rows name none.
 WEIGHTS: dict[str, DType] = {"bnb": "int4", "awq": "int4"}
 
@@ -75,7 +77,7 @@ def starts_of(path: Path) -> list[Start]:
     found: dict[str, Start] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["notes"].startswith("SUSPECT") or row["quantity"] not in QUANTITIES:
+            if row["notes"].startswith("SUSPECT") or row["quantity"] not in (*QUANTITIES, *TOLD):
                 continue
             name = row["id"].rpartition("-")[0]
             start = found.setdefault(name, Start(row | {"id": name}, {}))
@@ -168,15 +170,64 @@ def layout_of(start: Start) -> Layout:
     return make_layout(setting, strategy, placement)
 
 
-def predicted(layout: Layout) -> dict[str, float]:
-    """What the product says of each quantity."""
-    devices = device_memory(layout).per_device
-    terms = [one for replica in layout.representatives for one in distinct_terms(layout.setting, replica)]
+def terms_of(layout: Layout) -> list[DeviceTerms]:
+    """The terms of each kind of device."""
+    return [one for replica in layout.representatives for one in distinct_terms(layout.setting, replica)]
+
+
+def predicted(layout: Layout, use: MemoryUse) -> dict[str, float]:
+    """What the product says of each quantity, were the engine's constants those of `use`."""
+    own, other = (
+        min(room_bytes(layout.setting, terms, one) for terms in terms_of(layout)) for one in (None, use)
+    )  # fmt: skip
     return {
-        "kv_tokens": float(logged_tokens(layout)),
-        "kv_gib": min(room_bytes(layout.setting, one) for one in terms) / GIB,
-        "weights_gib": max(device.weights_bytes for device in devices) / GIB,
+        "kv_tokens": logged_tokens(layout) * max(0.0, other) / max(1.0, own),
+        "kv_gib": other / GIB,
+        "weights_gib": max(terms.weights for terms in terms_of(layout)) / GIB,
     }
+
+
+class LeftOut:
+    """The engine's constants by what every other pair of model and accelerator logged: medians, where there are any."""
+
+    def __init__(self, starts: Iterable[tuple[Start, Layout]]) -> None:
+        self.told: dict[tuple[str, float], list[tuple[tuple[str, str], float]]] = defaultdict(list)
+        for start, layout in starts:
+            use, ranks = memory_use(layout.setting), len(layout.devices)
+            terms, batch = max(terms_of(layout), key=lambda one: one.stages[0].has_head), batch_of(layout.setting, use)
+            architecture = layout.setting.architecture
+            if (activation := start.logged.get("activation_gib")) is not None and use.logit_bytes:
+                token = 2 * architecture.hidden_size * layout.setting.activation_bytes
+                passes = (float(terms.stages[0].bytes_per_token) if architecture.is_moe else token) * batch.tokens
+                logit = (activation * GIB - passes) / (batch.sequences * architecture.vocab_size)
+                self.told["logit_bytes", use.logit_bytes].append((self.pair(start), logit))
+            if (outside := start.logged.get("non_torch_gib")) is not None:
+                field = self.field(layout, ranks)
+                self.told[field, getattr(use, field)].append((self.pair(start), outside * GIB))
+
+    @staticmethod
+    def pair(start: Start) -> tuple[str, str]:
+        """What is left out together."""
+        return start.columns["model"].rpartition("/")[2].lower(), start.columns["gpu"]
+
+    @staticmethod
+    def field(layout: Layout, ranks: int) -> str:
+        """Which constant is memory outside torch."""
+        if ranks == 1:
+            return "alone_bytes"
+        linked = layout.setting.hardware.accelerator.scale_up_domain_accelerators != 1
+        return "linked_bytes" if linked else "group_bytes"
+
+    def use(self, start: Start, layout: Layout) -> MemoryUse:
+        """The constants that `start` is predicted with."""
+        use = memory_use(layout.setting)
+        changed: dict[str, float] = {}
+        for field in ("logit_bytes", self.field(layout, len(layout.devices))):
+            told = self.told.get((field, getattr(use, field)), [])
+            others = [value for pair, value in told if pair != self.pair(start)]
+            if others:
+                changed[field] = statistics.median(others)
+        return replace(use, **changed)
 
 
 def kinds_of(start: Start, layout: Layout) -> Iterator[str]:
@@ -204,20 +255,30 @@ def summary(name: str, ratios: Iterable[float]) -> str:
     return f"{name:34} {len(found):4} {statistics.median(found):7.3f} {near:6.0%}   {spread}"
 
 
-def report(starts: Iterable[Start], worst: int) -> None:
+def laid_out(starts: Iterable[Start], unknown: Counter[str]) -> list[tuple[Start, Layout]]:
+    """The starts that the catalogues know, and in `unknown` why the others are not laid out."""
+    found: list[tuple[Start, Layout]] = []
+    for start in starts:
+        try:
+            found.append((start, layout_of(start)))
+        except InputError as error:
+            unknown[str(error).split(";")[0]] += 1
+    return found
+
+
+def report(starts: Iterable[Start], worst: int, *, is_left_out: bool) -> None:
     """Print the table."""
     ratios: dict[str, dict[str, list[float]]] = {quantity: defaultdict(list) for quantity in QUANTITIES}
     listed: list[tuple[float, str]] = []
     unknown: Counter[str] = Counter()
-    for start in starts:
-        try:
-            layout = layout_of(start)
-            said = predicted(layout)
-        except InputError as error:
-            unknown[str(error).split(";")[0]] += 1
-            continue
-        for quantity, value in start.logged.items():
-            ratio = said[quantity] / value
+    layouts = laid_out(starts, unknown)
+    left_out = LeftOut(layouts)
+    for start, layout in layouts:
+        said = predicted(layout, left_out.use(start, layout) if is_left_out else memory_use(layout.setting))
+        for quantity in QUANTITIES:
+            if quantity not in start.logged:
+                continue
+            ratio = said[quantity] / start.logged[quantity]
             for kind in ("all", *kinds_of(start, layout)):
                 ratios[quantity][kind].append(ratio)
             if quantity == "kv_tokens":
@@ -237,8 +298,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", type=Path)
     parser.add_argument("--worst", type=int, default=12)
+    parser.add_argument("--left-out", action="store_true")
     options = parser.parse_args()
-    report(starts_of(options.table), options.worst)
+    report(starts_of(options.table), options.worst, is_left_out=options.left_out)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ def memory_use(setting: Setting) -> MemoryUse:
     return vllm.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
 
 
-def _batch(setting: Setting, use: MemoryUse) -> Batch:
+def batch_of(setting: Setting, use: MemoryUse) -> Batch:
     """The largest batch: the plan's, else the engine's own."""
     serving = setting.serving
     tokens = None if serving is None else serving.prefill_chunk_tokens
@@ -59,17 +59,17 @@ def _batch(setting: Setting, use: MemoryUse) -> Batch:
     return Batch(tokens or use.batch.tokens, sequences or use.batch.sequences)
 
 
-def room_bytes(setting: Setting, terms: DeviceTerms) -> float:
-    """Bytes that the engine has for the KV cache on a device; below 0 where it does not start."""
-    use, part = memory_use(setting), setting.hardware.accelerator
-    batch = _batch(setting, use)
+def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> float:
+    """Bytes that the engine (or one of another `use`) has for the KV cache on a device; below 0: it does not start."""
+    own, part = use or memory_use(setting), setting.hardware.accelerator
+    batch = batch_of(setting, own)
     ranks = max(term.stage.width for term in terms.stages)
-    held = terms.weights + use.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
-    if use.counts_passes:
-        held += max(_pass_bytes(setting, terms, batch, use.logit_bytes))
     layers = max(term.stage.layers[1] - term.stage.layers[0] + 1 for term in terms.stages)
-    held += use.graphs_bytes(layers, batch.sequences)
-    return use.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
+    held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
+    held += own.graphs_bytes(layers, batch.sequences)
+    if own.counts_passes:
+        held += max(_pass_bytes(setting, terms, batch, own.logit_bytes))
+    return own.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
 
 
 def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[float]:
@@ -150,7 +150,7 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     derived = setting.engine.entry.engine == "vllm" and (release is None or release >= _DERIVED_TOKENS)
     if not derived or len(kinds) == 1:
         return size * sum(groups.values()) * page / phase.token_parts
-    chunk = _batch(setting, memory_use(setting)).tokens
+    chunk = batch_of(setting, memory_use(setting)).tokens
     needed = 0.0
     for kind, count in groups.items():
         kept = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)
