@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 GIB = 2**30
@@ -25,6 +26,8 @@ class MemoryUse:
     `group_bytes`, `linked_bytes`: what libraries take outside the framework's allocator, on a GPU by itself, on one of
     a tensor group, and where links other than PCIe join that group. `graph_bytes`: of one layer in a CUDA graph.
     `counts_passes`: whether activations lie within the share. `of_free`: the share is of what all else leaves free.
+    `takes_whole_prompts`: the largest batch has at least a prompt of full length. `mxfp4_tile`: multiples that MXFP4
+    experts are padded to, of the hidden size and of their width on a rank.
     """
 
     batch: Batch
@@ -35,6 +38,8 @@ class MemoryUse:
     graph_bytes: float = 0.0
     counts_passes: bool = True
     of_free: bool = False
+    takes_whole_prompts: bool = False
+    mxfp4_tile: tuple[int, int] = (1, 1)
 
     def room_bytes(self, total_bytes: float, share: float, held_bytes: float) -> float:
         """Bytes for the KV cache of a GPU of `total_bytes` whose `share` is the engine's, `held_bytes` being taken."""
@@ -47,6 +52,13 @@ class MemoryUse:
         if ranks <= 1:
             return self.alone_bytes
         return self.linked_bytes if linked else self.group_bytes
+
+    def padded_share(self, hidden: int, width: float) -> float:
+        """By what share MXFP4 experts of this hidden size and width on a rank grow."""
+        tall, wide = (
+            math.ceil(size / tile) * tile / size for size, tile in zip((hidden, width), self.mxfp4_tile, strict=True)
+        )
+        return tall * wide - 1.0
 
     def graphs_bytes(self, layers: int, sequences: int) -> float:
         """Bytes of the CUDA graphs of so many layers, captured up to twice the sequences."""

@@ -10,8 +10,10 @@ from .release import Release
 # A100, and elsewhere (`EngineArgs.get_batch_defaults`).
 _LARGE, _SMALL = Batch(8192, 1024), Batch(2048, 256)
 _LARGE_GIB = 70
-# Before, every GPU had the smaller batch.
+# Before, every GPU had the smaller batch, and at least as many tokens as a prompt may have.
 _CHUNKED: Release = (0, 8)
+# To what MXFP4 experts are padded: 2,880 to 3,072 and 2,944 in gpt-oss (65.97 GiB of gpt-oss-120b on one GPU).
+_MXFP4_TILE = (256, 128)
 # The first release whose sampler needs no sorted copies: 5.64 and 2.23 GiB of activations with Qwen3-14B before and
 # after, on one machine. Both figures per sequence and vocabulary entry: starts with 32,768 to 256,000 entries and 128
 # to 1,024 sequences agree within 5%.
@@ -40,6 +42,8 @@ def memory_use(release: Release | None, architecture: str, total_bytes: float) -
         linked_bytes=max(own, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
         logit_bytes=_LOGIT_BYTES if at >= _UNSORTED else _SORTING_LOGIT_BYTES,
         graph_bytes=_GRAPH_BYTES if at >= _GRAPHS_COUNTED else 0.0,
+        takes_whole_prompts=at < _CHUNKED,
+        mxfp4_tile=_MXFP4_TILE,
     )
 
 

@@ -56,7 +56,8 @@ def batch_of(setting: Setting, use: MemoryUse) -> Batch:
     serving = setting.serving
     tokens = None if serving is None else serving.prefill_chunk_tokens
     sequences = None if serving is None else serving.max_batch
-    return Batch(tokens or use.batch.tokens, sequences or use.batch.sequences)
+    least = setting.request_tokens if use.takes_whole_prompts else 0
+    return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
 
 
 def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> float:
@@ -66,10 +67,24 @@ def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = Non
     ranks = max(term.stage.width for term in terms.stages)
     layers = max(term.stage.layers[1] - term.stage.layers[0] + 1 for term in terms.stages)
     held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
-    held += own.graphs_bytes(layers, batch.sequences)
+    held += own.graphs_bytes(layers, batch.sequences) + _padding_bytes(setting, terms, own)
     if own.counts_passes:
         held += max(_pass_bytes(setting, terms, batch, own.logit_bytes))
     return own.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
+
+
+def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> float:
+    """By how much the experts of a device are larger in memory than in the checkpoint."""
+    if setting.weight_dtype("expert") != "mxfp4":
+        return 0.0
+    phase, stage = max(((term.phase, term.stage) for term in terms.stages), key=lambda one: one[1].most_hosted)
+    parts, total = phase.degrees.tp_expert or 1, 0.0
+    for run in setting.runs(*stage.layers):
+        if run.spec.moe is not None:
+            share = use.padded_share(setting.architecture.hidden_size, run.spec.moe.width / parts)
+            expert = setting.tensor_bytes(run.spec.moe.expert_tensors).total / parts
+            total += run.count * stage.most_hosted * expert * share
+    return total
 
 
 def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[float]:
