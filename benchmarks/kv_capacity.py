@@ -29,7 +29,7 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.engines.memory import MemoryUse
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
-from shardwright.tools.performance.budget import DeviceTerms, distinct_terms
+from shardwright.tools.performance.budget import DeviceTerms, layout_terms
 from shardwright.tools.performance.capacity import batch_of, logged_tokens, memory_use, room_bytes
 from shardwright.tools.performance.layout import Layout, make_layout
 from shardwright.tools.performance.setting import make_setting
@@ -172,7 +172,7 @@ def layout_of(start: Start) -> Layout:
 
 def terms_of(layout: Layout) -> list[DeviceTerms]:
     """The terms of each kind of device."""
-    return [one for replica in layout.representatives for one in distinct_terms(layout.setting, replica)]
+    return [one for _, terms in layout_terms(layout) for one in terms]
 
 
 def predicted(layout: Layout, use: MemoryUse) -> dict[str, float]:

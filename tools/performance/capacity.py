@@ -17,7 +17,7 @@ from ..catalog.architecture import AttentionSpec
 from ..engines import sglang, trtllm, vllm
 from ..engines.memory import Batch, MemoryUse
 from ..engines.release import Release, release_of
-from .budget import DeviceTerms, distinct_terms
+from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share, state_element_bytes
 from .layout import Layout
 from .setting import Setting
@@ -101,8 +101,8 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
 
 
 def least_room_bytes(layout: Layout) -> float:
-    """The room of the device that decodes with the least."""
-    return min(room_bytes(layout.setting, terms) for terms in _decoding(layout))
+    """The room of the device that decodes with the least; 0 where none decodes."""
+    return min((room_bytes(layout.setting, terms) for terms in _decoding(layout)), default=0.0)
 
 
 def cache_tokens(layout: Layout) -> int:
@@ -129,9 +129,9 @@ def logged_tokens(layout: Layout) -> int:
 
 def _decoding(layout: Layout) -> Iterator[DeviceTerms]:
     """The terms of each kind of device that decodes."""
-    for replica in layout.representatives:
+    for replica, terms in layout_terms(layout):
         if replica.decode is not None:
-            yield from distinct_terms(layout.setting, replica)
+            yield from terms
 
 
 @dataclass(frozen=True, slots=True)

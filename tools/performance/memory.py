@@ -9,17 +9,14 @@ from __future__ import annotations
 import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
-from .budget import DeviceTerms, Load, device_terms, distinct_terms, replica_load
+from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
 from .capacity import least_room_bytes, logged_tokens
 from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import Layout
 from .setting import Setting
-from .shape import ReplicaLayout
 
 # More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.
 _MOST_REQUESTS = 1 << 20
-
-_Distinct = tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]
 
 
 def usable_bytes(layout: Layout) -> int:
@@ -91,7 +88,7 @@ def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
     usable = usable_bytes(layout)
     return max(
         term.total_bytes(layout.setting, replica_load(layout, replica, wanted)) - usable
-        for replica, terms in _distinct_terms(layout)
+        for replica, terms in layout_terms(layout)
         for term in terms
     )
 
@@ -113,12 +110,3 @@ def max_concurrency(layout: Layout) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(layout, middle * replicas) else (low, middle)
     return low * replicas
-
-
-def _distinct_terms(layout: Layout) -> _Distinct:
-    """Each representative replica with those of its devices' terms that differ; kept on the layout."""
-    found = layout.memo.get("terms")
-    if found is None:
-        found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
-        layout.memo["terms"] = found
-    return found
