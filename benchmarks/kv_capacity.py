@@ -181,7 +181,7 @@ def predicted(layout: Layout, use: MemoryUse) -> dict[str, float]:
         min(room_bytes(layout.setting, terms, one) for terms in terms_of(layout)) for one in (None, use)
     )  # fmt: skip
     return {
-        "kv_tokens": logged_tokens(layout) * max(0.0, other) / max(1.0, own),
+        "kv_tokens": (logged_tokens(layout) or 0) * max(0.0, other) / max(1.0, own),
         "kv_gib": other / GIB,
         "weights_gib": max(terms.weights for terms in terms_of(layout)) / GIB,
     }

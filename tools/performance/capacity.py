@@ -114,8 +114,11 @@ def cache_tokens(layout: Layout) -> int:
     return max(0, math.floor(min(least, _MOST_TOKENS)))
 
 
-def logged_tokens(layout: Layout) -> int:
-    """Tokens that the engine prints for its cache ("GPU KV cache size"), for requests of the workload's full length."""
+def logged_tokens(layout: Layout) -> int | None:
+    """Tokens that the engine prints for its cache ("GPU KV cache size"), for requests of the workload's full length.
+
+    `None` where no layer caches tokens.
+    """
     setting, least = layout.setting, math.inf
     for terms in _decoding(layout):
         for term in terms.stages:
@@ -124,7 +127,7 @@ def logged_tokens(layout: Layout) -> int:
                 # A stage of linear layers alone bounds requests, not tokens.
                 if per_token > 0.0:
                     least = min(least, room_bytes(setting, terms) / per_token)
-    return max(0, math.floor(min(least, _MOST_TOKENS)))
+    return None if least == math.inf else max(0, math.floor(least))
 
 
 def _decoding(layout: Layout) -> Iterator[DeviceTerms]:
