@@ -16,7 +16,6 @@ from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.kv_cache import bytes_per_token
 from shardwright.tools.performance.layout import Layout
-from shardwright.tools.performance.memory import cache_tokens
 from shardwright.tools.performance.operators.attention import causal_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import active_experts
@@ -73,8 +72,3 @@ def test_weights_of_the_parts_of_a_layer(case: dict[str, Any], layout_of: Layout
 def test_cache_bytes_of_one_more_token(case: dict[str, Any], layout_of: LayoutOf) -> None:
     layout = layout_of(case["model"], {}, kv_cache=case.get("kv_cache", "bf16"), input_tokens=1024, output_tokens=512)
     assert bytes_per_token(layout.setting) == case["bytes_per_token"]
-
-
-def test_70b_at_tp8_on_80_gib_keeps_1_40_million_tokens(layout_of: LayoutOf) -> None:
-    llama = layout_of("Llama-3.1-70B", {"tp": 8, "tp_ffn": 8}, relaxations=("vocab_parallel",))
-    assert cache_tokens(llama, 32) == pytest.approx(1.40e6, rel=0.03)

@@ -7,7 +7,6 @@ the nearest one stands in and the profile says so. Entries are written by the fi
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
 from importlib.resources import files
 from typing import Annotated, Literal
@@ -15,6 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..catalog.accelerators import Accelerator
+from ..engines.release import release_of
 from ..errors import InputError
 
 NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -31,7 +31,6 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
     ("lmdeploy", "lmdeploy"),
     ("turbomind", "lmdeploy"),
 )
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
 _MAX_READ = 200
 # Where an engine is not named: the one that most deployments run.
 DEFAULT_ENGINE = "vllm"
@@ -144,8 +143,7 @@ def generation(engine: str, version: str | None) -> str:
     newest.
     """
     text = (version or "")[:_MAX_READ].lower()
-    match = _VERSION.search(text)
-    number = (int(match[1]), int(match[2])) if match else None
+    number = release_of(text)
     if engine == "vllm":
         return "v0" if "2024" in text or (number is not None and number < (0, 8)) else "v1"
     if engine == "trtllm":
@@ -162,8 +160,8 @@ def chooses_always(engine: str | None, version: str | None) -> bool:
 
     vLLM does before 0.25 (vllm-project/vllm, pull request 47327); a version that is not stated is the newest.
     """
-    match = _VERSION.search((version or "")[:_MAX_READ])
-    return engine_name(engine) == "vllm" and match is not None and (int(match[1]), int(match[2])) < (0, 25)
+    release = release_of(version)
+    return engine_name(engine) == "vllm" and release is not None and release < (0, 25)
 
 
 def accelerator_class(accelerator: Accelerator) -> str:

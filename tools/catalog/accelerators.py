@@ -59,6 +59,8 @@ class Accelerator(BaseModel):
     memory_bytes_reported: Bytes | None = None
     memory_gib_reported: Gibibytes | None = None
     driver_memory_mib_from_memory_unverified: Mebibytes | None = None
+    # What a process is told that there is in all (cudaMemGetInfo), as engines log it: the driver keeps some.
+    memory_gib_to_processes: Gibibytes | None = None
     memory_bandwidth_gb_s: Bandwidth | None = None
     # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
     multiprocessors: Count | None = None
@@ -110,3 +112,13 @@ class Accelerator(BaseModel):
         if self.memory_gb_marketing is not None:
             return round(self.memory_gb_marketing * 2**30 * 0.995), "marketing GiB less 0.5%"
         raise MissingFieldError("memory_gb_marketing", f"accelerator {self.id}", "memory decides what fits")
+
+    def memory_bytes_to_processes(self) -> int:
+        """Bytes of which an engine takes its share: what a process is told, where that was logged, else all memory.
+
+        Raises:
+            MissingFieldError: the accelerator states no memory at all.
+        """
+        if self.memory_gib_to_processes is not None:
+            return round(self.memory_gib_to_processes * 2**30)
+        return self.memory_bytes()[0]

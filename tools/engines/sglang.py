@@ -1,8 +1,21 @@
-"""SGLang: its load generator."""
+"""SGLang: its load generator, and what it keeps of a GPU's memory."""
 
 from __future__ import annotations
 
 from .load import LoadToSend
+from .memory import GIB, Batch, MemoryUse
+
+# `mem_fraction_static` is of what is free before the weights are loaded, and holds weights and KV cache alone:
+# activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
+# (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
+# Kimi-K2 on eight ranks log it.
+MEMORY_USE = MemoryUse(
+    batch=Batch(8192, 1024),
+    alone_bytes=0.4 * GIB,
+    group_bytes=2.5 * GIB,
+    linked_bytes=2.5 * GIB,
+    counts_passes=False,
+)
 
 
 def load_generator(load: LoadToSend) -> tuple[str, ...]:

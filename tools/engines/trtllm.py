@@ -1,8 +1,19 @@
-"""TensorRT-LLM: its load generator."""
+"""TensorRT-LLM: its load generator, and what it keeps of a GPU's memory."""
 
 from __future__ import annotations
 
 from .load import LoadToSend
+from .memory import GIB, Batch, MemoryUse
+
+# `free_gpu_memory_fraction` is of what weights, activations, runtime and libraries leave free (its guide to memory
+# use, `_util.py`). What the runtime takes: least squares over the peaks of NVIDIA's sizing sweep of release 0.9.
+MEMORY_USE = MemoryUse(
+    batch=Batch(8192, 2048),
+    alone_bytes=1.2 * GIB,
+    group_bytes=5.0 * GIB,
+    linked_bytes=5.0 * GIB,
+    of_free=True,
+)
 
 
 def load_generator(load: LoadToSend) -> tuple[str, ...]:

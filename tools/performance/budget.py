@@ -177,6 +177,15 @@ def distinct_terms(
     return tuple(found.values())
 
 
+def layout_terms(layout: Layout) -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
+    """Each representative replica with those of its devices' terms that differ; kept on the layout."""
+    found = layout.memo.get("terms")
+    if found is None:
+        found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
+        layout.memo["terms"] = found
+    return found
+
+
 def holding_part(held: Held, device: str) -> tuple[object, ...]:
     """What the terms of a device depend on: ranks only count where its phases cut an operator differently."""
     holdings = [stage_holding(phase, stage, device) for phase, stage in held]

@@ -1,7 +1,7 @@
 """Memory of every device in four terms (weights, KV cache, activations, communication buffers) against what is usable.
 
 Usable is the accelerator's memory times `memory_utilization`; the runtime's own context lives in the rest. It reserves
-nothing that it cannot name. Rules R9 to R11 and ME001.
+nothing that it cannot name. Rules R9 to R11 and ME001. What an engine makes of the same share is in `capacity.py`.
 """
 
 from __future__ import annotations
@@ -9,16 +9,14 @@ from __future__ import annotations
 import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
-from .budget import DeviceTerms, Load, device_terms, distinct_terms, replica_load
+from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
+from .capacity import least_room_bytes, logged_tokens
 from .kv_cache import all_layers, bytes_per_token, request_bytes
 from .layout import Layout
 from .setting import Setting
-from .shape import ReplicaLayout
 
 # More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.
 _MOST_REQUESTS = 1 << 20
-
-_Distinct = tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]
 
 
 def usable_bytes(layout: Layout) -> int:
@@ -48,6 +46,8 @@ def device_memory(layout: Layout) -> MemoryEstimate:
         kv_cache_bytes_total=math.ceil(concurrency * whole),
         max_concurrency=max_concurrency(layout),
         kv_cache_bytes_per_device_replicated=_replicated_bytes(layout),
+        kv_cache_capacity_bytes=max(0, math.floor(least_room_bytes(layout))),
+        kv_cache_capacity_tokens=logged_tokens(layout),
         usable_from=(
             f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "
             f"{setting.hardware.memory_provenance}"
@@ -88,7 +88,7 @@ def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
     usable = usable_bytes(layout)
     return max(
         term.total_bytes(layout.setting, replica_load(layout, replica, wanted)) - usable
-        for replica, terms in _distinct_terms(layout)
+        for replica, terms in layout_terms(layout)
         for term in terms
     )
 
@@ -110,27 +110,3 @@ def max_concurrency(layout: Layout) -> int:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(layout, middle * replicas) else (low, middle)
     return low * replicas
-
-
-def cache_tokens(layout: Layout, running: int) -> int:
-    """Tokens of requests of the workload that one attention group's cache holds beside `running` requests' pass."""
-    setting, usable, least = layout.setting, usable_bytes(layout), math.inf
-    for replica, terms in _distinct_terms(layout):
-        phase = replica.decode
-        if phase is None:
-            continue
-        load = Load(running * phase.attention_groups)
-        for term in terms:
-            free = usable - term.weights - term.communication - term.activation_bytes(setting, load)
-            if term.decode_request > 0.0:
-                least = min(least, free / term.decode_request * setting.request_tokens)
-    return 0 if least <= 0.0 else math.floor(min(least, 1e12))
-
-
-def _distinct_terms(layout: Layout) -> _Distinct:
-    """Each representative replica with those of its devices' terms that differ; kept on the layout."""
-    found = layout.memo.get("terms")
-    if found is None:
-        found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
-        layout.memo["terms"] = found
-    return found

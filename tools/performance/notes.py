@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from .capacity import cache_tokens
 from .kv_cache import all_layers
 from .layout import Layout
 from .operation import TokenLoad
@@ -17,7 +18,26 @@ from .timing import StageTimer
 
 def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
     """The notes of an estimate, most telling first."""
-    return (*_vocabulary(layout), *_experts(layout), *_transfer(transfer_seconds), *_load(layout), *_general(layout))
+    return (
+        *_capacity(layout),
+        *_vocabulary(layout),
+        *_experts(layout),
+        *_transfer(transfer_seconds),
+        *_load(layout),
+        *_general(layout),
+    )
+
+
+def _capacity(layout: Layout) -> Iterator[str]:
+    """Where the engine's cache holds no request, though the four terms of ME001 fit."""
+    setting = layout.setting
+    tokens, engine = cache_tokens(layout), setting.engine.entry.engine
+    if tokens < setting.request_tokens:
+        yield (
+            f"{engine} would keep room for {tokens:,} tokens of KV cache beside weights, its start-up run and its "
+            f"libraries, less than one request of {setting.request_tokens:,}: it does not start like this; use more "
+            "GPUs, a larger memory_utilization, or a smaller prefill_chunk_tokens and max_batch"
+        )
 
 
 def _vocabulary(layout: Layout) -> Iterator[str]:

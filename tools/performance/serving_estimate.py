@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
+from .capacity import cache_tokens
 from .layout import Layout
-from .memory import cache_tokens
 from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch
@@ -74,7 +74,7 @@ def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -
         prompt=lengths.input_tokens,
         request=request,
     )
-    cache = max(request, cache_tokens(layout, running))
+    cache = max(request, cache_tokens(layout))
     if isinstance(arrivals, StaticBatch):
         # It ran as it is stated; nothing of it waits for cache.
         cache = max(cache, request * running)

@@ -104,7 +104,11 @@ class DeviceMemory(Frozen):
 
 
 class MemoryEstimate(Frozen):
-    """Memory per device, and the KV cache. `max_concurrency` is over the whole deployment."""
+    """Memory per device, and the KV cache. `max_concurrency` is over the whole deployment.
+
+    `kv_cache_capacity_bytes` is what the engine sets up for its cache on the GPU with the least room, beside its own
+    needs, and `kv_cache_capacity_tokens` what it logs for it; the other figures are those of rule ME001.
+    """
 
     per_device: tuple[DeviceMemory, ...]
     kv_cache_bytes_per_token: Count
@@ -112,6 +116,8 @@ class MemoryEstimate(Frozen):
     max_concurrency: Count
     # 004 §4.2's conservative bound: what one device would hold were the cache not sharded by TP (rules.md R9).
     kv_cache_bytes_per_device_replicated: Count | None = None
+    kv_cache_capacity_bytes: Count | None = None
+    kv_cache_capacity_tokens: Count | None = None
     usable_from: str | None = None
 
 

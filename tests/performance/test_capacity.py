@@ -1,0 +1,87 @@
+"""The KV cache that engines set up: as they log it, and what it depends on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.tools.catalog.hardware import all_accelerators
+from shardwright.tools.performance.capacity import cache_tokens, logged_tokens
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.layout import Layout
+
+CASES = json.loads((Path(__file__).parents[1] / "cases" / "kv_capacity.json").read_text(encoding="utf-8"))
+LLAMA = {"model": "Llama-3.1-70B", "degrees": {"tp": 8, "tp_ffn": 8}, "relaxations": ("vocab_parallel",)}
+
+
+def served_by(layout_of: Any, engine: str, version: str | None = None, **options: Any) -> Layout:
+    serving = {"engine": engine, "engine_version": version, **options.pop("serving", {})}
+    return layout_of(serving=serving, **{**LLAMA, **options})
+
+
+@pytest.mark.parametrize("case", CASES["rows"], ids=lambda case: case["name"])
+def test_tokens_are_those_that_the_engine_logged(case: dict[str, Any], layout_of: Any) -> None:
+    layout = served_by(
+        layout_of,
+        case["engine"],
+        case["version"],
+        model=case["model"],
+        degrees=case.get("degrees", {}),
+        accelerator=case.get("accelerator", "h100-sxm"),
+        weights=case.get("weights", "bf16"),
+        memory_utilization=case["share"],
+        input_tokens=case["length"] - 1,
+        output_tokens=1,
+        relaxations=("vocab_parallel", "tp_in_expert"),
+        serving=case.get("serving", {}),
+    )
+    assert logged_tokens(layout) == pytest.approx(case["tokens"], rel=CASES["tolerance"])
+
+
+def test_a_cache_does_not_depend_on_the_load(layout_of: Any) -> None:
+    few, many = (served_by(layout_of, "vllm", concurrency=users) for users in (1, 500))
+    assert cache_tokens(few) == cache_tokens(many)
+
+
+def test_a_plain_model_holds_the_tokens_that_are_logged(layout_of: Any) -> None:
+    layout = served_by(layout_of, "vllm")
+    assert logged_tokens(layout) == pytest.approx(cache_tokens(layout), abs=1)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+def test_a_larger_share_never_leaves_less_room(engine: str, layout_of: Any) -> None:
+    tokens = [cache_tokens(served_by(layout_of, engine, memory_utilization=share)) for share in (0.5, 0.7, 0.9, 0.95)]
+    assert tokens == sorted(tokens)
+    assert tokens[0] < tokens[-1]
+
+
+def test_a_larger_start_up_batch_leaves_less_room(layout_of: Any) -> None:
+    sizes = ({"max_batch": 64}, {"max_batch": 2048}, {"max_batch": 2048, "prefill_chunk_tokens": 65_536})
+    tokens = [cache_tokens(served_by(layout_of, "vllm", serving=size)) for size in sizes]
+    assert tokens == sorted(tokens, reverse=True)
+
+
+def test_without_an_engine_the_one_that_is_assumed_sizes_the_cache(layout_of: Any) -> None:
+    assert cache_tokens(layout_of(**LLAMA)) == cache_tokens(served_by(layout_of, "vllm"))
+
+
+def test_an_estimate_shows_what_the_simulation_goes_by(layout_of: Any) -> None:
+    layout = served_by(layout_of, "vllm", concurrency=4)
+    memory = estimate_layout(layout, with_explanation=False).memory
+    assert memory.kv_cache_capacity_tokens == logged_tokens(layout)
+    assert memory.kv_cache_capacity_bytes == pytest.approx(40_960 * cache_tokens(layout), rel=1e-4)
+
+
+def test_an_engine_that_would_not_start_is_said_first(layout_of: Any) -> None:
+    layout = served_by(layout_of, "vllm", "0.19", model="Qwen2.5-72B", degrees={"tp": 2, "tp_ffn": 2})
+    assert cache_tokens(layout) == 0
+    assert "does not start" in estimate_layout(layout, with_explanation=False).notes[0]
+
+
+def test_no_process_is_told_of_more_memory_than_there_is() -> None:
+    for part in all_accelerators():
+        if part.memory_gib_to_processes is not None:
+            assert 0.95 * part.memory_bytes()[0] < part.memory_bytes_to_processes() <= part.memory_bytes()[0], part.id

@@ -1,0 +1,178 @@
+"""The KV cache that an engine sets up: what its share of a GPU leaves when weights and its own needs are taken off.
+
+Rule ME001 asks whether the four terms of a plan fit into memory x `memory_utilization`. An engine sizes its cache at
+start-up otherwise: it runs its largest batch and takes off what that and its libraries need, whatever the load will be.
+This is what requests wait for, and what the engine logs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..calibration.engine_profile import accelerator_class, generation
+from ..catalog.architecture import AttentionSpec
+from ..engines import sglang, trtllm, vllm
+from ..engines.memory import Batch, MemoryUse
+from ..engines.release import Release, release_of
+from .budget import DeviceTerms, layout_terms
+from .kv_cache import heads_share, state_element_bytes
+from .layout import Layout
+from .setting import Setting
+from .shape import PhaseLayout, StageLayout
+
+_MOST_TOKENS = 10**12
+# The first vLLM that logs tokens as most requests of full length x that length (`_report_kv_cache_config`); before, and
+# in other engines, every layer counts as one of full attention.
+_DERIVED_TOKENS: Release = (0, 21)
+_BLOCK_TOKENS = 16
+# Layers of one kind are put together in groups as large as the smallest kind, or all when kinds differ by less.
+_ALIKE = 1.25
+
+
+def _release(setting: Setting) -> Release | None:
+    """The release that the plan names; the last of the old generation where it tells no more than that."""
+    serving, engine = setting.serving, setting.engine.entry.engine
+    version = None if serving is None or serving.engine is None else serving.engine_version
+    is_old = generation(engine, version) == "v0"
+    return min(release_of(version) or (0, 7), (0, 7)) if is_old else release_of(version)
+
+
+def memory_use(setting: Setting) -> MemoryUse:
+    """What the plan's engine, or the one assumed, keeps of a GPU."""
+    part, engine = setting.hardware.accelerator, setting.engine.entry.engine
+    if engine == "sglang":
+        return sglang.MEMORY_USE
+    if engine != "vllm":
+        # NIM and LMDeploy take their share of free memory, as TensorRT-LLM does.
+        return trtllm.MEMORY_USE
+    return vllm.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
+
+
+def batch_of(setting: Setting, use: MemoryUse) -> Batch:
+    """The largest batch: the plan's, else the engine's own."""
+    serving = setting.serving
+    tokens = None if serving is None else serving.prefill_chunk_tokens
+    sequences = None if serving is None else serving.max_batch
+    least = setting.request_tokens if use.takes_whole_prompts else 0
+    return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
+
+
+def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> float:
+    """Bytes that the engine (or one of another `use`) has for the KV cache on a device; below 0: it does not start."""
+    own, part = use or memory_use(setting), setting.hardware.accelerator
+    batch = batch_of(setting, own)
+    ranks = max(term.stage.width for term in terms.stages)
+    layers = max(term.stage.layers[1] - term.stage.layers[0] + 1 for term in terms.stages)
+    held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
+    held += own.graphs_bytes(layers, batch.sequences) + _padding_bytes(setting, terms, own)
+    if own.counts_passes:
+        held += max(_pass_bytes(setting, terms, batch, own.logit_bytes))
+    return own.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
+
+
+def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> float:
+    """By how much the experts of a device are larger in memory than in the checkpoint."""
+    if setting.weight_dtype("expert") != "mxfp4":
+        return 0.0
+    phase, stage = max(((term.phase, term.stage) for term in terms.stages), key=lambda one: one[1].most_hosted)
+    parts, total = phase.degrees.tp_expert or 1, 0.0
+    for run in setting.runs(*stage.layers):
+        if run.spec.moe is not None:
+            share = use.padded_share(setting.architecture.hidden_size, run.spec.moe.width / parts)
+            expert = setting.tensor_bytes(run.spec.moe.expert_tensors).total / parts
+            total += run.count * stage.most_hosted * expert * share
+    return total
+
+
+def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[float]:
+    """Activations of the largest batch in each phase of a device.
+
+    The widest operator and sampling do not meet; the workspace of experts stays for both.
+    """
+    architecture = setting.architecture
+    stream = 2 * architecture.hidden_size * setting.activation_bytes * batch.tokens
+    for term in terms.stages:
+        widest = float(term.bytes_per_token) * batch.tokens
+        sampling = batch.sequences * architecture.vocab_size * logit_bytes if term.has_head else 0.0
+        yield widest + sampling if architecture.is_moe else max(widest, stream + sampling)
+
+
+def least_room_bytes(layout: Layout) -> float:
+    """The room of the device that decodes with the least; 0 where none decodes."""
+    return min((room_bytes(layout.setting, terms) for terms in _decoding(layout)), default=0.0)
+
+
+def cache_tokens(layout: Layout) -> int:
+    """Tokens of requests of the workload that one attention group's cache holds."""
+    setting, least = layout.setting, math.inf
+    for terms in _decoding(layout):
+        if terms.decode_request > 0.0:
+            least = min(least, room_bytes(setting, terms) / float(terms.decode_request) * setting.request_tokens)
+    return max(0, math.floor(min(least, _MOST_TOKENS)))
+
+
+def logged_tokens(layout: Layout) -> int | None:
+    """Tokens that the engine prints for its cache ("GPU KV cache size"), for requests of the workload's full length.
+
+    `None` where no layer caches tokens.
+    """
+    setting, least = layout.setting, math.inf
+    for terms in _decoding(layout):
+        for term in terms.stages:
+            if term.phase.phase == "decode" and terms.decode_request > 0.0:
+                per_token = _logged_bytes_per_token(setting, term.phase, term.stage)
+                # A stage of linear layers alone bounds requests, not tokens.
+                if per_token > 0.0:
+                    least = min(least, room_bytes(setting, terms) / per_token)
+    return None if least == math.inf else max(0, math.floor(least))
+
+
+def _decoding(layout: Layout) -> Iterator[DeviceTerms]:
+    """The terms of each kind of device that decodes."""
+    for replica, terms in layout_terms(layout):
+        if replica.decode is not None:
+            yield from terms
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Layers that cache alike on a device: bytes per token, tokens kept of a sequence (none: all), constant state."""
+
+    token_bytes: float
+    window_tokens: int | None
+    state_bytes: float
+
+
+def _kind(setting: Setting, attention: AttentionSpec, tp: int) -> _Kind:
+    cache = attention.cache_elements_per_token * setting.kv_element_bytes * heads_share(tp, attention.cache_shards)
+    state = attention.state_elements * state_element_bytes(setting, attention)
+    return _Kind(cache, attention.window_tokens, state * heads_share(tp, attention.state_shards))
+
+
+def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
+    """Bytes of the cache on a device that the engine counts as one token."""
+    kinds: Counter[_Kind] = Counter()
+    for run in setting.runs(*stage.layers):
+        if run.spec.attention is not None:
+            kinds[_kind(setting, run.spec.attention, phase.degrees.tp)] += run.count
+    least, most = min(kinds.values()), max(kinds.values())
+    size = most if most < _ALIKE * least else least
+    groups = {kind: math.ceil(count / size) for kind, count in kinds.items()}
+    page = max(kind.token_bytes for kind in kinds)
+    if page == 0.0:
+        return 0.0
+    tokens, release = setting.request_tokens, _release(setting)
+    derived = setting.engine.entry.engine == "vllm" and (release is None or release >= _DERIVED_TOKENS)
+    if not derived or len(kinds) == 1:
+        return size * sum(groups.values()) * page / phase.token_parts
+    chunk = batch_of(setting, memory_use(setting)).tokens
+    needed = 0.0
+    for kind, count in groups.items():
+        kept = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)
+        if kind.token_bytes == 0.0:
+            kept = _BLOCK_TOKENS * math.ceil(kind.state_bytes / page / _BLOCK_TOKENS)
+        needed += count * kept * page
+    return size * needed / tokens / phase.token_parts
