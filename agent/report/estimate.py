@@ -313,4 +313,19 @@ def confidence(estimate: PerformanceEstimate) -> Section:
     band = calibration.error_band_pct
     error = f"error band ±{figure(band)}%" if band is not None else "error band not measured"
     lines = [f"Profile {calibration.profile}: {error}", *([calibration.note] if calibration.note else [])]
-    return section("How sure this is", Bullets((*lines, *estimate.notes)))
+    return section("How sure this is", Bullets((*lines, *_constants_lines(estimate), *estimate.notes)))
+
+
+_ORIGINS = {"measured": "measured on this card", "carried": "carried over from", "datasheet": "taken from datasheets"}
+
+
+def _constants_lines(estimate: PerformanceEstimate) -> Iterator[str]:
+    """Of each phase, how much of its time was calculated with constants that were measured for this."""
+    why = estimate.explanation
+    for name, phase in () if why is None else (("prefill", why.prefill), ("decode", why.decode)):
+        shares = (
+            f"{one.share_pct:.0f}% {_ORIGINS[one.constants]}" + (f" {one.of}" if one.of else "")
+            for one in phase.constants
+            if one.share_pct >= 0.5
+        )
+        yield f"{name}: of the time, by its constants, {', '.join(shares)}"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..calibration.engine_profile import ErrorBand
+from ..calibration.engine_profile import EngineProfile, ErrorBand
 from ..calibration.kernel_times import KernelTimes
+from ..calibration.profile import MEASURED, Origin
 from ..plan.performance import Calibration
 from .setting import Setting
 
@@ -39,9 +40,22 @@ def calibration_of(setting: Setting) -> Calibration:
         return shipped.model_copy(update={"note": note})
     note = f"own measurements of {'; '.join(covered)}; what ships for everything else"
     # The bands that ship are those of the kernels that ship.
-    has_own_engine = own.engine(engine, version, setting.hardware.accelerator) is not None
-    band = _band(setting.engine.entry.bands) if has_own_engine else None
+    band = _band(setting.engine.entry.bands) if own_engine(setting) is not None else None
     return Calibration(profile=own.name, error_band_pct=band, note=note)
+
+
+def own_engine(setting: Setting) -> EngineProfile | None:
+    """The entry of a calibration of one's own that serves `setting`, if it has one."""
+    own, serving = setting.calibration, setting.serving
+    if own is None:
+        return None
+    engine, version = (None, None) if serving is None else (serving.engine, serving.engine_version)
+    return own.engine(engine, version, setting.hardware.accelerator)
+
+
+def engine_origin(setting: Setting) -> Origin:
+    """Where host times come from: runs of one's own, or published results of a class of cards."""
+    return MEASURED if own_engine(setting) is not None else Origin("carried", f"results of {setting.engine.name}")
 
 
 def _shipped(setting: Setting) -> Calibration:

@@ -115,13 +115,33 @@ class MemoryEstimate(Frozen):
     usable_from: str | None = None
 
 
+# Measured for the kernel on the very card, carried over from another card or format, or taken from a datasheet.
+ConstantsOrigin = Literal["measured", "carried", "datasheet"]
+
+
+class ConstantsShare(Frozen):
+    """How much of a critical path's time was calculated with constants of one origin; `of`: whose, where carried over.
+
+    Waits of pipeline stages for each other are calculated with none.
+    """
+
+    constants: ConstantsOrigin
+    of: str | None = None
+    ms: NonNegative
+    share_pct: NonNegative
+
+
 class PathStep(Frozen):
-    """One step of a critical path: the node, what it costs, and of which kind the cost is."""
+    """One step of a critical path: the node, what it costs, and of which kind the cost is.
+
+    `constants`: whether those of its time were measured for this kernel on this card; absent where it is no kernel's.
+    """
 
     node: str
     ms: NonNegative
     kind: Literal["compute", "memory", "communication", "bubble"]
     resource: str | None = None
+    constants: ConstantsOrigin | None = None
 
 
 class CriticalPath(Frozen):
@@ -172,10 +192,11 @@ class PhaseExplanation(Frozen):
     """Why one phase takes its time. `resources` and `largest` come largest first: the first resource binds.
 
     Communication is exposed while the compute stream waits for it, hidden while it works. `expert_imbalance` is the
-    load of the slowest expert group over the mean one.
+    load of the slowest expert group over the mean one. `constants`, largest first, add up to what is no bubble.
     """
 
     resources: tuple[ResourceShare, ...]
+    constants: tuple[ConstantsShare, ...]
     largest: tuple[CostShare, ...]
     remedies: tuple[Remedy, ...]
     bubble_pct: NonNegative
