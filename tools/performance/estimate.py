@@ -30,7 +30,7 @@ from ..plan.performance import (
 from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from .benchmark import benchmark_of
-from .confidence import calibration_of
+from .confidence import calibration_of, ranges_of
 from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory, max_concurrency
@@ -74,13 +74,15 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
     prefill, decode = _bare_passes(layout)
     run = planned_run(layout)
     throughput, transfer = _throughput(layout, run.times), kv_transfer_seconds(layout)
+    latency = _latency(layout, run.times, prefill.time, decode.time)
     explained = (prefill.timer, prefill.time), (decode.timer, decode.time)
     return PerformanceEstimate(
-        latency=_latency(layout, run.times, prefill.time, decode.time),
+        latency=latency,
         throughput=throughput,
         memory=device_memory(layout),
         critical_path=CriticalPath(prefill=prefill.time.steps, decode=decode.time.steps),
         calibration=calibration_of(layout.setting),
+        ranges=ranges_of(layout.setting, latency, throughput),
         load=LoadEstimate(
             load=run.load,
             requests=run.requests,

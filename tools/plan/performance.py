@@ -152,11 +152,29 @@ class CriticalPath(Frozen):
 
 
 class Calibration(Frozen):
-    """Where the constants come from and how far off the estimate may be (`None`: not measured)."""
+    """Where the constants come from, and how far the farther end of TPOT's range is off (`None`: it has none)."""
 
     profile: str
     error_band_pct: NonNegative | None
     note: str | None = None
+
+
+Interval = tuple[NonNegative, NonNegative]
+
+
+class Ranges(Frozen):
+    """Between what each figure lay in 90% of the measurements like it that took no part in the fit.
+
+    `None`: too few such measurements; one group of them is no range. Figures are those of the run at the plan's load.
+    """
+
+    ttft_ms: Interval | None = None
+    tpot_ms: Interval | None = None
+    end_to_end_ms: Interval | None = None
+    single_request_tokens_per_s: Interval | None = None
+    batched_tokens_per_s: Interval | None = None
+    dp_scaled_tokens_per_s: Interval | None = None
+    output_tokens_per_s_per_gpu: Interval | None = None
 
 
 class CostShare(Frozen):
@@ -260,6 +278,7 @@ class PerformanceEstimate(Frozen):
     memory: MemoryEstimate
     critical_path: CriticalPath
     calibration: Calibration
+    ranges: Ranges
     load: LoadEstimate
     cost: CostEstimate | None = None
     notes: tuple[str, ...] = ()
