@@ -90,8 +90,10 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
     )
 
 
-def with_range(figure_: float, interval: Interval | None, text: Callable[[float], str]) -> str:
+def with_range(figure_: float | None, interval: Interval | None, text: Callable[[float], str]) -> str:
     """A figure with the range that held 90% of measurements like it, where enough were measured."""
+    if figure_ is None:
+        return NONE
     if interval is None:
         return text(figure_)
     (low, unit), (high, high_unit) = (text(end).split(" ", 1) for end in interval)

@@ -6,6 +6,7 @@ A range is of measurements that took no part in the fit; where too few are like 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import cast
 
 from ..calibration.engine_profile import (
     DEFAULT_ENGINE,
@@ -27,7 +28,7 @@ from ..calibration.error_ranges import (
 )
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
-from ..plan.performance import Calibration, LatencyEstimate, Ranges, ThroughputEstimate
+from ..plan.performance import Calibration, Ranges
 from .setting import Setting
 
 _METRICS: dict[Metric, str] = {
@@ -40,26 +41,21 @@ _DATASHEET = (
     "datasheet peaks with published efficiencies (matmul: measured maxima of stas00/ml-engineering, memory 80% and "
     "3 us per kernel of ai-dynamo/aiconfigurator) or those that the accelerator states"
 )
+# All others are rates.
+_METRIC_OF: dict[str, Metric] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "end_to_end_ms": "end_to_end"}
 Known = Mapping[Metric, ErrorRange]
 
 
-def ranges_of(setting: Setting, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
-    """The range of each figure of an estimate under `setting`."""
-    known, alone = _known(setting, _load(setting)), _known(setting, "low")
-
-    def around(figure: float, found: ErrorRange | None) -> tuple[float, float] | None:
-        return None if found is None else (figure * found.low, figure * found.high)
-
-    rate = known.get("throughput")
-    return Ranges(
-        ttft_ms=around(latency.ttft_ms, known.get("ttft")),
-        tpot_ms=around(latency.tpot_ms, known.get("tpot")),
-        end_to_end_ms=around(latency.end_to_end_ms, known.get("end_to_end")),
-        single_request_tokens_per_s=around(throughput.single_request_tokens_per_s, alone.get("throughput")),
-        batched_tokens_per_s=around(throughput.batched_tokens_per_s, rate),
-        dp_scaled_tokens_per_s=around(throughput.dp_scaled_tokens_per_s, rate),
-        output_tokens_per_s_per_gpu=around(throughput.output_tokens_per_s_per_gpu, rate),
-    )
+def ranges_of(setting: Setting, figures: Mapping[str, float]) -> Ranges:
+    """The ranges of an estimate's figures under `setting`, by their names in `Ranges`."""
+    loaded, alone = _known(setting, _load(setting)), _known(setting, "low")
+    found: dict[str, tuple[float, float]] = {}
+    for name, figure in figures.items():
+        known = alone if name == "single_request_tokens_per_s" else loaded
+        one = known.get(_METRIC_OF.get(name, "throughput"))
+        if one is not None:
+            found[name] = figure * one.low, figure * one.high
+    return Ranges(**found)
 
 
 def calibration_of(setting: Setting) -> Calibration:
@@ -112,7 +108,15 @@ def _load(setting: Setting) -> Load:
 
 
 def _known(setting: Setting, load: Load) -> Known:
-    """The ranges that were measured nearest to `setting` under `load`; none where nothing was on such cards."""
+    """The ranges that were measured nearest to `setting` under `load`, looked up once."""
+    key = ("ranges", load)
+    if key not in setting.memo:
+        setting.memo[key] = _looked_up(setting, load)
+    return cast("Known", setting.memo[key])
+
+
+def _looked_up(setting: Setting, load: Load) -> Known:
+    """None where nothing was measured on such cards."""
     own, ranges = own_engine(setting), all_ranges()
     if own is not None:
         # What ships was not measured with a user's own constants.

@@ -25,6 +25,7 @@ from ..plan.performance import (
     LoadEstimate,
     Percentiles,
     PerformanceEstimate,
+    Ranges,
     ThroughputEstimate,
 )
 from ..plan.reader import read_document
@@ -82,7 +83,7 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
         memory=device_memory(layout),
         critical_path=CriticalPath(prefill=prefill.time.steps, decode=decode.time.steps),
         calibration=calibration_of(layout.setting),
-        ranges=ranges_of(layout.setting, latency, throughput),
+        ranges=_ranges(layout, latency, throughput),
         load=LoadEstimate(
             load=run.load,
             requests=run.requests,
@@ -115,6 +116,11 @@ def _latency(layout: Layout, times: ServingTimes, prefill: PhaseTime, decode: Ph
             ttft_ms=alone.ttft.mean * 1e3, tpot_ms=alone.tpot.mean * 1e3, end_to_end_ms=alone.end_to_end.mean * 1e3
         ),
     )
+
+
+def _ranges(layout: Layout, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
+    latencies = {"ttft_ms": latency.ttft_ms, "tpot_ms": latency.tpot_ms, "end_to_end_ms": latency.end_to_end_ms}
+    return ranges_of(layout.setting, latencies | throughput.model_dump())
 
 
 def _percentiles(statistics: Statistics) -> Percentiles:
