@@ -49,6 +49,8 @@ def test_shares_add_up_and_every_step_names_its_resource(case: dict[str, Any], l
             assert step.resource in ("compute", "memory", "link", "network", "host", "pipeline")
             by_resource[step.resource] = by_resource.get(step.resource, 0.0) + step.ms
         assert by_resource == pytest.approx({one.resource: one.ms for one in why.resources})
+        waiting = by_resource.get("pipeline", 0.0)
+        assert sum(one.ms for one in why.constants) == pytest.approx(whole_ms - waiting)
         shares = [cost.share_pct for cost in why.largest]
         assert shares == sorted(shares, reverse=True)
         assert len(shares) == 5 and shares[-1] > 0 and sum(shares) <= 100.0 + 1e-6
