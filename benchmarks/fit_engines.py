@@ -1,33 +1,34 @@
 """Fits the constants of serving engines to measured results and writes the data file that ships with the package.
 
-    OMP_NUM_THREADS=1 python benchmarks/fit_engines.py MEASURED.csv [--folds 5] [--rotate] [--write]
+    OMP_NUM_THREADS=1 python benchmarks/fit_engines.py MEASURED.csv [--write]
 
-Rows that the table's own notes or other rows contradict are left out (`SUSPICIOUS` says which and why). With `--rotate`
-the error on held-back pairs of architecture and accelerator is measured and printed, and written as the error bands.
-The same table gives the same file. numba, where installed, makes it some hundred times as quick.
+Rows that the table's own notes or other rows contradict are left out (`suspicious` says which and why). The same table
+gives the same file. numba, where installed, makes it some hundred times as quick. After new constants the ranges have
+to be made anew: `benchmarks/fit_ranges.py`, which also says how far off rows are that took no part in a fit.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 
 from shardwright.tools.calibration.engine_profile import all_entries
+from shardwright.tools.calibration.error_ranges import LOW_CONCURRENCY
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
-from shardwright.tools.fidelity.engine_fit import SHARES, Fitted
-from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, fold_of
+from shardwright.tools.fidelity.engine_fit import SHARES, Fitted, log_error
+from shardwright.tools.fidelity.engine_levels import POOLED, Key, fit_levels, pair_of
 from shardwright.tools.fidelity.fast_simulation import mean_times
-from shardwright.tools.fidelity.score import LOW_CONCURRENCY
-from shardwright.tools.fidelity.situation import Situation, architecture_of, situation_of
+from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
 from shardwright.tools.performance.serving.load import Burst
 
@@ -38,10 +39,6 @@ Figures = dict[Situation, dict[str, list[float]]]
 # A group of many rows says little more than one of a dozen, spread over its loads.
 MOST_OF_GROUP = 12
 MOST_AT_ONCE = 6000
-# The families that errors are scored in, and what the profiles call them.
-BANDS = {
-    "tpot": "tpot", "ttft_low": "ttft_low", "ttft_load": "ttft_load", "e2e": "end_to_end", "throughput": "throughput"
-}  # fmt: skip
 # Relative errors by family and group.
 Errors = dict[tuple[str, str], list[float]]
 
@@ -83,10 +80,8 @@ def read_cases(path: Path) -> list[Case]:
         plain = Situation(situation.deployment, arrivals, situation.lengths, "ttft_ms")
         figures[plain][situation.figure].append(row.value)
         layout = ",".join(str(degree or "") for degree in (row.tp, row.ep, row.dp, row.pp))
-        architecture = architecture_of(situation.deployment.model)
-        shape = f"{architecture.model_type}-{architecture.hidden_size}-{architecture.num_layers}"
         group = f"{row.source}|{row.model}|{row.gpu}|{layout}"
-        about[plain] = (group, f"{shape}@{situation.deployment.accelerator}", row.tier)
+        about[plain] = (group, pair_of(situation.deployment), row.tier)
     cases: list[Case] = []
     settings: Settings = {}
     refused: defaultdict[str, int] = defaultdict(int)
@@ -125,14 +120,13 @@ def family(case: Case, figure: str) -> str:
 
 
 def score(cases: Sequence[Case], constants: Sequence[Fitted]) -> Errors:
-    """Signed log errors by (family, group)."""
+    """Relative errors by (family, group)."""
     errors: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for case, fitted in zip(cases, constants, strict=True):
         times = mean_times(case.server_with(fitted.constants), case)
         for figure, measured in case.measured.items():
-            if times is not None:
-                predicted = case.figure(times, figure)
-                errors[(family(case, figure), case.about.group)].append(predicted / measured - 1.0)
+            log_ratio = log_error(None if times is None else case.figure(times, figure), measured)
+            errors[(family(case, figure), case.about.group)].append(math.exp(log_ratio) - 1.0)
     return errors
 
 
@@ -163,15 +157,7 @@ def show(title: str, errors: Errors, tier_a: set[str]) -> None:
         print(f"  {source:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(own).items()))
 
 
-def bands_of(errors: Errors, groups: set[str]) -> list[dict[str, object]]:
-    """The error bands of an entry: what the rotation missed by on its groups."""
-    return [
-        {"metric": BANDS[name], "median_pct": round(median, 1), "p90_pct": round(p90, 1), "groups": count}
-        for name, (median, p90, count) in summary(errors, groups).items()
-    ]
-
-
-def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case], errors: Errors) -> dict[str, object]:
+def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case]) -> dict[str, object]:
     """One entry of the data file. How the engine schedules is documented behaviour, kept from the file as it is."""
     own = [case for case in cases if case.wanted[:2] == key[:2] and key[2] in (POOLED, case.wanted[2])]
     scheduler = next(
@@ -186,7 +172,6 @@ def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case], errors: Errors) ->
         "accelerator_class": key[2],
         "constants": {name: rounded(name, value) for name, value in fitted.constants.model_dump().items()},
         "scheduler": scheduler.model_dump(exclude_defaults=True),
-        "bands": bands_of(errors, {case.about.group for case in own}),
         "rows": sum(len(case.measured) for case in own),
         "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in own})),
         "fitted": date.today().isoformat(),
@@ -203,25 +188,10 @@ def sources_of(case: Case) -> str:
     return case.about.group.partition("|")[0]
 
 
-def rotate(cases: Sequence[Case], folds: int, note: Callable[[str], None]) -> Errors:
-    """Errors on pairs of architecture and accelerator that took no part in the fit."""
-    held_cases: list[Case] = []
-    held: list[Fitted] = []
-    for fold in range(folds):
-        own = [case for case in cases if fold_of(case.about.pair, folds) == fold]
-        without = fit_levels([case for case in cases if fold_of(case.about.pair, folds) != fold])
-        held_cases += own
-        held += [without.of(case.wanted) for case in own]
-        note(f"fold {fold + 1} of {folds}: {len(own)} cases held back")
-    return score(held_cases, held)
-
-
 def main() -> None:
     """Fit, rotate, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", type=Path)
-    parser.add_argument("--folds", type=int, default=5)
-    parser.add_argument("--rotate", action="store_true", help="measure the error on held-back pairs")
     parser.add_argument("--write", action="store_true", help="write the data file")
     chosen = parser.parse_args()
     start = time.perf_counter()
@@ -234,12 +204,8 @@ def main() -> None:
     note(f"{len(cases)} cases in {len({case.about.group for case in cases})} groups")
     levels = fit_levels(cases, note)
     show("In sample", score(cases, [levels.of(case.wanted) for case in cases]), tier_a)
-    errors: Errors = {}
-    if chosen.rotate:
-        errors = rotate(cases, chosen.folds, note)
-        show("Held back", errors, tier_a)
     if chosen.write:
-        entries = [entry_of(key, fitted, cases, errors) for key, fitted in sorted(levels.fitted.items())]
+        entries = [entry_of(key, fitted, cases) for key, fitted in sorted(levels.fitted.items())]
         text = json.dumps({"entries": entries}, indent=1, ensure_ascii=False) + "\n"
         DATA.write_text(text, encoding="utf-8")
 

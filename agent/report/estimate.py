@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ...tools.plan.device_names import devices_text
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...tools.plan.performance import (
         CostEstimate,
         DeviceMemory,
+        Interval,
         PathStep,
         PerformanceEstimate,
         PhaseExplanation,
@@ -73,9 +74,12 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         Column("bubble", figures=True),
         Column("", picture=True),
     )
+    ranges = estimate.ranges
     line = (
-        f"TTFT {ms_text(latency.ttft_ms)}, TPOT {ms_text(latency.tpot_ms)}, "
-        f"all decode steps {ms_text(latency.decode_ms)}, end to end {ms_text(latency.end_to_end_ms)}"
+        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)}, "
+        f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)}, "
+        f"all decode steps {ms_text(latency.decode_ms)}, "
+        f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)}"
     )
     return section(
         "Where the time goes",
@@ -84,6 +88,21 @@ def time_section(estimate: PerformanceEstimate, width: int) -> Section:
         _legend(("compute", "memory", "communication", "bubble"), _MARKS),
         *_largest_costs(estimate),
     )
+
+
+def with_range(figure_: float | None, interval: Interval | None, text: Callable[[float], str]) -> str:
+    """A figure with the range that held 90% of measurements like it, where enough were measured."""
+    if figure_ is None:
+        return NONE
+    if interval is None:
+        return text(figure_)
+    (low, unit), (high, high_unit) = (text(end).split(" ", 1) for end in interval)
+    return f"{text(figure_)} (90%: {low}{'' if unit == high_unit else f' {unit}'}–{high} {high_unit})"
+
+
+def rate_text(tokens_per_s: float) -> str:
+    """`1,234 tokens/s`."""
+    return f"{figure(tokens_per_s)} tokens/s"
 
 
 def load_section(estimate: PerformanceEstimate) -> Section:
@@ -288,11 +307,12 @@ def _memory_row(group: list[DeviceMemory], bar_width: int) -> tuple[str, ...]:
 
 def throughput_section(estimate: PerformanceEstimate) -> Section:
     """Tokens per second, and the cost of a million of them."""
-    throughput = estimate.throughput
+    throughput, ranges = estimate.throughput, estimate.ranges
+    alone = with_range(throughput.single_request_tokens_per_s, ranges.single_request_tokens_per_s, rate_text)
     lines = [
-        f"One request alone: {figure(throughput.single_request_tokens_per_s)} tokens/s",
+        f"One request alone: {alone}",
         f"One replica at this load: {figure(throughput.batched_tokens_per_s)} tokens/s",
-        f"Whole deployment: {figure(throughput.dp_scaled_tokens_per_s)} tokens/s, "
+        f"Whole deployment: {with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)}, "
         f"{figure(throughput.output_tokens_per_s_per_gpu)} per GPU",
     ]
     if estimate.cost is not None:
@@ -313,9 +333,22 @@ def cost_text(cost: CostEstimate, used_gpus: int) -> str:
 
 
 def confidence(estimate: PerformanceEstimate) -> Section:
-    """Where the constants come from, how far off the estimate may be, and what it notes."""
+    """Where the constants come from, what the ranges were measured on, and what the estimate notes."""
     calibration = estimate.calibration
-    band = calibration.error_band_pct
-    error = f"error band ±{figure(band)}%" if band is not None else "error band not measured"
-    lines = [f"Profile {calibration.profile}: {error}", *([calibration.note] if calibration.note else [])]
-    return section("How sure this is", Bullets((*lines, *estimate.notes)))
+    lines = [f"Profile {calibration.profile}", *([calibration.note] if calibration.note else [])]
+    return section("How sure this is", Bullets((*lines, *_constants_lines(estimate), *estimate.notes)))
+
+
+_ORIGINS = {"measured": "measured on this card", "carried": "carried over from", "datasheet": "taken from datasheets"}
+
+
+def _constants_lines(estimate: PerformanceEstimate) -> Iterator[str]:
+    """Of each phase, how much of its time was calculated with constants that were measured for this."""
+    why = estimate.explanation
+    for name, phase in () if why is None else (("prefill", why.prefill), ("decode", why.decode)):
+        shares = (
+            f"{one.share_pct:.0f}% {_ORIGINS[one.constants]}" + (f" {one.of}" if one.of else "")
+            for one in phase.constants
+            if one.share_pct >= 0.5
+        )
+        yield f"{name}: of the time, by its constants, {', '.join(shares)}"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from .estimate import confidence, estimate_sections
+from .estimate import confidence, estimate_sections, rate_text, with_range
 from .layout import layout_section
 from .text import (
     NONE,
@@ -126,11 +126,12 @@ def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
 
 def figures_text(estimate: PerformanceEstimate) -> str:
     """The figures that people ask for first, on one line."""
-    latency, throughput = estimate.latency, estimate.throughput
+    latency, throughput, ranges = estimate.latency, estimate.throughput, estimate.ranges
     return (
-        f"TTFT {ms_text(latency.ttft_ms)} · TPOT {ms_text(latency.tpot_ms)} · "
-        f"end to end {ms_text(latency.end_to_end_ms)} · "
-        f"{figure(throughput.dp_scaled_tokens_per_s)} tokens/s "
+        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)} · "
+        f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)} · "
+        f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
+        f"{with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} "
         f"({figure(throughput.output_tokens_per_s_per_gpu)} per GPU)"
     )
 

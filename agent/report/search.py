@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .estimate import rate_text, with_range
 from .plan import assumption_section, hardware_text, infeasible_section, left_out_lines, workload_text
 from .search_tables import bytes_of, figure_of, front_section, ms_of, ranking_section
 from .text import (
@@ -100,12 +101,16 @@ def strategy_text(candidate: Candidate) -> str:
 
 
 def figures_line(candidate: Candidate) -> str:
-    """The figures of a candidate with figures on one line."""
+    """The figures of a candidate with figures on one line, and their ranges."""
+    from ...tools.plan.performance import Ranges
+
     per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
+    ranges = candidate.ranges or Ranges()
     return (
-        f"TTFT {ms_of(candidate.ttft_ms)} · TPOT {ms_of(candidate.tpot_ms)} · "
-        f"end to end {ms_of(candidate.end_to_end_ms)} · "
-        f"{figure_of(candidate.output_tokens_per_s)} tokens/s ({per_gpu} per GPU) "
+        f"TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
+        f"TPOT {with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)} · "
+        f"end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
+        f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU) "
         f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
     )
 

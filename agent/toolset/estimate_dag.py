@@ -45,14 +45,15 @@ def _run(bench: Bench, arguments: EstimateArguments) -> Answer:
 
 def _figures(figures: PerformanceEstimate) -> dict[str, Any]:
     fullest = max(figures.memory.per_device, key=lambda one: one.total_bytes, default=None)
-    calibration = figures.calibration
     told: dict[str, Any] = {
         "latency": figures.latency.model_dump(mode="json"),
         "throughput": figures.throughput.model_dump(mode="json"),
         "fullest_device": None if fullest is None else fullest.model_dump(mode="json"),
         "max_concurrency": figures.memory.max_concurrency,
         "cost": None if figures.cost is None else figures.cost.model_dump(mode="json", exclude_none=True),
-        "calibration": {"profile": calibration.profile, "error_band_pct": calibration.error_band_pct},
+        "calibration": {"profile": figures.calibration.profile},
+        # 90% of measurements of such deployments lay inside.
+        "ranges": figures.ranges.model_dump(mode="json", exclude_none=True) or None,
     }
     return {name: value for name, value in told.items() if value is not None}
 

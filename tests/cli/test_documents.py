@@ -152,7 +152,7 @@ def test_the_estimate_as_text_says_where_time_and_memory_go(
     text = capsys.readouterr().out
     assert "TTFT" in text
     assert "n0.g0" in text
-    assert "error band" in text
+    assert "90%" in text
 
 
 def test_the_expansion_names_every_gpu_and_folded_or_not_it_computes_the_same(

@@ -6,7 +6,21 @@ import math
 
 import numpy as np
 
-from shardwright.tools.fidelity.engine_fit import NAMES, PRIORS, SHARES, constants_of, may_read_again, prior
+from shardwright.tools.fidelity.engine_cases import About, case_of
+from shardwright.tools.fidelity.engine_fit import (
+    FAILED_FACTOR,
+    NAMES,
+    PRIORS,
+    SHARES,
+    constants_of,
+    log_error,
+    may_read_again,
+    prior,
+    residuals,
+)
+from shardwright.tools.fidelity.situation import Situation, situation_of
+
+from .rows import row_of
 
 
 def test_what_is_assumed_before_anything_was_measured_are_the_priors() -> None:
@@ -26,3 +40,13 @@ def test_engines_of_today_read_a_cached_head_once() -> None:
     assert may_read_again(("trtllm", "session", "hopper")) and may_read_again(("vllm", "v0", "cdna3"))
     for wanted in (("vllm", "v0", "hopper"), ("vllm", "v1", "cdna3"), ("trtllm", "pytorch", "blackwell")):
         assert not may_read_again(wanted)
+
+
+def test_a_case_that_has_no_prediction_costs_what_a_bad_one_does() -> None:
+    # More requests than a run may have.
+    situation = situation_of(row_of(concurrency_or_batch="12288"))
+    assert isinstance(situation, Situation)
+    case = case_of(About("A", "group", "pair"), situation, {"tpot_ms": 7.5, "ttft_ms": 80.0}, {})
+    found = residuals(np.array(prior().logs), [case])
+    assert len(found) == 2 and min(found) > 1.0
+    assert log_error(None, 7.5) == log_error(7.5 * FAILED_FACTOR, 7.5) > log_error(2 * 7.5, 7.5) > 0.0

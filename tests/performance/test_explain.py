@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.report.estimate import render_estimate
-from shardwright.tools.calibration.engine_profile import ErrorBand
+from shardwright.tools.calibration.error_ranges import Cell, all_ranges, range_of
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.performance.confidence import calibration_of
 from shardwright.tools.performance.estimate import estimate_layout
@@ -49,6 +49,8 @@ def test_shares_add_up_and_every_step_names_its_resource(case: dict[str, Any], l
             assert step.resource in ("compute", "memory", "link", "network", "host", "pipeline")
             by_resource[step.resource] = by_resource.get(step.resource, 0.0) + step.ms
         assert by_resource == pytest.approx({one.resource: one.ms for one in why.resources})
+        waiting = by_resource.get("pipeline", 0.0)
+        assert sum(one.ms for one in why.constants) == pytest.approx(whole_ms - waiting)
         shares = [cost.share_pct for cost in why.largest]
         assert shares == sorted(shares, reverse=True)
         assert len(shares) == 5 and shares[-1] > 0 and sum(shares) <= 100.0 + 1e-6
@@ -127,16 +129,61 @@ def test_imbalance_bubbles_and_the_way_of_the_cache_are_stated(layout_of: Any) -
     assert apart.explanation.kv_transfer_ms == pytest.approx(kv_transfer_seconds(layout) * 1e3)
 
 
-def test_the_error_band_is_that_of_what_was_held_back_and_none_is_made_up(layout_of: Any) -> None:
-    setting = layout_of("Llama-3.1-8B").setting
-    without = setting.engine.model_copy(update={"entry": setting.engine.entry.model_copy(update={"bands": ()})})
-    unknown = calibration_of(setting.with_profile(without))
-    assert unknown.error_band_pct is None and "no error was measured" in (unknown.note or "")
-    bands = (ErrorBand(metric="tpot", median_pct=6.5, p90_pct=21.0, groups=40),)
-    entry = setting.engine.entry.model_copy(update={"bands": bands})
-    known = calibration_of(setting.with_profile(setting.engine.model_copy(update={"entry": entry})))
-    assert known.error_band_pct == 21.0
-    assert "held back from the fit: TPOT 6% and 21% over 40" in (known.note or "")
+def test_ranges_are_those_of_the_nearest_that_was_measured_and_none_is_made_up(layout_of: Any) -> None:
+    for name, serving, concurrency, cell in (
+        ("Llama-3.1-8B", {}, 32, Cell("tpot", "loaded", "dense", "vllm", "v1")),
+        (
+            "Llama-3.1-8B",
+            {"engine": "tensorrt-llm", "engine_version": "0.9.0"},
+            4,
+            Cell("tpot", "low", "dense", "trtllm", "session"),
+        ),
+        ("Mixtral-8x7B", {"engine": "sglang"}, 32, Cell("tpot", "loaded", "moe", "sglang", "any")),
+    ):
+        found = estimate_layout(layout_of(name, TP8, serving=serving, concurrency=concurrency))
+        expected = range_of(cell, all_ranges())
+        assert expected is not None and found.ranges.tpot_ms is not None
+        assert found.ranges.tpot_ms == pytest.approx(
+            (found.latency.tpot_ms * expected.low, found.latency.tpot_ms * expected.high)
+        )
+        assert f"{expected.pairs} pairs" in (found.calibration.note or "")
+        ends = 1.0 - expected.low, expected.high - 1.0
+        assert found.calibration.error_band_pct == pytest.approx(100 * max(ends), abs=0.1)
+
+
+@pytest.mark.parametrize("accelerator", ["v100-32gb-sxm", "own"])
+def test_where_nothing_was_measured_there_is_no_range(accelerator: str, layout_of: Any) -> None:
+    # No serving result of V100 is known; a card with an MFU of its own is timed by datasheet.
+    own = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
+    found = estimate_layout(
+        layout_of("Llama-3.1-8B", TP8, accelerator=own if accelerator == "own" else accelerator, weights="fp16")
+    )
+    assert set(found.ranges.model_dump().values()) == {None}
+    assert found.calibration.error_band_pct is None
+    assert "no range: too little was measured" in (found.calibration.note or "")
+    assert "90%:" not in render_estimate(found, title="a plan", width=160)
+
+
+def test_the_time_of_a_path_is_shared_out_by_where_its_constants_come_from(layout_of: Any) -> None:
+    for accelerator, kind, of in (("h100-sxm", "measured", None), ("v100-32gb-sxm", "carried", "a100-80gb-sxm")):
+        found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=accelerator, weights="fp16"))
+        for why, whole_ms, path in phases(found):
+            shares = why.constants
+            assert sum(one.share_pct for one in shares) == pytest.approx(100.0)
+            assert sum(one.ms for one in shares) == pytest.approx(whole_ms)
+            assert (shares[0].constants, shares[0].of) == (kind, of) and shares[0].share_pct > 60
+            for origin in ("measured", "datasheet"):
+                ms = sum(step.ms for step in path if step.constants == origin)
+                assert ms == pytest.approx(sum(one.ms for one in shares if one.constants == origin))
+            assert any((one.of or "").startswith("results of vllm v1") for one in shares)
+
+
+def test_a_stated_mfu_is_a_datasheet_throughout(layout_of: Any) -> None:
+    card = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
+    found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=card))
+    for why, _, path in phases(found):
+        assert {step.constants for step in path} == {"datasheet", None}
+        assert why.constants[0].constants == "datasheet"
 
 
 def test_constants_of_another_accelerator_are_named_and_a_stated_mfu_is_a_datasheet(layout_of: Any) -> None:

@@ -18,6 +18,7 @@ from shardwright.tools.plan.performance import (
     PathStep,
     Percentiles,
     PerformanceEstimate,
+    Ranges,
     ThroughputEstimate,
     TimeParts,
 )
@@ -78,6 +79,7 @@ def estimate(*devices: DeviceMemory) -> PerformanceEstimate:
         ),
         load=LoadEstimate(load="closed loop, 4 users", requests=40, running=3.7, saturated=False),
         calibration=Calibration(profile="datasheet", error_band_pct=None, note="constants of public data sheets"),
+        ranges=Ranges(ttft_ms=(150.2, 360.3), dp_scaled_tokens_per_s=(501.2, 1104.0)),
         cost=CostEstimate(per_million_output_tokens=5.35, unit="gpu_seconds"),
         notes=("vocab_parallel would save 3.7 GB per GPU",),
     )

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..catalog.accelerators import Accelerator
 from ..engines.release import release_of
 from ..errors import InputError
+from .error_ranges import ErrorRange
 
 NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Scale = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
@@ -88,24 +89,15 @@ class Scheduler(Frozen):
     host_per_stage: bool = False
 
 
-class ErrorBand(Frozen):
-    """Absolute error in percent of one metric on groups that took no part in the fit: median and p90 over groups."""
-
-    metric: Literal["tpot", "ttft_low", "ttft_load", "end_to_end", "throughput"]
-    median_pct: NonNegative
-    p90_pct: NonNegative
-    groups: Annotated[int, Field(ge=1)]
-
-
 class EngineEntry(Frozen):
-    """One fitted entry."""
+    """One fitted entry. `ranges` are those of its own runs, where it was fitted to a user's; what ships has a file."""
 
     engine: str
     generation: str
     accelerator_class: str
     constants: EngineConstants
     scheduler: Scheduler
-    bands: tuple[ErrorBand, ...] = ()
+    ranges: Annotated[tuple[ErrorRange, ...], Field(max_length=200)] = ()
     rows: int
     source: str
     fitted: str

@@ -6,10 +6,11 @@ over and over. It adds nothing to a kernel: host time, overlap and imbalance are
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from math import log2
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..kept import Kept
@@ -46,7 +47,7 @@ from .forms.mla import (
     naive_flops,
 )
 from .forms.mla_sparse import mla_sparse_parts, sparse_bytes, sparse_flops, sparse_kernels
-from .profile import Choice, KernelProfile
+from .profile import MEASURED, Choice, KernelProfile, Origin
 from .profile_file import KernelKind
 from .shapes import (
     Attention,
@@ -61,6 +62,7 @@ from .shapes import (
 
 Bound = Literal["compute", "memory", "communication"]
 Constants = TypeVar("Constants")
+Chosen = TypeVar("Chosen")
 
 # Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
 _CUSTOM_RANKS = frozenset((2, 4, 6, 8))
@@ -77,11 +79,12 @@ class KernelTime:
 
     `fixed_s` is the part that no work costs, `floor_s` what datasheet rates alone need: no factor on a kernel's time
     may take it below that (0 for kernels whose data may stay in a cache). Of matmuls, `compute_s` and `memory_s` are
-    what FLOPs alone and bytes alone take at the rates that are reached.
+    what FLOPs alone and bytes alone take at the rates that are reached. `origin`: where its constants come from.
     """
 
     seconds: Number
     bound: Bound
+    origin: Origin
     fixed_s: Number = 0.0
     floor_s: Number = 0.0
     compute_s: Number = 0.0
@@ -116,7 +119,7 @@ class KernelTimes:
     _known: Kept[object, tuple[KernelTime, ...]] = field(
         default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
     )
-    _chosen: dict[tuple[object, ...], object] = field(default_factory=dict[tuple[object, ...], object], repr=False)
+    _chosen: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any], repr=False)
     _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
 
     @property
@@ -150,17 +153,17 @@ class KernelTimes:
 
     def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
-            known = self._alternatives("gemm", matmul_variant(kernel), GemmConstants)
-            return tuple(self._gemm(one, kernel) for one in known)
+            matmuls, origin = self._alternatives("gemm", matmul_variant(kernel), GemmConstants)
+            return tuple(self._gemm(one, kernel, origin) for one in matmuls)
         if isinstance(kernel, GroupedGemm):
-            known = self._alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
-            return tuple(self._grouped_gemm(one, kernel) for one in known)
+            grouped, origin = self._alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+            return tuple(self._grouped_gemm(one, kernel, origin) for one in grouped)
         return (self._time(kernel),)
 
     def _time(self, kernel: Elementwise | Collective | ExpertExchange | LatentAttention | Attention) -> KernelTime:
         if isinstance(kernel, Elementwise):
-            constants = self._constants("elementwise", kernel.kind, ElementwiseConstants)
-            return KernelTime(elementwise_s(constants, self.chip, kernel), "memory", constants.launch_us * 1e-6)
+            constants, origin = self._constants("elementwise", kernel.kind, ElementwiseConstants)
+            return KernelTime(elementwise_s(constants, self.chip, kernel), "memory", origin, constants.launch_us * 1e-6)
         if isinstance(kernel, Collective):
             return self._collective(kernel)
         if isinstance(kernel, ExpertExchange):
@@ -171,23 +174,24 @@ class KernelTimes:
 
     def _attention(self, kernel: Attention) -> KernelTime:
         if is_decode(kernel.new_tokens):
-            decode = self._constants("attention_decode", kernel.kv, DecodeConstants)
+            decode, origin = self._constants("attention_decode", kernel.kv, DecodeConstants)
             fixed_s, work_s = attention_decode_parts(decode, self.chip, kernel)
         else:
-            prefill = self._constants("attention_prefill", kernel.kv, PrefillConstants)
+            prefill, origin = self._constants("attention_prefill", kernel.kv, PrefillConstants)
             fixed_s, work_s = attention_prefill_parts(prefill, self.chip, kernel)
-        return self._of_roof(fixed_s, work_s, attention_flops(kernel), attention_bytes(kernel), "bf16")
+        work = _Work(attention_flops(kernel), attention_bytes(kernel), "bf16")
+        return self._of_roof((fixed_s, work_s), work, origin)
 
     def _latent_attention(self, kernel: LatentAttention) -> KernelTime:
         if exceeds(kernel.chosen, 0):
             return self._sparse_attention(kernel)
         if is_decode(kernel.new_tokens):
-            decode = self._constants("mla_decode", kernel.kv, MlaDecodeConstants)
+            decode, origin = self._constants("mla_decode", kernel.kv, MlaDecodeConstants)
             parts = mla_decode_parts(decode, self.chip, kernel)
-            return self._of_roof(*parts, absorbed_flops(kernel), absorbed_bytes(kernel), kernel.kv)
-        prefill = self._constants("mla_prefill", kernel.kv, MlaPrefillConstants)
+            return self._of_roof(parts, _Work(absorbed_flops(kernel), absorbed_bytes(kernel), kernel.kv), origin)
+        prefill, origin = self._constants("mla_prefill", kernel.kv, MlaPrefillConstants)
         parts = mla_prefill_parts(prefill, self.chip, kernel)
-        return self._of_roof(*parts, naive_flops(kernel), naive_bytes(kernel), "bf16")
+        return self._of_roof(parts, _Work(naive_flops(kernel), naive_bytes(kernel), "bf16"), origin)
 
     def _sparse_attention(self, kernel: LatentAttention) -> KernelTime:
         kernels = sparse_kernels(self.chip)
@@ -197,42 +201,46 @@ class KernelTimes:
             alone = replace(kernel, sequences=tokens, new_tokens=1, context=kernel.chosen - 1, chosen=0)
             return self._latent_attention(alone)
         parts = mla_sparse_parts(kernels, self.chip, kernel)
-        return self._of_roof(*parts, sparse_flops(kernel), sparse_bytes(kernel), "bf16")
+        # Of a library's own figures on one card of the generation.
+        origin = Origin("carried", "published figures of its generation")
+        return self._of_roof(parts, _Work(sparse_flops(kernel), sparse_bytes(kernel), "bf16"), origin)
 
-    def _grouped_gemm(self, constants: GroupedGemmConstants, kernel: GroupedGemm) -> KernelTime:
+    def _grouped_gemm(self, constants: GroupedGemmConstants, kernel: GroupedGemm, origin: Origin) -> KernelTime:
         parts = grouped_gemm_parts(constants, self.chip, kernel)
-        return self._of_roof(*parts, grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
+        work = _Work(grouped_gemm_flops(kernel), grouped_gemm_weight_bytes(kernel), kernel.dtype)
+        return self._of_roof(parts, work, origin)
 
-    def _of_roof(self, fixed_s: Number, work_s: Number, flops: Number, moved_bytes: Number, dtype: DType) -> KernelTime:
-        """A time with the roof that its work is nearer to."""
-        compute_s, memory_s = flops / self.chip.peak(dtype), moved_bytes / self.chip.memory_bytes_s
+    def _of_roof(self, parts: tuple[Number, Number], work: _Work, origin: Origin) -> KernelTime:
+        """The time of the fixed part and the work, with the roof that the work is nearer to."""
+        fixed_s, work_s = parts
+        compute_s, memory_s = work.flops / self.chip.peak(work.dtype), work.moved_bytes / self.chip.memory_bytes_s
         bound: Bound = "compute" if exceeds(compute_s, memory_s) else "memory"
-        return KernelTime(fixed_s + work_s, bound, fixed_s, larger(compute_s, memory_s))
+        return KernelTime(fixed_s + work_s, bound, origin, fixed_s, larger(compute_s, memory_s))
 
-    def _gemm(self, constants: GemmConstants, kernel: Gemm) -> KernelTime:
-        fixed_s, work_s = gemm_parts(constants, self.chip, kernel)
+    def _gemm(self, constants: GemmConstants, kernel: Gemm, origin: Origin) -> KernelTime:
         moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
-        time = self._of_roof(fixed_s, work_s, gemm_flops(kernel), moved_bytes, kernel.dtype)
+        work = _Work(gemm_flops(kernel), moved_bytes, kernel.dtype)
+        time = self._of_roof(gemm_parts(constants, self.chip, kernel), work, origin)
         compute_s, memory_s = gemm_roofs_s(constants, self.chip, kernel)
         return replace(time, compute_s=compute_s, memory_s=memory_s)
 
     def _collective(self, kernel: Collective) -> KernelTime:
         if kernel.ranks <= 1:
-            return KernelTime(0.0, "communication")
+            return KernelTime(0.0, "communication", MEASURED)
         local = kernel.ranks / kernel.nodes
         suffix = "_staged" if self.staged_links else ""
-        levels: list[CollectiveConstants] = []
+        levels: list[tuple[CollectiveConstants, Origin]] = []
         if local > 1:
             levels.append(self._between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
         if kernel.nodes > 1:
             levels.append(self._between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
-        inside, network = levels[0], levels[-1]
+        (inside, _), (network, origin) = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if self._may_reduce(kernel):
-            own = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
+            own, _ = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
             best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
-        return KernelTime(best, "communication", smaller(inside.alpha_us * 1e-6, best), floor_s)
+        return KernelTime(best, "communication", origin, smaller(inside.alpha_us * 1e-6, best), floor_s)
 
     def _may_reduce(self, kernel: Collective) -> bool:
         """Whether the engine has an all-reduce kernel of its own for `kernel`."""
@@ -241,55 +249,73 @@ class KernelTimes:
 
     def _exchange(self, kernel: ExpertExchange) -> KernelTime:
         if kernel.ranks <= 1:
-            return KernelTime(0.0, "communication")
+            return KernelTime(0.0, "communication", MEASURED)
         variant = kernel.phase + ("_low_latency" if kernel.low_latency else "")
         if kernel.nodes > 1:
-            constants = self._between("exchange", f"{variant}_network", ExchangeConstants, "nodes", kernel.nodes)
+            constants, origin = self._between(
+                "exchange", f"{variant}_network", ExchangeConstants, "nodes", kernel.nodes
+            )
         else:
-            constants = self._between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
+            constants, origin = self._between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
         seconds, floor_s = exchange_s(constants, self.chip, kernel), exchange_floor_s(self.chip, kernel)
-        return KernelTime(seconds, "communication", constants.alpha_us * 1e-6, floor_s)
+        return KernelTime(seconds, "communication", origin, constants.alpha_us * 1e-6, floor_s)
 
     def _note(self, choice: Choice) -> None:
         self._notes |= dict.fromkeys(choice.notes)
 
-    def _constants(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> Constants:
-        """The best single set of constants, chosen once."""
-        key = (kernel, variant)
-        found = self._chosen.get(key)
-        if not isinstance(found, kind):
+    def _constants(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, Origin]:
+        """The best single set of constants and where it comes from, chosen once."""
+
+        def choose() -> tuple[Constants, Origin]:
             choice = self.profile.choose(kernel, variant)
             self._note(choice)
-            found = self._chosen[key] = read_constants(kind, choice.entry.constants)
-        return found
+            return read_constants(kind, choice.entry.constants), choice.origin
 
-    def _alternatives(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, ...]:
-        """The sets of constants of the stacks whose kernel the engine may take, chosen once."""
-        key = (kernel, variant, "alternatives")
-        found = self._chosen.get(key)
-        if not isinstance(found, tuple):
+        return self._once((kernel, variant), choose)
+
+    def _alternatives(
+        self, kernel: KernelKind, variant: str, kind: type[Constants]
+    ) -> tuple[tuple[Constants, ...], Origin]:
+        """The sets of constants of the stacks whose kernel the engine may take, all of one origin, chosen once."""
+
+        def choose() -> tuple[tuple[Constants, ...], Origin]:
             choices = self.profile.alternatives(kernel, variant)
             self._note(choices[0])
-            found = self._chosen[key] = tuple(read_constants(kind, one.entry.constants) for one in choices)
-        return found  # type: ignore[return-value]  # a key keeps one kind of constants
+            return tuple(read_constants(kind, one.entry.constants) for one in choices), choices[0].origin
+
+        return self._once((kernel, variant, "alternatives"), choose)
 
     def _between(
         self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
-    ) -> Constants:
+    ) -> tuple[Constants, Origin]:
         """Constants for a group of `size`, from those of measured sizes: straight lines in log2 of the size."""
-        key = (kernel, variant, axis, size)
-        found = self._chosen.get(key)
-        if not isinstance(found, kind):
+
+        def choose() -> tuple[Constants, Origin]:
             series = self.profile.series(kernel, variant)
             self._note(series[0])
             sizes: dict[float, Constants] = {}
             for choice in series:
                 sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
-            found = self._chosen[key] = _at_size(sizes, size)
             if size not in sizes:
                 near = ", ".join(f"{one:g}" for one in sizes)
                 self._notes[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
-        return found
+            return _at_size(sizes, size), series[0].origin
+
+        return self._once((kernel, variant, axis, size), choose)
+
+    def _once(self, key: tuple[object, ...], choose: Callable[[], Chosen]) -> Chosen:
+        if key not in self._chosen:
+            self._chosen[key] = choose()
+        return self._chosen[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a kernel has to do, whatever runs it."""
+
+    flops: Number
+    moved_bytes: Number
+    dtype: DType
 
 
 def _size_bytes(key: object, times: tuple[KernelTime, ...]) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from typing import Literal
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
@@ -23,12 +24,27 @@ _SHARING = "blackwell"
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the constants behind a time come from: measured for the kernel on the very card, or not.
+
+    `of`: what they were carried over from, in words.
+    """
+
+    kind: Literal["measured", "carried", "datasheet"]
+    of: str = ""
+
+
+MEASURED, DATASHEET = Origin("measured"), Origin("datasheet")
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """An entry, whose accelerator it is of, and in what it is not what was asked for (`notes` empty: exact)."""
 
     entry: KernelEntry
     accelerator: str
     notes: tuple[str, ...] = ()
+    origin: Origin = MEASURED
 
     @property
     def exact(self) -> bool:
@@ -73,7 +89,7 @@ class KernelProfile:
             for one in same.entries
             if (one.kernel, one.variant) == (kernel, best.entry.variant) and one.framework != best.entry.framework
         }
-        return (best, *(Choice(one, best.accelerator, best.notes) for _, one in sorted(others.items())))
+        return (best, *(Choice(one, best.accelerator, best.notes, best.origin) for _, one in sorted(others.items())))
 
     def series(self, kernel: KernelKind, variant: str, *, at: str = "") -> tuple[Choice, ...]:
         """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
@@ -91,7 +107,8 @@ class KernelProfile:
                 best = self._best_stack(found, at)
                 if best:
                     notes = self._notes(best[0], file.accelerator, variant)
-                    return tuple(Choice(one, file.accelerator, notes) for one in best)
+                    origin = self._origin(best[0], file.accelerator, variant)
+                    return tuple(Choice(one, file.accelerator, notes, origin) for one in best)
         stack = f" of {at}" if at else ""
         raise InputError(f"no profile has constants for {kernel} in {variant}{stack} (accelerator {self.accelerator})")
 
@@ -111,6 +128,12 @@ class KernelProfile:
             stack = next((name for name in order if any(one.framework == name for one in found)), None)
         entries = [one for one in found if one.framework == stack]
         return sorted(entries, key=lambda one: (one.nodes or 1, one.ranks or 1))
+
+    def _origin(self, entry: KernelEntry, accelerator: str, variant: str) -> Origin:
+        if accelerator != self.accelerator:
+            return Origin("carried", "the median of other cards" if accelerator == POOLED else accelerator)
+        exact = entry.variant == variant and entry.rows > 0
+        return MEASURED if exact else Origin("carried", "another format on this card")
 
     def _notes(self, entry: KernelEntry, accelerator: str, variant: str) -> tuple[str, ...]:
         what = f"{entry.kernel} {variant}"

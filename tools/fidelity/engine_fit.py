@@ -48,6 +48,9 @@ _FIXED = 1e-3
 _STEP = 0.03
 _SOFT = 0.15
 _LEAST = 1e-9
+# What a case costs that has no prediction: as much as one that is off by this factor, or constants under which nothing
+# can be served would fit best.
+FAILED_FACTOR = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +88,13 @@ def residuals(logs: Array, cases: Sequence[Case]) -> Array:
         times = mean_times(case.server_with(constants), case)
         for figure, measured in case.measured.items():
             weight = math.sqrt(case.weight * _WEIGHTS.get(figure, 1.0))
-            if times is None:
-                found.append(0.0)
-                continue
-            predicted = case.figure(times, figure)
-            found.append(weight * math.log(max(_LEAST, predicted) / measured))
+            found.append(weight * log_error(None if times is None else case.figure(times, figure), measured))
     return np.array(found)
+
+
+def log_error(predicted: float | None, measured: float) -> float:
+    """Signed log error of a prediction; of a figure that has none, that of `FAILED_FACTOR`."""
+    return math.log(FAILED_FACTOR) if predicted is None else math.log(max(_LEAST, predicted) / measured)
 
 
 # A time per token is measured best; a first token under load depends most on what nobody publishes.

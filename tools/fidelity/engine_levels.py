@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from .engine_cases import Case
 from .engine_fit import Fitted, fit, prior
+from .situation import Deployment, architecture_of
 
 Key = tuple[str, str, str]
 POOLED = "pooled"
@@ -66,6 +67,12 @@ def thinned(cases: Sequence[Case], most: int) -> list[Case]:
         count = min(most, len(group))
         kept.extend(group[round(place * (len(group) - 1) / max(1, count - 1))] for place in range(count))
     return kept
+
+
+def pair_of(deployment: Deployment) -> str:
+    """The pair of model architecture and accelerator that a deployment is of: models of one shape are one."""
+    model = architecture_of(deployment.model)
+    return f"{model.model_type}-{model.hidden_size}-{model.num_layers}@{deployment.accelerator}"
 
 
 def fold_of(pair: str, folds: int) -> int:

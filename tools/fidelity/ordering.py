@@ -23,6 +23,7 @@ _TIE_SHARE = 0.02
 
 # What all layouts of a set share, and the layout itself.
 _Key = tuple[str, ...]
+Sets = dict[_Key, dict[_Key, list["Judged"]]]
 
 
 def _set_of(one: Judged) -> _Key:
@@ -36,19 +37,24 @@ def _layout_of(one: Judged) -> _Key:
     return (*(str(degree or "") for degree in (row.tp, row.pp, row.ep, row.dp)), str(row.gpus or ""))
 
 
-def _sets(found: Iterable[Judged]) -> dict[_Key, dict[_Key, list[Judged]]]:
-    """The sets with two layouts or more."""
-    sets: dict[_Key, dict[_Key, list[Judged]]] = {}
+def _sets(found: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
+    """The sets with two layouts or more; of each number of GPUs one of its own, where that is wanted."""
+    sets: Sets = {}
     for one in found:
-        sets.setdefault(_set_of(one), {}).setdefault(_layout_of(one), []).append(one)
+        key = (*_set_of(one), str(one.row.gpus)) if on_as_many_gpus else _set_of(one)
+        sets.setdefault(key, {}).setdefault(_layout_of(one), []).append(one)
     return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
 
 
 def order_scores(found: Sequence[Judged]) -> tuple[OrderScore, ...]:
-    """Kendall's tau over all sets, and over those of each family; sets weighted equally."""
+    """Kendall's tau over all sets, over layouts of as many GPUs, and over each family; sets weighted equally.
+
+    More GPUs are nearly always faster; which of the layouts on the same ones is best is what a search decides.
+    """
+    parts: dict[str, Sets] = {"all": _sets(found), "on as many GPUs": _sets(found, on_as_many_gpus=True)}
+    parts |= {family: _sets(one for one in found if one.family == family) for family in FAMILIES}
     scores: list[OrderScore] = []
-    for of in ("all", *FAMILIES):
-        sets = _sets(one for one in found if of in ("all", one.family))
+    for of, sets in parts.items():
         taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
         beside = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=True)) is not None]
         if taus:

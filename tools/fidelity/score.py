@@ -10,11 +10,11 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..calibration.error_ranges import LOW_CONCURRENCY
 from .ordering import order_scores, scaling_scores
 from .scores import FAMILIES, Errors, Family, FamilyScore, GroupScore, Scores
 from .table import MeasuredRow
 
-LOW_CONCURRENCY = 8
 _FAMILIES: Mapping[str, Family] = {
     "tpot_ms": "tpot", "itl_ms": "tpot", "e2e_latency_ms": "e2e", "output_tok_s_total": "throughput",
     "output_tok_s_per_gpu": "throughput", "total_tok_s": "throughput", "total_tok_s_per_gpu": "throughput",

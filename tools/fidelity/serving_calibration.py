@@ -10,26 +10,24 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import Literal
 
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineConstants, EngineEntry, EngineProfile, ErrorBand, engine_profile
+from ..calibration.engine_profile import EngineConstants, EngineEntry, EngineProfile, engine_profile
+from ..calibration.error_ranges import ErrorRange
 from ..errors import InputError
-from ..performance.serving.load import ClosedLoop, StaticBatch
 from .bench_outputs import Run, run_name
 from .calibration_report import ConstantChange, EngineLearned, FigureErrors, RunFigure
+from .conformal import miss_of, ranges_of
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of
 from .engine_cases import SCALES, About, Case, Settings, all_by_id, case_of, neutral
 from .engine_fit import NAMES, Fitted, fit
 from .fast_simulation import mean_times
-from .score import LOW_CONCURRENCY, error_pct, quantile
+from .score import error_pct
 from .situation import Figure, Situation, situation_of
 from .table import MeasuredRow
-
-Metric = Literal["tpot", "ttft_low", "ttft_load", "end_to_end", "throughput"]
 
 # With fewer runs none is left out: what is left would say too little.
 LEAST_LEFT_OUT = 4
@@ -127,7 +125,7 @@ def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLear
     entry = shipped.model_copy(
         update={
             "engine": engine, "generation": generation, "accelerator_class": class_, "constants": after,
-            "bands": _bands(known, figures), "rows": len(figures), "source": "own serving runs", "fitted": today,
+            "ranges": _ranges(known, figures), "rows": len(figures), "source": "own serving runs", "fitted": today,
         }
     )  # fmt: skip
     report = EngineLearned(
@@ -222,26 +220,13 @@ def _changes(before: EngineConstants, after: EngineConstants) -> tuple[ConstantC
     )
 
 
-def _bands(known: Sequence[_Known], figures: Sequence[RunFigure]) -> tuple[ErrorBand, ...]:
-    """Errors on runs left out, by metric; empty where none was."""
-    cases = {one.run.name: one.case for one in known}
-    errors: defaultdict[Metric, list[float]] = defaultdict(list)
-    for one in figures:
-        if one.left_out is not None:
-            errors[_metric(one.figure, cases[one.run])].append(abs(error_pct(one.left_out, one.measured)))
-    return tuple(
-        ErrorBand(metric=metric, median_pct=median(found), p90_pct=quantile(found, 0.9), groups=len(found))
-        for metric, found in errors.items()
+def _ranges(known: Sequence[_Known], figures: Sequence[RunFigure]) -> tuple[ErrorRange, ...]:
+    """Ranges of errors on runs left out; empty where they are of too few pairs of model and accelerator."""
+    situations = {one.run.name: one.case.situation for one in known}
+    return ranges_of(
+        [
+            miss_of(replace(situations[one.run], figure=one.figure), one.measured, one.left_out)
+            for one in figures
+            if one.left_out is not None
+        ]
     )
-
-
-def _metric(figure: str, case: Case) -> Metric:
-    if figure == "ttft_ms":
-        match case.situation.arrivals:
-            case ClosedLoop(users=count) | StaticBatch(sequences=count):
-                return "ttft_low" if count <= LOW_CONCURRENCY else "ttft_load"
-            case _:
-                return "ttft_load"
-    if figure == "tpot_ms":
-        return "tpot"
-    return "end_to_end" if figure in ("e2e_ms", "makespan_ms") else "throughput"

@@ -28,6 +28,7 @@ from ..calibration.shapes import (
     LatentAttention,
 )
 from ..catalog.hardware import HardwareFacts
+from .collectives import CollectiveTime
 from .operators.work import Work
 from .roofline import Bound, OperatorTime, Roof
 
@@ -63,7 +64,7 @@ class Clock:
             seconds = seconds + one.seconds
             if exceeds(one.seconds, longest.seconds):
                 longest = one
-        return OperatorTime(seconds, longest.bound)
+        return OperatorTime(seconds, longest.bound, longest.origin)
 
     def _kernel(self, kernel: Kernel) -> OperatorTime:
         """Seconds of one kernel with the engine's factor on its kind."""
@@ -78,7 +79,7 @@ class Clock:
         for other in others:
             found = self._scaled(kernel, other)
             quicker = found if exceeds(best.seconds, found.seconds) else best
-            best = OperatorTime(smaller(best.seconds, found.seconds), quicker.bound)
+            best = OperatorTime(smaller(best.seconds, found.seconds), quicker.bound, quicker.origin)
         return best
 
     def _scaled(self, kernel: Kernel, time: KernelTime) -> OperatorTime:
@@ -88,17 +89,17 @@ class Clock:
         if isinstance(kernel, GroupedGemm):
             work = time.seconds - time.fixed_s
             seconds = time.fixed_s * scales.moe_fixed_scale + work * scales.moe_scale
-            return OperatorTime(larger(seconds, time.floor_s), bound)
+            return OperatorTime(larger(seconds, time.floor_s), bound, time.origin)
         if isinstance(kernel, Attention) and scales.ungrouped_attention > 0.0 and is_decode(kernel.new_tokens):
             seconds = self._regrouped(kernel, time.seconds) * scales.attention_scale
-            return OperatorTime(larger(seconds, time.floor_s), bound)
+            return OperatorTime(larger(seconds, time.floor_s), bound, time.origin)
         if isinstance(kernel, Attention | LatentAttention):
             scale = scales.attention_scale
         elif isinstance(kernel, Gemm):
             scale = _matmul_scale(time, scales)
         else:
             scale = scales.memory_scale
-        return OperatorTime(larger(time.seconds * scale, time.floor_s), bound)
+        return OperatorTime(larger(time.seconds * scale, time.floor_s), bound, time.origin)
 
     def _regrouped(self, kernel: Attention, grouped_s: Number) -> Number:
         """Seconds of decode attention whose kernel lets only a part of the query heads share the read of a KV head."""
@@ -107,12 +108,13 @@ class Clock:
         share = self.engine.entry.constants.ungrouped_attention
         return grouped_s + share * larger(0.0, alone.seconds - grouped_s)
 
-    def collective(self, kernel: Collective | ExpertExchange) -> Number | None:
-        """Seconds of a collective; `None` where no table covers the links."""
+    def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
+        """Time of a collective; `None` where no table covers the links."""
         if self.kernels is None:
             return None
         time = self.kernels.seconds(kernel)
-        return larger(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
+        seconds = larger(time.seconds * self.engine.entry.constants.communication_scale, time.floor_s)
+        return CollectiveTime(seconds, time.origin)
 
 
 # Shares of a matmul's time, explained by its own roof, from which on the larger factor begins to count, and is whole.

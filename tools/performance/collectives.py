@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from ..calibration.forms.elementary import Number, exceeds, larger, least, pick, smaller
+from ..calibration.profile import DATASHEET, Origin
 from ..calibration.shapes import Collective, CollectiveOp, ExpertExchange
 from ..catalog.hardware import HardwareFacts
 from ..plan.view import parse_device
@@ -55,12 +56,13 @@ class Group:
 class Transfer:
     """What a collective costs each rank: seconds, and bytes sent.
 
-    `spans_domains`: it goes over the network too.
+    `spans_domains`: it goes over the network too. `origin`: where the constants of its time come from.
     """
 
     seconds: Number
     sent_bytes: Number
     spans_domains: bool = False
+    origin: Origin = DATASHEET
 
 
 NO_TRANSFER = Transfer(0.0, 0.0)
@@ -74,6 +76,7 @@ def pick_transfer(condition: Number, first: Transfer, second: Transfer) -> Trans
         pick(condition, first.seconds, second.seconds),
         pick(condition, first.sent_bytes, second.sent_bytes),
         first.spans_domains or second.spans_domains,
+        second.origin if first is NO_TRANSFER else first.origin,
     )
 
 
@@ -91,11 +94,19 @@ def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 
 
+@dataclass(frozen=True, slots=True)
+class CollectiveTime:
+    """Seconds of a collective, and where their constants come from."""
+
+    seconds: Number
+    origin: Origin
+
+
 class CollectiveClock(Protocol):
     """What knows measured times of collectives."""
 
-    def collective(self, kernel: Collective | ExpertExchange) -> Number | None:
-        """Seconds of `kernel`; `None` where no table covers the links."""
+    def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
+        """Time of `kernel`; `None` where no table covers the links."""
         ...
 
 
@@ -106,10 +117,12 @@ class Links:
     hardware: HardwareFacts
     clock: CollectiveClock | None = None
 
-    def _measured(self, op: CollectiveOp, size: Number, ranks: int, domains: int) -> Number | None:
-        if self.clock is None or not exceeds(size, 0.0):
-            return None
-        return self.clock.collective(Collective(op, size, ranks, domains))
+    def _known(self, op: CollectiveOp, size: Number, group: Group, otherwise_s: Number) -> CollectiveTime:
+        """The measured time where there is one, else that of the datasheet's rates."""
+        found = None
+        if self.clock is not None and exceeds(size, 0.0):
+            found = self.clock.collective(Collective(op, size, group.ranks, group.domains))
+        return found or CollectiveTime(otherwise_s, DATASHEET)
 
     def _intra(self) -> float:
         return self.hardware.intra_bw_bytes_s * LINK_EFFICIENCY
@@ -137,19 +150,16 @@ class Links:
         seconds = RING_BASE_S + 2 * self._steps(group) + 2 * self._half(size, group)
         if group.domains == 1:
             seconds = smaller(seconds, ONE_SHOT_S + (group.ranks - 1) * size / self._intra())
-        measured = self._measured("all_reduce", size, group.ranks, group.domains)
-        sent = 2 * (group.ranks - 1) / group.ranks * size
-        return Transfer(seconds if measured is None else measured, sent, group.spans_domains)
+        time = self._known("all_reduce", size, group, seconds)
+        return Transfer(time.seconds, 2 * (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def all_gather(self, size: Number, group: Group) -> Transfer:
         """Gather (or reduce-scatter) of a tensor of `size` bytes in all over `group`."""
         if group.is_trivial:
             return NO_TRANSFER
-        measured = self._measured("all_gather", size, group.ranks, group.domains)
-        if measured is not None:
-            return Transfer(measured, (group.ranks - 1) / group.ranks * size, group.spans_domains)
         seconds = RING_BASE_S + self._steps(group) + self._half(size, group)
-        return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
+        time = self._known("all_gather", size, group, seconds)
+        return Transfer(time.seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def broadcast(self, size: Number, group: Group) -> Transfer:
         """`size` bytes that part of the group has, brought to all of it."""
@@ -164,17 +174,15 @@ class Links:
             return NO_TRANSFER
         inside = size * (group.local - 1) / group.ranks / self._intra() if group.local > 1 else 0.0
         outside = size * (group.ranks - group.local) / group.ranks / self._inter() if group.domains > 1 else 0.0
-        measured = self._measured("all_to_all", size, group.ranks, group.domains)
-        seconds = RING_BASE_S + self._steps(group) + larger(inside, outside) if measured is None else measured
-        return Transfer(seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains)
+        seconds = RING_BASE_S + self._steps(group) + larger(inside, outside)
+        time = self._known("all_to_all", size, group, seconds)
+        return Transfer(time.seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def send(self, size: Number, *, between_domains: bool) -> Transfer:
         """`size` bytes from one device to one other."""
-        measured = self._measured("send_recv", size, 2, 2 if between_domains else 1)
-        if measured is not None:
-            return Transfer(measured, size, between_domains)
-        link = self._inter() if between_domains else self._intra()
-        return Transfer((INTER_STEP_S if between_domains else RING_BASE_S) + size / link, size, between_domains)
+        seconds = INTER_STEP_S + size / self._inter() if between_domains else RING_BASE_S + size / self._intra()
+        time = self._known("send_recv", size, Group(2, 2 if between_domains else 1), seconds)
+        return Transfer(time.seconds, size, between_domains, time.origin)
 
     def expert_exchange(
         self, phase: Literal["dispatch", "combine"], tokens: Number, copy_bytes: float, routes: ExpertRoutes
@@ -206,7 +214,8 @@ class Links:
             # Engines take the low-latency kernels where they are the faster ones: small batches.
             known = [time for time in (quick, normal) if time is not None]
             if known:
-                return Transfer(least(known), sent, group.spans_domains)
+                seconds = least([time.seconds for time in known])
+                return Transfer(seconds, sent, group.spans_domains, known[0].origin)
         return Transfer(floor + seconds, sent, group.spans_domains)
 
 

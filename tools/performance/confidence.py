@@ -1,21 +1,39 @@
-"""How sure an estimate is: which profiles its constants come from, and how far these were off where it was checked.
+"""How sure an estimate is: which profiles its constants come from, and between what measured figures lay beside it.
 
-An error band is one that was measured on results that took no part in the fit; where none was measured it says so.
+A range is of measurements that took no part in the fit; where too few are like the plan's it says so and shows none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import cast
 
-from ..calibration.engine_profile import ErrorBand
+from ..calibration.engine_profile import (
+    DEFAULT_ENGINE,
+    EngineProfile,
+    accelerator_class,
+    all_entries,
+    engine_name,
+    generation,
+)
+from ..calibration.error_ranges import (
+    LOW_CONCURRENCY,
+    SHARE_PCT,
+    Cell,
+    ErrorRange,
+    Load,
+    Metric,
+    all_ranges,
+    range_of,
+)
 from ..calibration.kernel_times import KernelTimes
-from ..plan.performance import Calibration
+from ..calibration.profile import MEASURED, Origin
+from ..plan.performance import Calibration, Ranges
 from .setting import Setting
 
-_METRICS: dict[str, str] = {
+_METRICS: dict[Metric, str] = {
+    "ttft": "TTFT",
     "tpot": "TPOT",
-    "ttft_low": "TTFT at low load",
-    "ttft_load": "TTFT under load",
     "end_to_end": "end to end",
     "throughput": "throughput",
 }
@@ -23,43 +41,107 @@ _DATASHEET = (
     "datasheet peaks with published efficiencies (matmul: measured maxima of stas00/ml-engineering, memory 80% and "
     "3 us per kernel of ai-dynamo/aiconfigurator) or those that the accelerator states"
 )
+# All others are rates.
+_METRIC_OF: dict[str, Metric] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "end_to_end_ms": "end_to_end"}
+Known = Mapping[Metric, ErrorRange]
+
+
+def ranges_of(setting: Setting, figures: Mapping[str, float]) -> Ranges:
+    """The ranges of an estimate's figures under `setting`, by their names in `Ranges`."""
+    loaded, alone = _known(setting, _load(setting)), _known(setting, "low")
+    found: dict[str, tuple[float, float]] = {}
+    for name, figure in figures.items():
+        known = alone if name == "single_request_tokens_per_s" else loaded
+        one = known.get(_METRIC_OF.get(name, "throughput"))
+        if one is not None:
+            found[name] = figure * one.low, figure * one.high
+    return Ranges(**found)
 
 
 def calibration_of(setting: Setting) -> Calibration:
-    """The profiles behind an estimate under `setting`; its band is the p90 error of TPOT on what was held back."""
-    shipped = _shipped(setting)
+    """The profiles behind an estimate under `setting`, and in its note what its ranges were measured on."""
+    known = _known(setting, _load(setting))
+    shipped = _shipped(setting, known)
     own = setting.calibration
     if own is None:
         return shipped
-    serving = setting.serving
-    engine, version = (None, None) if serving is None else (serving.engine, serving.engine_version)
-    covered = own.covers(engine, version, setting.hardware.accelerator)
+    covered = own.covers(*_engine(setting), setting.hardware.accelerator)
     if not covered:
         note = f"calibration {own.name} has nothing for this engine and accelerator; {shipped.note}"
         return shipped.model_copy(update={"note": note})
-    note = f"own measurements of {'; '.join(covered)}; what ships for everything else"
-    # The bands that ship are those of the kernels that ship.
-    has_own_engine = own.engine(engine, version, setting.hardware.accelerator) is not None
-    band = _band(setting.engine.entry.bands) if has_own_engine else None
-    return Calibration(profile=own.name, error_band_pct=band, note=note)
+    note = f"own measurements of {'; '.join(covered)}; what ships for everything else; {_words(setting, known)}"
+    return Calibration(profile=own.name, error_band_pct=_band(known), note=note)
 
 
-def _shipped(setting: Setting) -> Calibration:
-    engine, kernels = setting.engine, setting.clock.kernels
+def own_engine(setting: Setting) -> EngineProfile | None:
+    """The entry of a calibration of one's own that serves `setting`, if it has one."""
+    own = setting.calibration
+    return None if own is None else own.engine(*_engine(setting), setting.hardware.accelerator)
+
+
+def engine_origin(setting: Setting) -> Origin:
+    """Where host times come from: runs of one's own, or published results of a class of cards."""
+    if own_engine(setting) is not None:
+        return MEASURED
+    return Origin("carried", f"results of {setting.engine.name}")
+
+
+def _engine(setting: Setting) -> tuple[str | None, str | None]:
+    serving = setting.serving
+    return (None, None) if serving is None else (serving.engine, serving.engine_version)
+
+
+def _shipped(setting: Setting, known: Known) -> Calibration:
+    engine, kernels, words = setting.engine, setting.clock.kernels, _words(setting, known)
     if kernels is None:
-        # The bands are those of calibrated kernels.
-        note = "; ".join((_DATASHEET, *engine.notes, _words(())))
-        return Calibration(profile="datasheet", error_band_pct=None, note=note)
-    bands = engine.entry.bands
+        return Calibration(profile="datasheet", error_band_pct=None, note="; ".join((_DATASHEET, *engine.notes, words)))
     return Calibration(
         profile=f"{engine.name}, kernels of {_measured(kernels)}",
-        error_band_pct=_band(bands),
-        note="; ".join((*_carried(kernels), *engine.notes, _words(bands))),
+        error_band_pct=_band(known),
+        note="; ".join((*_carried(kernels), *engine.notes, words)),
     )
 
 
-def _band(bands: tuple[ErrorBand, ...]) -> float | None:
-    return next((band.p90_pct for band in bands if band.metric == "tpot"), None)
+def _load(setting: Setting) -> Load:
+    workload = setting.workload
+    return "low" if workload.request_rate is None and workload.concurrency <= LOW_CONCURRENCY else "loaded"
+
+
+def _known(setting: Setting, load: Load) -> Known:
+    """The ranges that were measured nearest to `setting` under `load`, looked up once."""
+    key = ("ranges", load)
+    if key not in setting.memo:
+        setting.memo[key] = _looked_up(setting, load)
+    return cast("Known", setting.memo[key])
+
+
+def _looked_up(setting: Setting, load: Load) -> Known:
+    """None where nothing was measured on such cards."""
+    own, ranges = own_engine(setting), all_ranges()
+    if own is not None:
+        # What ships was not measured with a user's own constants.
+        ranges = own.entry.ranges
+    elif setting.clock.kernels is None or setting.calibration is not None or not _is_class_measured(setting):
+        return {}
+    kind = "moe" if any(layer.moe is not None for layer in setting.architecture.layers) else "dense"
+    name, version = _engine(setting)
+    engine = engine_name(name) if name else DEFAULT_ENGINE
+    engine_generation = None if engine is None else generation(engine, version)
+    found: dict[Metric, ErrorRange | None] = {
+        metric: range_of(Cell(metric, load, kind, engine, engine_generation), ranges) for metric in _METRICS
+    }
+    return {metric: one for metric, one in found.items() if one is not None}
+
+
+def _is_class_measured(setting: Setting) -> bool:
+    class_ = accelerator_class(setting.hardware.accelerator)
+    return any(entry.accelerator_class == class_ for entry in all_entries())
+
+
+def _band(known: Known) -> float | None:
+    """The farther end of the range of TPOT, in percent."""
+    found = known.get("tpot")
+    return None if found is None else round(100.0 * max(1.0 - found.low, found.high - 1.0), 1)
 
 
 def _measured(kernels: KernelTimes) -> str:
@@ -76,10 +158,23 @@ def _carried(kernels: KernelTimes) -> Iterator[str]:
         )
 
 
-def _words(bands: tuple[ErrorBand, ...]) -> str:
-    if not bands:
-        return "no error was measured on results held back from the fit"
-    errors = ", ".join(
-        f"{_METRICS[band.metric]} {band.median_pct:.0f}% and {band.p90_pct:.0f}% over {band.groups}" for band in bands
+def _words(setting: Setting, known: Known) -> str:
+    """What the ranges were measured on, or why there is none."""
+    if not known:
+        class_ = accelerator_class(setting.hardware.accelerator)
+        where = "" if _is_class_measured(setting) else f" on {class_} cards"
+        return f"no range: too little was measured{where} that took no part in a fit"
+    measured = ", ".join(f"{_METRICS[metric]} {_of(found)}" for metric, found in known.items())
+    without = [name for metric, name in _METRICS.items() if metric not in known]
+    rest = f"; too little was measured for a range of {' and '.join(without)}" if without else ""
+    return f"the ranges held {SHARE_PCT}% of measurements that took no part in the fit: {measured}{rest}"
+
+
+def _of(found: ErrorRange) -> str:
+    """`0.5-1.9 times the prediction (1,772 rows of 24 pairs of dense model and card, any engine)`."""
+    model = {"dense": "dense model", "moe": "MoE model", None: "model"}[found.kind]
+    engine = "any engine" if found.engine is None else f"{found.engine} {found.generation or ''}".strip()
+    return (
+        f"{found.low:g}-{found.high:g} times the prediction ({found.rows:,} rows, {found.pairs} pairs of {model} and "
+        f"accelerator, {engine})"
     )
-    return f"median and p90 error over groups held back from the fit: {errors}"

@@ -25,12 +25,13 @@ from ..plan.performance import (
     LoadEstimate,
     Percentiles,
     PerformanceEstimate,
+    Ranges,
     ThroughputEstimate,
 )
 from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from .benchmark import benchmark_of
-from .confidence import calibration_of
+from .confidence import calibration_of, ranges_of
 from .explain import explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory, max_concurrency
@@ -74,13 +75,15 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
     prefill, decode = _bare_passes(layout)
     run = planned_run(layout)
     throughput, transfer = _throughput(layout, run.times), kv_transfer_seconds(layout)
+    latency = _latency(layout, run.times, prefill.time, decode.time)
     explained = (prefill.timer, prefill.time), (decode.timer, decode.time)
     return PerformanceEstimate(
-        latency=_latency(layout, run.times, prefill.time, decode.time),
+        latency=latency,
         throughput=throughput,
         memory=device_memory(layout),
         critical_path=CriticalPath(prefill=prefill.time.steps, decode=decode.time.steps),
         calibration=calibration_of(layout.setting),
+        ranges=_ranges(layout, latency, throughput),
         load=LoadEstimate(
             load=run.load,
             requests=run.requests,
@@ -113,6 +116,11 @@ def _latency(layout: Layout, times: ServingTimes, prefill: PhaseTime, decode: Ph
             ttft_ms=alone.ttft.mean * 1e3, tpot_ms=alone.tpot.mean * 1e3, end_to_end_ms=alone.end_to_end.mean * 1e3
         ),
     )
+
+
+def _ranges(layout: Layout, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
+    latencies = {"ttft_ms": latency.ttft_ms, "tpot_ms": latency.tpot_ms, "end_to_end_ms": latency.end_to_end_ms}
+    return ranges_of(layout.setting, latencies | throughput.model_dump())
 
 
 def _percentiles(statistics: Statistics) -> Percentiles:

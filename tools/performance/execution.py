@@ -241,4 +241,5 @@ def _node(name: str, operation: Operation, site: Site, devices: tuple[str, ...],
         bytes=operation.moved_bytes,
         comm_bytes=operation.sent_bytes,
         ms=operation.seconds * 1e3,
+        constants=operation.origin.kind if operation.seconds > 0.0 else None,
     )

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..catalog.dtypes import DType
 from ..plan.document import Phase
-from ..plan.performance import Frozen, Sparse
+from ..plan.performance import ConstantsOrigin, Frozen, Sparse
 from .operation import COLLECTIVES, OpName, Role
 
 FORMAT = "shardwright/execution"
@@ -19,7 +19,8 @@ FORMAT = "shardwright/execution"
 class ExecutionNode(Sparse):
     """One operator on one device, or one collective over its devices. FLOPs, bytes and shapes are per device.
 
-    `repeat` stands for that many layers, or chunks of a prompt, in a row (folded form only). `ms` is the time of one repetition.
+    `repeat` stands for that many layers, or chunks of a prompt, in a row (folded form only). `ms` is the time of one
+    repetition, `constants` where those of its time come from (absent where it takes none).
     """
 
     id: str
@@ -38,6 +39,7 @@ class ExecutionNode(Sparse):
     bytes: float
     comm_bytes: float
     ms: float
+    constants: ConstantsOrigin | None = None
 
     @property
     def is_collective(self) -> bool:

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ..calibration.profile import Origin
 from ..catalog.hardware import HardwareFacts
 from ..plan.document import ServingBlock
-from ..plan.performance import CostShare, Explanation, PhaseExplanation, Remedy, ResourceShare
+from ..plan.performance import ConstantsShare, CostShare, Explanation, PhaseExplanation, Remedy, ResourceShare
+from .confidence import engine_origin
 from .operation import Operation, Resource
 from .overlap_halves import is_two_batch, split_load
 from .programs.expert_delivery import expert_load
@@ -80,6 +82,7 @@ def explain_phase(timer: PhaseTimer, time: PhaseTime) -> PhaseExplanation:
             ResourceShare(resource=name, ms=seconds * 1e3, share_pct=100.0 * seconds / time.seconds)
             for name, seconds in sorted(resources.items(), key=lambda item: -item[1])
         ),
+        constants=_constants(timer, time),
         largest=tuple(_share(cost, time.seconds) for cost in largest),
         remedies=_remedies(timer, time, largest, resources),
         bubble_pct=100.0 * time.parts.bubble_ms / (time.seconds * 1e3),
@@ -128,6 +131,22 @@ def _resources(time: PhaseTime) -> dict[Resource, float]:
     if time.waiting_seconds > 0.0:
         found["pipeline"] = time.waiting_seconds
     return {resource: seconds for resource, seconds in found.items() if seconds > 0.0}
+
+
+def _constants(timer: PhaseTimer, time: PhaseTime) -> tuple[ConstantsShare, ...]:
+    """The critical path's time by where the constants come from, largest first; host time by those of the engine."""
+    found: dict[Origin, float] = {}
+    for _, piece in _pieces(time):
+        for operation in piece.path.operations:
+            found[operation.origin] = found.get(operation.origin, 0.0) + operation.seconds * piece.count
+    engine = engine_origin(timer.setting)
+    found[engine] = found.get(engine, 0.0) + sum(cell.host_seconds for _, cell in time.cells)
+    whole = sum(found.values())
+    return tuple(
+        ConstantsShare(constants=one.kind, of=one.of or None, ms=seconds * 1e3, share_pct=100.0 * seconds / whole)
+        for one, seconds in sorted(found.items(), key=lambda item: -item[1])
+        if seconds > 0.0
+    )
 
 
 def label(operation: Operation) -> str:

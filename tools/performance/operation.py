@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from ..calibration.forms.elementary import Number, is_plain, larger, pick
+from ..calibration.profile import DATASHEET, Origin
 from ..catalog.dtypes import DType
 
 OpName = Literal[
@@ -83,7 +84,7 @@ class Operation(NamedTuple):
 
     `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
     only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends. A collective that
-    `spans_domains` uses the network.
+    `spans_domains` uses the network. `origin`: where the constants of its time come from.
     """
 
     # A tuple: thousands are made and changed for one estimate, each several times as fast as a dataclass.
@@ -103,6 +104,7 @@ class Operation(NamedTuple):
     seconds: Number = 0.0
     kind: Kind = "memory"
     spans_domains: bool = False
+    origin: Origin = DATASHEET
 
     @property
     def resource(self) -> Resource:

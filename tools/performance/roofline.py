@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..calibration.forms.elementary import Number, exceeds, larger
+from ..calibration.profile import DATASHEET, Origin
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import COMPUTE_KEYS, DType, element_bytes
 from ..catalog.hardware import HardwareFacts
@@ -28,10 +29,11 @@ LAUNCH_S = 3e-6
 
 @dataclass(frozen=True, slots=True)
 class OperatorTime:
-    """Seconds of one operator, and which roof it hits."""
+    """Seconds of one operator, which roof it hits, and where the constants come from."""
 
     seconds: Number
     bound: Bound
+    origin: Origin = DATASHEET
 
 
 def rate_dtype(weights: DType, activations: DType) -> DType:

@@ -15,7 +15,7 @@ from ..calibration.forms.elementary import Number, larger
 from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase
-from ..plan.performance import PathStep, TimeParts
+from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
 from .operation import Kind, Resource, TokenLoad
 from .setting import Setting
 from .shape import PhaseLayout
@@ -219,22 +219,23 @@ def _critical_cells(seconds: Sequence[Sequence[float]]) -> Iterator[tuple[int, i
 def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...]:
     """The critical path: each operation of each kind of layer once, with the time of all its repetitions."""
     seconds: dict[str, float] = {}
-    kinds: dict[str, tuple[Kind, Resource]] = {}
+    kinds: dict[str, tuple[Kind, Resource, ConstantsOrigin | None]] = {}
     for stage, cell in cells:
         host = f"{phase}.s{stage}.host"
         if cell.host_seconds:
             seconds[host] = seconds.get(host, 0.0) + cell.host_seconds
-            kinds[host] = "compute", "host"
+            kinds[host] = "compute", "host", None
         for piece in cell.pieces:
             prefix = f"{phase}.s{stage}.{piece.name}."
             for operation in piece.path.operations:
                 name = prefix + operation.name
                 seconds[name] = seconds.get(name, 0.0) + operation.seconds * piece.count
-                kinds[name] = operation.kind, operation.resource
+                kinds[name] = operation.kind, operation.resource, operation.origin.kind
     return tuple(
-        PathStep(node=name, ms=total * 1e3, kind=kinds[name][0], resource=kinds[name][1])
+        PathStep(node=name, ms=total * 1e3, kind=kind, resource=resource, constants=constants)
         for name, total in seconds.items()
         if total > 0.0
+        for kind, resource, constants in (kinds[name],)
     )
 
 

@@ -345,7 +345,13 @@ def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
 
     def exchanged(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
         return tuple(
-            operation._replace(flops=work.flops, moved_bytes=work.moved_bytes, seconds=time.seconds, kind=time.bound)
+            operation._replace(
+                flops=work.flops,
+                moved_bytes=work.moved_bytes,
+                seconds=time.seconds,
+                kind=time.bound,
+                origin=time.origin,
+            )
             if operation.op == "Attention"
             else operation
             for operation in operations

@@ -121,13 +121,33 @@ class MemoryEstimate(Frozen):
     usable_from: str | None = None
 
 
+# Measured for the kernel on the very card, carried over from another card or format, or taken from a datasheet.
+ConstantsOrigin = Literal["measured", "carried", "datasheet"]
+
+
+class ConstantsShare(Frozen):
+    """How much of a critical path's time was calculated with constants of one origin; `of`: whose, where carried over.
+
+    Waits of pipeline stages for each other are calculated with none.
+    """
+
+    constants: ConstantsOrigin
+    of: str | None = None
+    ms: NonNegative
+    share_pct: NonNegative
+
+
 class PathStep(Frozen):
-    """One step of a critical path: the node, what it costs, and of which kind the cost is."""
+    """One step of a critical path: the node, what it costs, and of which kind the cost is.
+
+    `constants`: whether those of its time were measured for this kernel on this card; absent where it is no kernel's.
+    """
 
     node: str
     ms: NonNegative
     kind: Literal["compute", "memory", "communication", "bubble"]
     resource: str | None = None
+    constants: ConstantsOrigin | None = None
 
 
 class CriticalPath(Frozen):
@@ -138,11 +158,29 @@ class CriticalPath(Frozen):
 
 
 class Calibration(Frozen):
-    """Where the constants come from and how far off the estimate may be (`None`: not measured)."""
+    """Where the constants come from, and how far the farther end of TPOT's range is off (`None`: it has none)."""
 
     profile: str
     error_band_pct: NonNegative | None
     note: str | None = None
+
+
+Interval = tuple[NonNegative, NonNegative]
+
+
+class Ranges(Frozen):
+    """Between what each figure lay in 90% of the measurements like it that took no part in the fit.
+
+    `None`: too few such measurements; one group of them is no range. Figures are those of the run at the plan's load.
+    """
+
+    ttft_ms: Interval | None = None
+    tpot_ms: Interval | None = None
+    end_to_end_ms: Interval | None = None
+    single_request_tokens_per_s: Interval | None = None
+    batched_tokens_per_s: Interval | None = None
+    dp_scaled_tokens_per_s: Interval | None = None
+    output_tokens_per_s_per_gpu: Interval | None = None
 
 
 class CostShare(Frozen):
@@ -178,10 +216,11 @@ class PhaseExplanation(Frozen):
     """Why one phase takes its time. `resources` and `largest` come largest first: the first resource binds.
 
     Communication is exposed while the compute stream waits for it, hidden while it works. `expert_imbalance` is the
-    load of the slowest expert group over the mean one.
+    load of the slowest expert group over the mean one. `constants`, largest first, add up to what is no bubble.
     """
 
     resources: tuple[ResourceShare, ...]
+    constants: tuple[ConstantsShare, ...]
     largest: tuple[CostShare, ...]
     remedies: tuple[Remedy, ...]
     bubble_pct: NonNegative
@@ -245,6 +284,7 @@ class PerformanceEstimate(Frozen):
     memory: MemoryEstimate
     critical_path: CriticalPath
     calibration: Calibration
+    ranges: Ranges
     load: LoadEstimate
     cost: CostEstimate | None = None
     notes: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
-from ..plan.performance import Sparse
+from ..plan.performance import Ranges, Sparse
 from ..rules.engines import engine_of
 from .space import SpaceRequest
 
@@ -77,6 +77,8 @@ class Candidate(Sparse):
     end_to_end_ms: float | None = None
     output_tokens_per_s: float | None = None
     output_tokens_per_s_per_gpu: float | None = None
+    # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
+    ranges: Ranges | None = None
     memory_per_gpu_bytes: int | None = None
     shortfall_bytes: int | None = None
     # The number formats that it has; `None`: those of the request.

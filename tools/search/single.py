@@ -6,12 +6,14 @@ from typing import cast
 
 from ..checkpoint import checkpoint
 from ..errors import InputError
+from ..performance.confidence import ranges_of
 from ..performance.layout import Layout, make_layout
 from ..performance.limits import figures_of_run
 from ..performance.memory import shortfall_bytes, usable_bytes
 from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
+from ..plan.performance import Ranges
 from ..plan.placement import place
 from .candidate import Candidate, SearchRequest
 from .ranking import limits_missed, warnings_of
@@ -58,21 +60,24 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         return too_large(strategy, concurrency, memory_bytes, shortfall)
     run = _run(layout, strategy)
     missed = limits_missed(request.workload, figures_of_run(run))
-    rate = run.times.output_tokens_per_s
-    return Candidate(
+    times, rate = run.times, run.times.output_tokens_per_s
+    found = Candidate(
         strategy=strategy,
         feasible=not missed,
         why_not=missed,
         warnings=warnings_of(layout),
         gpus=strategy.gpu_count,
         concurrency=concurrency,
-        ttft_ms=run.times.ttft.mean * 1e3,
-        tpot_ms=run.times.tpot.mean * 1e3,
-        end_to_end_ms=run.times.end_to_end.mean * 1e3,
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        end_to_end_ms=times.end_to_end.mean * 1e3,
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         memory_per_gpu_bytes=memory_bytes,
     )
+    figures = {name: value for name, value in found if name in Ranges.model_fields}
+    ranges = ranges_of(layout.setting, figures | {"dp_scaled_tokens_per_s": rate})
+    return found.model_copy(update={"ranges": ranges})
 
 
 def _run(layout: Layout, strategy: Strategy) -> PlannedRun:

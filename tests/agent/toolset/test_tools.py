@@ -185,7 +185,7 @@ def test_an_estimate_has_times_rates_memory_limits_and_how_sure_it_is() -> None:
     assert found["latency"]["tpot_ms"] == pytest.approx(reference.latency.tpot_ms, rel=1e-3)
     assert found["fullest_device"]["total_bytes"] <= found["fullest_device"]["usable_bytes"]
     assert found["limits"] == "none asked for"
-    assert found["calibration"]["profile"]
+    assert found["calibration"]["profile"] and found["ranges"]["ttft_ms"][0] < found["latency"]["ttft_ms"]
     refused(asked(at, "estimate_dag", handle="nothing"), "no document")
 
 

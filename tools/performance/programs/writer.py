@@ -71,6 +71,7 @@ class ProgramWriter:
                 moved_bytes=work.moved_bytes,
                 seconds=time.seconds,
                 kind=time.bound,
+                origin=time.origin,
             )
         )
 
@@ -85,6 +86,7 @@ class ProgramWriter:
                 seconds=transfer.seconds,
                 kind="communication",
                 spans_domains=transfer.spans_domains,
+                origin=transfer.origin,
             )
         )
 

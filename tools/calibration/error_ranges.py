@@ -1,0 +1,89 @@
+"""How far measured figures lay from predicted ones, where they took no part in the fit of what predicted them.
+
+Each range held 90% of the measurements of its cell: one metric under one kind of load, of one kind of model, served by
+one engine, as far as enough pairs of model and accelerator were measured. `benchmarks/fit_ranges.py` writes the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib.resources import files
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Metric = Literal["ttft", "tpot", "end_to_end", "throughput"]
+Load = Literal["low", "loaded"]
+ModelKind = Literal["dense", "moe"]
+Ratio = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
+# Of measurements that lie inside a range.
+SHARE_PCT = 90
+# So many requests in flight, at most, are a low load.
+LOW_CONCURRENCY = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Measurements that a range is of; without `kind`, `engine` or `generation`, of all of them."""
+
+    metric: Metric
+    load: Load
+    kind: ModelKind | None = None
+    engine: str | None = None
+    generation: str | None = None
+
+    def and_coarser(self) -> Iterator[Cell]:
+        """The cell and those that hold it, the finest first."""
+        cell = self
+        for name in ("generation", "engine", "kind"):
+            if getattr(cell, name) is not None:
+                yield cell
+                cell = replace(cell, **{name: None})
+        yield cell
+
+
+class ErrorRange(BaseModel):
+    """Between which ratios of measured over predicted the measurements of a cell lay, and how many there were."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    metric: Metric
+    load: Load
+    kind: ModelKind | None = None
+    engine: str | None = None
+    generation: str | None = None
+    low: Ratio
+    high: Ratio
+    rows: Annotated[int, Field(ge=1)]
+    pairs: Annotated[int, Field(ge=1)]
+
+    @property
+    def cell(self) -> Cell:
+        """What it is of."""
+        return Cell(self.metric, self.load, self.kind, self.engine, self.generation)
+
+
+class RangeFile(BaseModel):
+    """All ranges, as one data file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    made: str
+    ranges: tuple[ErrorRange, ...]
+
+
+@lru_cache(maxsize=1)
+def all_ranges() -> tuple[ErrorRange, ...]:
+    """Every range of the data file."""
+    package = __name__.rpartition(".")[0]
+    text = files(package).joinpath("data/ranges.json").read_text(encoding="utf-8")
+    return RangeFile.model_validate(json.loads(text)).ranges
+
+
+def range_of(cell: Cell, known: Sequence[ErrorRange]) -> ErrorRange | None:
+    """The range of the finest cell that holds `cell`; `None` where too little was measured."""
+    by_cell = {one.cell: one for one in known}
+    return next((by_cell[one] for one in cell.and_coarser() if one in by_cell), None)
