@@ -57,9 +57,9 @@ def compiled() -> Any:
 
 @pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
 @pytest.mark.parametrize("arrivals", [ClosedLoop(30, 200), OpenLoop(5.0, 200)], ids=["closed", "open"])
-@pytest.mark.parametrize(("groups", "wait"), [(1, 0), (3, 0), (3, 10)])
+@pytest.mark.parametrize(("groups", "wait", "batches"), [(1, 0, 1), (3, 0, 1), (3, 10, 1), (1, 0, 4), (2, 0, 2)])
 def test_compiled_by_numba_the_core_gives_the_same_numbers(
-    compiled: Any, mode: Any, arrivals: Arrivals, groups: int, wait: int
+    compiled: Any, mode: Any, arrivals: Arrivals, groups: int, wait: int, batches: int
 ) -> None:
     numpy = pytest.importorskip("numpy")
 
@@ -67,7 +67,7 @@ def test_compiled_by_numba_the_core_gives_the_same_numbers(
         return type(lists)(*(numpy.asarray(x) if isinstance(x, list | tuple) else x for x in lists))
 
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
-    policy = replace(policy, groups=groups, group_wait_steps=wait, kv_tokens=2500 // groups)
+    policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, Lengths(300, 200, 0.4))
     plain, fast = (Seen(*([0.0] * 200 for _ in range(3))), Seen(*(numpy.zeros(200) for _ in range(3))))
     expected = core.run(inputs.step, inputs.rules, inputs.requests, plain)
