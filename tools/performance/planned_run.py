@@ -15,7 +15,7 @@ from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_lo
 from .serving_estimate import serve
 
 # More users than this on a replica only wait in its line, which is added instead of simulated.
-MOST_USERS = 8192
+MOST_USERS = 4096
 # Prompts of a replica are cut into no more passes than this in all, unless every user is to have one request.
 _MOST_PASSES = 20_000
 # An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.

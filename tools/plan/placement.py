@@ -54,8 +54,13 @@ def attention_width(phase: PhaseStrategy) -> int:
 
 
 def ffn_groups(phase: PhaseStrategy) -> int:
-    """Data-parallel groups of a dense FFN or shared expert: those of attention, unless it runs as TP over more."""
-    return phase.attention_dp or 1 if phase.tp_ffn <= phase.tp else 1
+    """Data-parallel groups of a dense FFN or shared expert."""
+    return groups_of_ffn(phase.attention_dp or 1, phase.tp, phase.tp_ffn)
+
+
+def groups_of_ffn(attention_dp: int, tp: int, tp_ffn: int) -> int:
+    """Those of attention, unless the FFN runs as TP over more devices than an attention group has."""
+    return attention_dp if tp_ffn <= tp else 1
 
 
 def ffn_width(phase: PhaseStrategy) -> int:

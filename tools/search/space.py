@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import isqrt
 
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
-from ..plan.placement import gpu_count, stage_width
+from ..plan.placement import gpu_count, groups_of_ffn
 from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engines import Engine
 from .engines import engine_runs, ffn_degrees, loads_once
@@ -48,6 +49,7 @@ class SpaceRequest:
         return self.nodes * self.gpus_per_node
 
 
+@lru_cache(maxsize=1 << 15)
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
     lower = [value for value in range(1, isqrt(number) + 1) if number % value == 0]
@@ -135,6 +137,8 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
             width = sp * kv_sp * attention_dp * tp
             if stage % width or (attention_dp > 1 and (sp > 1 or kv_sp > 1 or width < stage)):
                 continue
+            if max(width, groups_of_ffn(attention_dp, tp, tp_ffn) * tp_ffn, ep * tp_expert) != stage:
+                continue
             # Under attention DP the shards of the FFN carry the attention group, or run as TP over the whole stage.
             if attention_dp > 1 and tp < tp_ffn < stage:
                 continue
@@ -144,8 +148,7 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
                 tp_expert=tp_expert if tp_expert > 1 else None,
                 kv_sp=kv_sp if kv_sp > 1 else None,
             )  # fmt: skip
-            runs = engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up)
-            if runs and stage_width(degrees) == stage:
+            if engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up):
                 yield degrees
 
 

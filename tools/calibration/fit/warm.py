@@ -28,7 +28,7 @@ class L2Warmth:
     """Constants of the warm cache of one benchmark; a set of constants of a kernel inherits them while it is fitted."""
 
     l2_speedup: float = constant(2.5, 1.0, 6.0, "how much faster than memory the L2 cache serves what it holds")
-    l2_share: float = constant(0.7, 0.1, 2.0, "bytes, as a share of the L2 cache, of which half is still found there")
+    l2_share: float = constant(0.7, 0.1, 1.0, "bytes, as a share of the L2 cache, of which half is still found there")
     l2_sharpness: float = constant(6.0, 1.0, 20.0, "how suddenly larger inputs are no longer found")
 
 
