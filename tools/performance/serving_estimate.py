@@ -24,6 +24,8 @@ from .transfer import kv_transfer_seconds
 # Of more batches of attention groups than this some groups stand for others: so many and their requests are simulated
 # in some 20 ms.
 _MOST_BATCHES = 8
+# A plan that wants more batches than this (and than it has stages) is run with so many.
+_MOST_MICROBATCHES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,7 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     table = step_table(setting, prefill, decode, reach, groups=groups)
     # Each of those simulated stands for as many that do the same at the same time.
-    batches = microbatches(setting, decode)
+    batches = _batches(decode)
     most = max(1, _MOST_BATCHES // batches)
     alike = max(1, groups // most) if groups % most == 0 else 1
     table = replace(table, met_tokens=[count / alike for count in table.met_tokens])
@@ -93,6 +95,11 @@ def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -
     return policy, reach
 
 
+def _batches(timer: PhaseTimer) -> int:
+    """Batches that go round the stages, but not so many that it makes no difference."""
+    return min(microbatches(timer.setting, timer), max(_MOST_MICROBATCHES, len(timer.stages)))
+
+
 def _requests(arrivals: Arrivals) -> int:
     """The most requests that can be in the system at once."""
     if isinstance(arrivals, ClosedLoop):
@@ -132,8 +139,8 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
     # Each batch of a pipeline is a server that takes a whole pass through all stages, and has its part of the cache.
-    batches = microbatches(setting, decode)
     senders = max(1, len(layout.prefill_replicas)) * prefill.phase.attention_groups * len(prefill.stages)
+    batches = _batches(decode)
     receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups * batches
     policy, reach = _policy(layout, arrivals, lengths, receivers // batches)
     # What prefill is given at once is bounded by its budget alone.
