@@ -60,7 +60,9 @@ def search(
     intent = intent_of(request, brief=stated.get("brief", ()), flags=said, calibration=stated.get("calibration"))
     serving = stated.get("serving")
     if serving is not None:
-        intent = intent.model_copy(update={"serving": checked(ServingBlock, serving, "serving")})
+        named = {} if intent.serving is None else intent.serving.model_dump(include={"engine", "engine_version"})
+        block = checked(ServingBlock, serving, "serving").model_copy(update=named)
+        intent = intent.model_copy(update={"serving": block})
     with within(time_limit_s):
         return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
 

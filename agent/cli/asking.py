@@ -63,6 +63,12 @@ _OPTIONS = (
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
     click.option(
+        "--engine",
+        type=TEXT,
+        metavar="NAME[==VERSION]|none",
+        help="What serves it: vllm, sglang, trtllm, dynamo; none: a plan on paper, that no engine has to start.",
+    ),
+    click.option(
         "--brief",
         type=INPUT,
         multiple=True,
@@ -134,6 +140,13 @@ def said_of_options(options: dict[str, Any]) -> Said:
         weights = said_weights(precision)
         fields |= weights
         words |= dict.fromkeys(weights, f"--precision {precision}")
+    engine: str | None = options.get("engine")
+    if engine is not None:
+        from ..stated_arguments import said_engine
+
+        stated = said_engine(engine)
+        fields |= stated
+        words |= dict.fromkeys(stated, f"--engine {engine}")
     hardware: HardwareFlag | None = options.get("hardware")
     if hardware is not None:
         spoken = f"--hardware {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator}"

@@ -17,6 +17,7 @@ from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightD
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
+from ..engines.defaults import engine_relaxations
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
 from .clock import Clock
 
@@ -203,15 +204,19 @@ def make_setting(
     policy: PolicyBlock | None = None,
     serving: ServingBlock | None = None,
 ) -> Setting:
-    """The setting of a deployment, with the weight formats that `precision.weights` means for this model."""
+    """The setting of a deployment, with the weight formats that `precision.weights` means for this model.
+
+    What the named engine does by itself is in force whether the policy names it or not (rules.md R15).
+    """
     chosen = policy or PolicyBlock()
+    brought = engine_relaxations(None if serving is None else serving.engine, architecture)
     return Setting(
         architecture=architecture,
         hardware=hardware,
         workload=workload,
         precision=precision,
         dtypes=weight_dtypes(architecture, precision.weights),
-        relaxations=frozenset(chosen.relaxations),
+        relaxations=frozenset((*chosen.relaxations, *brought)),
         memory_utilization=chosen.memory_utilization,
         serving=serving,
     )
