@@ -48,7 +48,7 @@ def search(
     `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
     accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
     be stated one by one as well (`input_tokens=4096`). Further: precision, objective, relaxations, disaggregated,
-    engine, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
+    engine, rules, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
     `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
     seconds in all the best so far is the answer; `left_out` then says what was not looked at.
 

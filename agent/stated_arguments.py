@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -75,6 +75,7 @@ class Arguments(LoadArguments, total=False):
     memory_utilization: float
     disaggregated: bool
     engine: str
+    rules: Literal["strict", "engine"]
     serving: ServingBlock | Mapping[str, Any]
     calibration: CustomCalibration | str | Path
     brief: Iterable[str | Path]
@@ -100,6 +101,7 @@ def said_of_arguments(
     fields |= _precision(arguments.get("precision"))
     fields["memory_utilization"] = arguments.get("memory_utilization")
     fields["disaggregated"] = arguments.get("disaggregated")
+    fields["rules"] = arguments.get("rules")
     fields["relaxations"] = _relaxations(arguments.get("relaxations"))
     serving = arguments.get("serving")
     if serving is not None:

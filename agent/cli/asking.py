@@ -42,6 +42,7 @@ _FIELDS = {
     "kv_precision": "kv_cache",
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
+    "rules": "rules",
 }
 _OPTIONS = (
     click.argument("request", nargs=-1, type=TEXT),
@@ -67,6 +68,11 @@ _OPTIONS = (
         type=TEXT,
         metavar="NAME[==VERSION]|none",
         help="What serves it: vllm, sglang, trtllm, dynamo; none: a plan on paper, that no engine has to start.",
+    ),
+    click.option(
+        "--rules",
+        type=click.Choice(("strict", "engine")),
+        help="engine: allow all relaxations that the engine has settings for, not only what it does by itself.",
     ),
     click.option(
         "--brief",

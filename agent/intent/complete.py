@@ -15,7 +15,7 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
-from ...tools.engines.defaults import engine_relaxations
+from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from ...tools.rules.engines import TITLES, Engine, engine_of
 from .formats import complete_precision
@@ -94,8 +94,15 @@ def complete(*said: Said) -> Intent:
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple[Relaxation, ...]:
-    """The relaxations that were named, and those that a named engine brings with it."""
-    brought = engine_relaxations(said.engine, architecture)
+    """The relaxations that were named, and those that a named engine brings with it; all that it has by its rules."""
+    if said.rules == "engine" and said.engine == NO_ENGINE:
+        raise refusal(
+            said, "a plan on paper has no engine whose rules could hold; name an engine or leave out its rules"
+        )
+    if said.rules == "engine":
+        brought = possible_relaxations(said.engine or DEFAULT_ENGINE, architecture)
+    else:
+        brought = engine_relaxations(said.engine, architecture)
     for name, reason in brought.items():
         if name not in said.relaxations:
             notes.assume("relaxations", name, reason)

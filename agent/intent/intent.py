@@ -7,7 +7,7 @@ switch a rule off but the named relaxations.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -106,6 +106,7 @@ class Said(FrozenModel):
     disaggregated: bool | None = None
     engine: str | None = None  # `NO_ENGINE`: a plan on paper
     engine_version: str | None = None
+    rules: Literal["strict", "engine"] | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     words: dict[str, str] = Field(default_factory=dict[str, str])

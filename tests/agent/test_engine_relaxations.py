@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from shardwright.agent.intent.errors import RequestError
+from shardwright.agent.intent.intent import Said
 from shardwright.agent.pipeline import intent_of, plan
 from shardwright.agent.search_api import search
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import ServingBlock
 from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.search.describe import describe
 from shardwright.tools.validate import validate
 
 
@@ -73,3 +76,35 @@ def test_an_engine_that_is_not_known_brings_nothing() -> None:
 def test_the_engine_of_an_argument_brings_the_same(stated: dict[str, object]) -> None:
     answer = search(model="Llama-3.1-8B", hardware="1x2:h100-sxm", input_tokens=512, output_tokens=64, **stated)  # pyright: ignore[reportArgumentType]
     assert answer.request.policy.relaxations == ("vocab_parallel",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "brought"),
+    [
+        ("Llama-3.1-8B on 2 H100, vLLM", {"vocab_parallel", "kv_sequence_decode"}),
+        ("Llama-3.1-8B on 2 H100", {"vocab_parallel", "kv_sequence_decode"}),
+        (
+            "DeepSeek-V3 on 16 H200, SGLang",
+            {"vocab_parallel", "kv_sequence_decode", "tp_in_expert", "attention_dp", "redundant_experts"},
+        ),
+    ],
+)
+def test_the_rules_of_an_engine_bring_all_that_it_can_do(asked: str, brought: set[str]) -> None:
+    intent = intent_of(asked, flags=Said(rules="engine"))
+    assert set(intent.relaxations) == brought
+    assert {one.value for one in intent.assumptions if one.field == "relaxations"} == brought
+    assert set(intent_of(asked, flags=Said(rules="strict")).relaxations) < brought
+
+
+def test_a_plan_on_paper_has_no_rules_of_an_engine() -> None:
+    with pytest.raises(RequestError, match="on paper"):
+        intent_of("Llama-3.1-8B on 2 H100, no engine", flags=Said(rules="engine"))
+
+
+def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have() -> None:
+    """The vocabulary on each of two GPUs takes 0.25 ms of a step: the plan is there where the options are given."""
+    asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.8 ms"
+    refused = plan(asked).infeasible
+    assert refused is not None and "(--engine vllm --rules engine: vocab_parallel" in refused.reason
+    found = plan(asked, flags=Said(engine="vllm", rules="engine")).plan
+    assert found is not None and describe(found.strategy) in refused.reason
