@@ -56,7 +56,7 @@ def _engine_hint(request: SearchRequest, usual_node: int, at_most: int) -> str |
     """The plan that there would be with all that the engine can do (rules.md R15): on this hardware, else on more."""
     engine = request.space.engine or DEFAULT_ENGINE
     possible = possible_relaxations(engine, request.architecture)
-    added = tuple(name for name in possible if name not in request.policy.relaxations)
+    added: list[Relaxation] = [name for name in possible if name not in request.policy.relaxations]
     if not added:
         return None
     relaxed, what = _relaxed(request, added), f"what {TITLES[engine]} can do"

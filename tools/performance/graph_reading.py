@@ -135,7 +135,8 @@ class _PhaseReader:
 
     def _read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
         layout = _read_phase(phase, found, self._architecture)
-        return layout.with_split_vocabulary() if "vocab_parallel" in self._view.brought_relaxations else layout
+        is_split = "vocab_parallel" in self._view.brought_relaxations and layout.attention_groups == 1
+        return layout.with_split_vocabulary() if is_split else layout
 
 
 def read_strategy(replicas: tuple[ReplicaLayout, ...]) -> Strategy:

@@ -87,6 +87,16 @@ class Setting:
         own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
         return own or engine_profile(engine, version, accelerator)
 
+    def splits_vocabulary(self, attention_groups: int) -> bool:
+        """Whether a stage cuts the vocabulary over its devices: the policy allows it, or the named engine does so.
+
+        By itself (rules.md R15) an engine cuts it over the tensor ranks of an attention group, where it is the only one.
+        """
+        if "vocab_parallel" in self.relaxations:
+            return True
+        engine = None if self.serving is None else self.serving.engine
+        return attention_groups == 1 and "vocab_parallel" in engine_relaxations(engine, self.architecture)
+
     @cached_property
     def chooses_always(self) -> bool:
         """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
@@ -204,19 +214,15 @@ def make_setting(
     policy: PolicyBlock | None = None,
     serving: ServingBlock | None = None,
 ) -> Setting:
-    """The setting of a deployment, with the weight formats that `precision.weights` means for this model.
-
-    What the named engine does by itself is in force whether the policy names it or not (rules.md R15).
-    """
+    """The setting of a deployment, with the weight formats that `precision.weights` means for this model."""
     chosen = policy or PolicyBlock()
-    brought = engine_relaxations(None if serving is None else serving.engine, architecture)
     return Setting(
         architecture=architecture,
         hardware=hardware,
         workload=workload,
         precision=precision,
         dtypes=weight_dtypes(architecture, precision.weights),
-        relaxations=frozenset((*chosen.relaxations, *brought)),
+        relaxations=frozenset(chosen.relaxations),
         memory_utilization=chosen.memory_utilization,
         serving=serving,
     )
