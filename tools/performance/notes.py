@@ -20,6 +20,7 @@ from .timing import StageTimer
 def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
     """The notes of an estimate, most telling first."""
     return (
+        *_formats(layout),
         *_capacity(layout),
         *_brought(layout),
         *_vocabulary(layout),
@@ -28,6 +29,18 @@ def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
         *_load(layout),
         *_general(layout),
     )
+
+
+def _formats(layout: Layout) -> Iterator[str]:
+    """Number formats that the accelerator has no units for, where it has others as wide."""
+    precision, part = layout.setting.precision, layout.setting.hardware.accelerator
+    there = precision.on(part)
+    named = [name.replace("_", " ") for name, wanted in precision if getattr(there, name) != wanted]
+    if named:
+        yield (
+            f"{', '.join(named)} in bf16, for which {part.id} has no units: engines refuse it there or compute in "
+            "fp32, slower than the times given; state fp16"
+        )
 
 
 def _capacity(layout: Layout) -> Iterator[str]:
