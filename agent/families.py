@@ -84,8 +84,9 @@ def excluded(request: SearchRequest, *, asked_apart: bool | None) -> Iterator[Ex
         yield Excluded(family="separate prefill and decode", reason=said)
     if space.engine is not None:
         title = TITLES[space.engine]
-        rules = "rules EN003 and EN005 to EN012"
-        yield Excluded(family=f"what {title} has no settings for", reason=f"{title} was named ({rules})")
+        said = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
+        reason = f"{said} (rules EN003 and EN005 to EN012)"
+        yield Excluded(family=f"what {title} has no settings for", reason=reason)
 
 
 def _relaxable(request: SearchRequest) -> Iterator[Excluded]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from ..tools.calibration.engine_profile import DEFAULT_ENGINE
 from ..tools.checkpoint import if_time, left_out
+from ..tools.engines.defaults import possible_relaxations
+from ..tools.plan.document import Relaxation
+from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
 from ..tools.search.ranking import worth
@@ -22,8 +27,8 @@ _KINDS_OF_REPLICA = 2
 _LIMIT_REACH = 8
 
 
-def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None:
-    """What the relaxation that large MoE deployments use would change, where it changes something worth saying.
+def relaxed_hint(request: SearchRequest, chosen: Candidate) -> str | None:
+    """What the relaxation that large MoE deployments use would gain on `chosen`, where it is worth saying.
 
     Nothing is relaxed unasked: this only names the alternative (rules.md R13).
     """
@@ -31,18 +36,42 @@ def relaxed_hint(request: SearchRequest, chosen: Candidate | None) -> str | None
         return None
     if request.disaggregated or not 1 < request.facts.gpus <= _HINT_GPUS:
         return None
-    policy = request.policy.model_copy(update={"relaxations": (*request.policy.relaxations, "attention_dp")})
-    relaxed = if_time("what a relaxation would gain", lambda: search(replace(request, policy=policy)))
+    relaxed = if_time("what a relaxation would gain", lambda: search(_relaxed(request, ("attention_dp",))))
     best = None if relaxed is None else relaxed.best
     if best is None or not best.strategy.decode.attention_dp:
         return None
     found = f"{named(best)} with {figures(best)}"
-    if chosen is None:
-        return f"with attention DP allowed (--relax attention_dp) there is a plan: {found}"
     gain = worth(chosen, request.workload.objective) / worth(best, request.workload.objective) - 1
     if gain < _HINT_GAIN:
         return None
     return f"with attention DP allowed (--relax attention_dp) {found} would be {gain:.0%} better"
+
+
+def _relaxed(request: SearchRequest, names: Iterable[Relaxation]) -> SearchRequest:
+    policy = request.policy
+    return replace(request, policy=policy.model_copy(update={"relaxations": (*policy.relaxations, *names)}))
+
+
+def _engine_hint(request: SearchRequest, usual_node: int, at_most: int) -> str | None:
+    """The plan that there would be with all that the engine can do (rules.md R15): on this hardware, else on more."""
+    engine = request.space.engine or DEFAULT_ENGINE
+    possible = possible_relaxations(engine, request.architecture)
+    added: list[Relaxation] = [name for name in possible if name not in request.policy.relaxations]
+    if not added:
+        return None
+    relaxed, what = _relaxed(request, added), f"what {TITLES[engine]} can do"
+    found = if_time(what, lambda: search(relaxed))
+    best, where = None if found is None else found.best, ""
+    have = request.facts.gpus
+    if best is None and at_most > have:
+        sized = if_time(what, lambda: fewest_gpus(relaxed, usual_node, more_than=have, at_most=at_most))
+        best = None if sized is None or sized.result is None else sized.result.best
+        where = "" if sized is None else f" on {sized.request.facts.gpus} GPUs"
+    if best is None:
+        return None
+    options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
+    names = ", ".join(added)
+    return f"with {what} ({options}: {names}) there is a plan{where}: {named(best)} with {figures(best)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +156,8 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         f"some of the clusters of up to {at_most:,} accelerators",
         lambda: fewest_gpus(request, usual_node, more_than=have, at_most=at_most),
     )
-    hint = relaxed_hint(request, None)
+    # What takes as much hardware as without is no hint.
+    hint = _engine_hint(request, usual_node, at_most if sized is None else sized.request.facts.gpus - 1)
     return Infeasible(
         reason=f"{binding.reason}; {hint}" if hint else binding.reason,
         rule=binding.rule,

@@ -16,6 +16,7 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import leaves_out, left_out
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
+from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
@@ -70,6 +71,7 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
         precisions=precisions,
         policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
         serving=intent.serving,
+        assumed_engine=intent.assumed_engine,
         concurrency_open=intent.concurrency_open,
         disaggregated=intent.disaggregated,
         calibration=intent.calibration,
@@ -197,12 +199,22 @@ def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
     return True
 
 
+def _none_has_them(request: SearchRequest) -> str:
+    assumed = request.assumed_engine
+    if assumed is None or request.named_engine is not None:
+        return "no legal strategy on this hardware has them"
+    return (
+        f"no strategy on this hardware that {TITLES[assumed]} starts has them (no engine was named; name one, or ask "
+        "for a plan on paper with --engine none)"
+    )
+
+
 def _constrained(free: Proposal, stated: StatedStrategy) -> Proposal:
     best = free.chosen
     keeping = [candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated)]
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
     if feasible is None:
-        why = keeping[0].why_not[0] if keeping else "no legal strategy on this hardware has them"
+        why = keeping[0].why_not[0] if keeping else _none_has_them(free.request)
         return replace(free, note=f"The degrees asked for cannot be kept: {why}. This is the best without.")
     if feasible is best:
         return free

@@ -48,7 +48,7 @@ def search(
     `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
     accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
     be stated one by one as well (`input_tokens=4096`). Further: precision, objective, relaxations, disaggregated,
-    engine, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
+    engine, rules, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
     `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
     seconds in all the best so far is the answer; `left_out` then says what was not looked at.
 
@@ -60,7 +60,9 @@ def search(
     intent = intent_of(request, brief=stated.get("brief", ()), flags=said, calibration=stated.get("calibration"))
     serving = stated.get("serving")
     if serving is not None:
-        intent = intent.model_copy(update={"serving": checked(ServingBlock, serving, "serving")})
+        named = {} if intent.serving is None else intent.serving.model_dump(include={"engine", "engine_version"})
+        block = checked(ServingBlock, serving, "serving").model_copy(update=named)
+        intent = intent.model_copy(update={"serving": block})
     with within(time_limit_s):
         return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
 

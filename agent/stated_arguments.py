@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,7 +31,7 @@ from ..tools.rules.engines import TITLES, engine_of
 from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
-from .intent.intent import OpenPrecisions, Said, StatedPrecision
+from .intent.intent import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
 
 ModelArgument = str | Path | Mapping[str, Any]
 HardwareArgument = str | HardwareBlock | Mapping[str, Any]
@@ -75,6 +75,7 @@ class Arguments(LoadArguments, total=False):
     memory_utilization: float
     disaggregated: bool
     engine: str
+    rules: Literal["strict", "engine"]
     serving: ServingBlock | Mapping[str, Any]
     calibration: CustomCalibration | str | Path
     brief: Iterable[str | Path]
@@ -100,8 +101,13 @@ def said_of_arguments(
     fields |= _precision(arguments.get("precision"))
     fields["memory_utilization"] = arguments.get("memory_utilization")
     fields["disaggregated"] = arguments.get("disaggregated")
+    fields["rules"] = arguments.get("rules")
     fields["relaxations"] = _relaxations(arguments.get("relaxations"))
-    fields["engine"] = _engine(arguments.get("engine"))
+    serving = arguments.get("serving")
+    if serving is not None:
+        block = checked(ServingBlock, serving, "serving")
+        fields |= {"engine": block.engine, "engine_version": block.engine_version}
+    fields |= said_engine(arguments.get("engine"))
     fields = {name: value for name, value in fields.items() if value is not None}
     if "memory_utilization" in fields:
         checked(PolicyBlock, {"memory_utilization": fields["memory_utilization"]}, "policy")
@@ -210,8 +216,16 @@ def _relaxations(names: Iterable[str] | None) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(listed)) or None
 
 
-def _engine(engine: str | None) -> str | None:
-    expect(engine, (str, NoneType), "engine", "a name is expected")
-    if engine is not None and engine_of(engine) is None and engine != "dynamo":
-        raise InputError(f"engine {engine[:80]!r} is none of {', '.join(TITLES)}, dynamo")
-    return engine
+def said_engine(text: str | None) -> dict[str, str]:
+    """The fields of `Said` that `NAME`, `NAME==VERSION` or `none` (a plan on paper) states.
+
+    Raises:
+        InputError: it is no engine that is known.
+    """
+    expect(text, (str, NoneType), "engine", "a name is expected")
+    if text is None:
+        return {}
+    name, _, version = (part.strip() for part in text.partition("=="))
+    if engine_of(name) is None and name not in ("dynamo", NO_ENGINE):
+        raise InputError(f"engine {name[:80]!r} is none of {', '.join(TITLES)}, dynamo, {NO_ENGINE}")
+    return {"engine": name, **({"engine_version": version} if version else {})}

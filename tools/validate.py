@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from .checkpoint import checked, checkpoint
 from .errors import MissingFieldError, UnknownNameError
@@ -65,7 +65,8 @@ _OF_THE_WHOLE_PLAN = frozenset({"GP001"})
 class ValidationReport(BaseModel):
     """What `validate` found: one versioned object for commands, programs, language models and SARIF.
 
-    `relaxations` are the named relaxations that were in force.
+    `relaxations` are the named relaxations that were in force; `brought` those of them that the plan's engine brings
+    by itself, each with the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,6 +78,11 @@ class ValidationReport(BaseModel):
     warnings: int
     violations: tuple[Violation, ...] = ()
     relaxations: tuple[str, ...] = ()
+    brought: dict[str, str] = Field(default_factory=dict[str, str])
+
+    @model_serializer(mode="wrap")
+    def _drop_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {name: value for name, value in handler(self).items() if value or name != "brought"}
 
 
 def validate(document: Mapping[str, Any] | str | Path | Plan) -> ValidationReport:
@@ -96,7 +102,7 @@ def validate_read(read: ReadDocument) -> ValidationReport:
     """Check a document that was read already. Where it holds no JSON object there is nothing for the other rules."""
     faults = list(_schema_violations(read))
     if read.raw is None:
-        return _report(faults, ())
+        return _report(faults)
     return _judged(read.view, faults)
 
 
@@ -110,7 +116,7 @@ def _judged(view: PlanView, faults: list[Violation]) -> ValidationReport:
     # What could not be judged follows from an error that was found, or else is one.
     if not any(violation.severity == "error" for violation in found):
         found = sorted([*_unjudged(view), *found], key=_place)
-    return _report(found, _relaxations(view))
+    return _report(found, view)
 
 
 def _unjudged(view: PlanView) -> Iterator[Violation]:
@@ -250,16 +256,13 @@ def _place(violation: Violation) -> tuple[Any, ...]:
     return rule_order(violation.rule), numbered
 
 
-def _relaxations(view: PlanView) -> tuple[str, ...]:
-    return tuple(name for name in get_args(Relaxation) if name in view.relaxations)
-
-
-def _report(violations: list[Violation], relaxations: tuple[str, ...]) -> ValidationReport:
+def _report(violations: list[Violation], view: PlanView | None = None) -> ValidationReport:
     errors = sum(violation.severity == "error" for violation in violations)
     return ValidationReport(
         valid=errors == 0,
         errors=errors,
         warnings=len(violations) - errors,
         violations=tuple(violations),
-        relaxations=relaxations,
+        relaxations=tuple(name for name in get_args(Relaxation) if view is not None and name in view.relaxations),
+        brought={} if view is None else {str(name): reason for name, reason in view.brought_relaxations.items()},
     )

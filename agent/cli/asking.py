@@ -42,6 +42,7 @@ _FIELDS = {
     "kv_precision": "kv_cache",
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
+    "rules": "rules",
 }
 _OPTIONS = (
     click.argument("request", nargs=-1, type=TEXT),
@@ -62,6 +63,17 @@ _OPTIONS = (
     click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
+    click.option(
+        "--engine",
+        type=TEXT,
+        metavar="NAME[==VERSION]|none",
+        help="What serves it: vllm, sglang, trtllm, dynamo; none: a plan on paper, that no engine has to start.",
+    ),
+    click.option(
+        "--rules",
+        type=click.Choice(("strict", "engine")),
+        help="engine: allow all relaxations that the engine has settings for, not only what it does by itself.",
+    ),
     click.option(
         "--brief",
         type=INPUT,
@@ -134,6 +146,13 @@ def said_of_options(options: dict[str, Any]) -> Said:
         weights = said_weights(precision)
         fields |= weights
         words |= dict.fromkeys(weights, f"--precision {precision}")
+    engine: str | None = options.get("engine")
+    if engine is not None:
+        from ..stated_arguments import said_engine
+
+        stated = said_engine(engine)
+        fields |= stated
+        words |= dict.fromkeys(stated, f"--engine {engine}")
     hardware: HardwareFlag | None = options.get("hardware")
     if hardware is not None:
         spoken = f"--hardware {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator}"

@@ -10,14 +10,16 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...tools.calibration.engine_profile import DEFAULT_ENGINE
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
-from ...tools.engines.defaults import engine_relaxations
+from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.rules.engines import TITLES, Engine, engine_of
 from .formats import complete_precision
-from .intent import Assumption, HardwareChoice, Intent, ModelChoice, Said
+from .intent import NO_ENGINE, Assumption, HardwareChoice, Intent, ModelChoice, Said
 from .merge import merge_said, refusal
 
 DEFAULT_INPUT_TOKENS = 1024
@@ -81,6 +83,7 @@ def complete(*said: Said) -> Intent:
         memory_utilization=utilization,
         disaggregated=merged.disaggregated,
         serving=_serving(merged),
+        assumed_engine=_assumed_engine(merged, notes),
         usd_per_gpu_hour=merged.usd_per_gpu_hour,
         strategy=merged.strategy,
         words=merged.words,
@@ -91,8 +94,15 @@ def complete(*said: Said) -> Intent:
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple[Relaxation, ...]:
-    """The relaxations that were named, and those that a named engine brings with it."""
-    brought = {} if said.engine is None else engine_relaxations(architecture)
+    """The relaxations that were named, and those that a named engine brings with it; all that it has by its rules."""
+    if said.rules == "engine" and said.engine == NO_ENGINE:
+        raise refusal(
+            said, "a plan on paper has no engine whose rules could hold; name an engine or leave out its rules"
+        )
+    if said.rules == "engine":
+        brought = possible_relaxations(said.engine or DEFAULT_ENGINE, architecture)
+    else:
+        brought = engine_relaxations(said.engine, architecture)
     for name, reason in brought.items():
         if name not in said.relaxations:
             notes.assume("relaxations", name, reason)
@@ -100,7 +110,19 @@ def _relaxations(said: Said, architecture: Architecture, notes: _Notes) -> tuple
 
 
 def _serving(said: Said) -> ServingBlock | None:
-    return None if said.engine is None else ServingBlock(engine=said.engine, engine_version=said.engine_version)
+    if said.engine in (None, NO_ENGINE):
+        return None
+    return ServingBlock(engine=said.engine, engine_version=said.engine_version)
+
+
+def _assumed_engine(said: Said, notes: _Notes) -> Engine | None:
+    """The engine that must be able to start the plan although none was named, or none whose rules are known."""
+    if said.engine == NO_ENGINE or engine_of(said.engine) is not None:
+        return None
+    title = TITLES[DEFAULT_ENGINE]
+    unnamed = "no engine was named" if said.engine is None else f"what {said.engine} starts is not known"
+    reason = f"{unnamed}: timed as {title}, and only what {title} starts is proposed"
+    return notes.assume("engine", DEFAULT_ENGINE, reason)
 
 
 def _model(said: Said) -> ModelEntry:

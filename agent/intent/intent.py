@@ -7,7 +7,7 @@ switch a rule off but the named relaxations.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +15,10 @@ from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.plan.document import Objective, PrecisionBlock, Relaxation, ServingBlock, Statistic, WorkloadBlock
+from ...tools.rules.engines import Engine
+
+# Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
+NO_ENGINE = "none"
 
 
 class FrozenModel(BaseModel):
@@ -100,8 +104,9 @@ class Said(FrozenModel):
     relaxations: tuple[Relaxation, ...] = ()
     memory_utilization: float | None = None
     disaggregated: bool | None = None
-    engine: str | None = None
+    engine: str | None = None  # `NO_ENGINE`: a plan on paper
     engine_version: str | None = None
+    rules: Literal["strict", "engine"] | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     words: dict[str, str] = Field(default_factory=dict[str, str])
@@ -160,6 +165,8 @@ class Intent(FrozenModel):
     memory_utilization: float = 0.90
     disaggregated: bool | None = None
     serving: ServingBlock | None = None
+    # Where no engine is named: the one that must be able to start the plan; `None` then: a plan on paper.
+    assumed_engine: Engine | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     # A user's own calibration; results name it in their estimate.

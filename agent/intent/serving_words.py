@@ -1,10 +1,11 @@
-"""The serving engine that a request names, its version, and the price of a GPU hour."""
+"""The serving engine that a request names, or that it wants none; its version, and the price of a GPU hour."""
 
 from __future__ import annotations
 
 import re
 
 from .claims import Claims
+from .intent import NO_ENGINE
 from .page import Page
 from .quantities import find_quantities
 from .units import unit_at
@@ -19,6 +20,14 @@ _ENGINE = re.compile(
     r"(?<![A-Za-z0-9])(?:"
     + "|".join(f"(?P<{name}>{pattern})" for name, pattern in _ENGINES.items())
     + r")(?![A-Za-z])",
+    re.IGNORECASE,
+)
+# A plan that no engine has to start; that none is chosen yet is no such wish.
+_ON_PAPER = re.compile(
+    r"(?<![a-z])(?:(?P<no>(?:no|without(?:\san(?:y)?|\sa)?)\s(?:serving\s|inference\s)?engine)(?![a-z])"
+    r"(?!\s(?:is|was|has|yet|named|given|chosen|specified|stated|preference|overhead|limits?|version))"
+    r"|(?:serving\s)?engine\s?[:=]?\s?none(?![a-z])|(?<!tflops\s)on\spaper(?![a-z]))"
+    r"|(?:不用|不限定|不考虑)(?:推理)?引擎|纸面(?:方案|规划|上)",
     re.IGNORECASE,
 )
 # Two numbers at least ("0.11.0", "1.2.0rc1", "0.5.8.post1"): one alone ("vLLM 16 users") counts something else.
@@ -56,6 +65,11 @@ def read_engine(page: Page, claims: Claims) -> None:
         claims.claim("engine", str(match.lastgroup), words)
         if version is not None:
             claims.claim("engine_version", version.lower(), words)
+    for match in page.search(_ON_PAPER):
+        is_meant = match["no"] is not None or not page.is_negated(*match.span())
+        words = page.take(*match.span())
+        if is_meant:
+            claims.claim("engine", NO_ENGINE, words)
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:

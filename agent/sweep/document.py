@@ -26,7 +26,7 @@ from ...tools.rules.engines import engine_of
 from ..intent.brief_parse import parse_json, parse_yaml
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights
-from ..intent.intent import FrozenModel, OpenPrecisions, Said, StatedPrecision
+from ..intent.intent import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
 from ..intent.written import WrittenTokens
 
 MAX_FILE_BYTES = 4 << 20
@@ -179,8 +179,8 @@ def _cases(found: SweepFile, name: str) -> Iterator[Case]:
     count = len(found.models) * len(found.hardware) * len(found.workloads) * len(found.precision)
     if count > MAX_CASES:
         raise InputError(f"{name}: {count:,} cases; at most {MAX_CASES:,} are swept")
-    if found.engine is not None and engine_of(found.engine) is None:
-        raise InputError(f"{name}: engine: unknown engine {found.engine!r}; known are vllm, sglang and trtllm")
+    if found.engine not in (None, NO_ENGINE) and engine_of(found.engine) is None:
+        raise InputError(f"{name}: engine: unknown engine {found.engine!r}; known are vllm, sglang, trtllm and none")
     models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(found.models)]
     for place, cluster in enumerate(found.hardware):
         _check_cluster(cluster, f"{name}: hardware/{place}")

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright.agent.pipeline import intent_of
+from shardwright.agent.intent.errors import RequestError
+from shardwright.agent.intent.intent import Said
+from shardwright.agent.pipeline import intent_of, plan
+from shardwright.agent.search_api import search
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.performance.estimate import estimate
+from shardwright.tools.plan.document import ServingBlock
+from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.search.describe import describe
+from shardwright.tools.validate import validate
 
 
 @pytest.mark.parametrize("engine", ["vLLM", "SGLang", "TensorRT-LLM"])
@@ -27,3 +36,75 @@ def test_what_was_asked_for_is_not_assumed_as_well() -> None:
     intent = intent_of("Llama-3.1-70B on 8 H100 with vLLM, allow vocab parallel")
     assert intent.relaxations == ("vocab_parallel",)
     assert not [one for one in intent.assumptions if one.field == "relaxations"]
+
+
+@pytest.mark.parametrize("engine", ["vllm", "SGLang", "TensorRT-LLM", "dynamo"])
+def test_the_engine_of_a_document_brings_the_same(engine: str) -> None:
+    """70B over eight: 21.3 GB of weights on each where the vocabulary is whole, 17.6 GB where it is split."""
+    found = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan
+    assert found is not None
+    strict = found.model_copy(update={"performance": None})
+    served = strict.model_copy(update={"serving": ServingBlock(engine=engine)})
+    assert (validate(strict).relaxations, validate(strict).brought) == ((), {})
+    report = validate(served)
+    assert report.valid and report.relaxations == ("vocab_parallel",)
+    assert "engine" in report.brought["vocab_parallel"]
+    one, other = estimate(strict), estimate(served)
+    weights = [each.memory.per_device[0].weights_bytes for each in (one, other)]
+    assert [round(each / 1e9, 1) for each in weights] == [21.3, 17.6]
+    assert any(engine in note and "vocab_parallel" in note for note in other.notes)
+    assert not any("in force" in note for note in one.notes)
+
+
+def test_experts_of_a_document_may_be_cut_where_its_engine_cuts_them() -> None:
+    document = base_plan("relaxed-tp-in-expert")
+    document["policy"]["relaxations"] = []
+    assert not validate(document).valid
+    document["serving"] = {"engine": "vllm"}
+    assert "TP006" not in {one.rule for one in validate(document).violations}
+    # vLLM cuts each expert over all ranks, or none: what fix makes of it states what the engine brings.
+    mended = autofix(document).plan
+    assert mended is not None and validate(mended).valid
+    assert set(mended.policy.relaxations) == {"tp_in_expert", "vocab_parallel"}
+
+
+def test_an_engine_that_is_not_known_brings_nothing() -> None:
+    assert validate({**base_plan("dense-tp2"), "serving": {"engine": "homemade"}}).brought == {}
+
+
+@pytest.mark.parametrize("stated", [{"engine": "vllm"}, {"serving": {"engine": "vllm", "max_batch": 64}}])
+def test_the_engine_of_an_argument_brings_the_same(stated: dict[str, object]) -> None:
+    answer = search(model="Llama-3.1-8B", hardware="1x2:h100-sxm", input_tokens=512, output_tokens=64, **stated)  # pyright: ignore[reportArgumentType]
+    assert answer.request.policy.relaxations == ("vocab_parallel",)
+
+
+@pytest.mark.parametrize(
+    ("asked", "brought"),
+    [
+        ("Llama-3.1-8B on 2 H100, vLLM", {"vocab_parallel", "kv_sequence_decode"}),
+        ("Llama-3.1-8B on 2 H100", {"vocab_parallel", "kv_sequence_decode"}),
+        (
+            "DeepSeek-V3 on 16 H200, SGLang",
+            {"vocab_parallel", "kv_sequence_decode", "tp_in_expert", "attention_dp", "redundant_experts"},
+        ),
+    ],
+)
+def test_the_rules_of_an_engine_bring_all_that_it_can_do(asked: str, brought: set[str]) -> None:
+    intent = intent_of(asked, flags=Said(rules="engine"))
+    assert set(intent.relaxations) == brought
+    assert {one.value for one in intent.assumptions if one.field == "relaxations"} == brought
+    assert set(intent_of(asked, flags=Said(rules="strict")).relaxations) < brought
+
+
+def test_a_plan_on_paper_has_no_rules_of_an_engine() -> None:
+    with pytest.raises(RequestError, match="on paper"):
+        intent_of("Llama-3.1-8B on 2 H100, no engine", flags=Said(rules="engine"))
+
+
+def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have() -> None:
+    """The vocabulary on each of two GPUs takes 0.25 ms of a step: the plan is there where the options are given."""
+    asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.8 ms"
+    refused = plan(asked).infeasible
+    assert refused is not None and "(--engine vllm --rules engine: vocab_parallel" in refused.reason
+    found = plan(asked, flags=Said(engine="vllm", rules="engine")).plan
+    assert found is not None and describe(found.strategy) in refused.reason

@@ -17,11 +17,12 @@ from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import Layout, layout_from_view
 from shardwright.tools.plan.builder import BuildRequest, build_plan
-from shardwright.tools.plan.document import PhaseStrategy, Strategy
+from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strategy
 from shardwright.tools.plan.placement import Placement, StagePlacement, place
 from shardwright.tools.plan.reader import read_document
+from shardwright.tools.rules.engines import Engine
 from shardwright.tools.search.cuts import chosen_cut
-from shardwright.tools.validate import validate_read
+from shardwright.tools.validate import validate, validate_read
 
 Cut = tuple[int, ...] | None
 # Two plans within this share of each other are a tie.
@@ -111,10 +112,16 @@ def _machinery(phase: PhaseStrategy) -> int:
 
 
 class Enumeration:
-    """All strategies of one setting; `request.strategy` is replaced by each in turn."""
+    """All strategies of one setting; `request.strategy` is replaced by each in turn.
 
-    def __init__(self, request: BuildRequest, *, disaggregated: bool, all_cuts: bool = False) -> None:
+    `engine`: the one that must be able to start each, though the plan does not name it.
+    """
+
+    def __init__(
+        self, request: BuildRequest, *, disaggregated: bool, all_cuts: bool = False, engine: Engine | None = None
+    ) -> None:
         self.request, self.disaggregated, self.all_cuts = request, disaggregated, all_cuts
+        self.engine: Engine | None = engine
         self.node = request.hardware.gpus_per_node
         self.gpus = request.hardware.nodes * self.node
         # The strategies that break a rule, by all the rules that they break.
@@ -136,8 +143,9 @@ class Enumeration:
         """The strategy's DAG, checked by every rule and estimated; `None` where a rule refuses it."""
         read = read_document(build_plan(replace(self.request, strategy=strategy)))
         report = validate_read(read)
-        if not report.valid:
-            self.refused[strategy] = frozenset(item.rule for item in report.violations if item.severity == "error")
+        refused = {item.rule for item in report.violations if item.severity == "error"} | self._not_started(strategy)
+        if refused:
+            self.refused[strategy] = frozenset(refused)
             return None
         layout = layout_from_view(read.view)
         found = estimate_layout(layout, with_explanation=False)
@@ -150,6 +158,14 @@ class Enumeration:
             found.latency.tpot_ms,
             found.throughput.dp_scaled_tokens_per_s,
         )
+
+    def _not_started(self, strategy: Strategy) -> set[str]:
+        """The rules on engines that the same plan breaks where it names the engine."""
+        if self.engine is None:
+            return set()
+        named = replace(self.request, strategy=strategy, serving=ServingBlock(engine=self.engine))
+        found = validate(build_plan(named)).violations
+        return {item.rule for item in found if item.severity == "error" and item.rule.startswith("EN")}
 
     def degrees(self, *, prefill: bool) -> Iterator[Degrees]:
         """All degrees of a stage; what heads, widths and experts allow is left to the rules."""

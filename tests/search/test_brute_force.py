@@ -21,6 +21,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
+from shardwright.tools.rules.engines import Engine
 from shardwright.tools.search.candidate import SearchRequest, SearchResult
 from shardwright.tools.search.search import search
 from shardwright.tools.search.sizing import facts_of
@@ -59,8 +60,8 @@ def build_request(setting: dict[str, Any]) -> BuildRequest:
     )
 
 
-def searched(setting: dict[str, Any]) -> SearchResult:
-    """What the search answers."""
+def searched(setting: dict[str, Any], engine: Engine | None = None) -> SearchResult:
+    """What the search answers, on paper or for an engine that is assumed."""
     request = build_request(setting)
     accelerator = find_accelerator(setting["hardware"]["accelerator"])
     return search(
@@ -72,6 +73,7 @@ def searched(setting: dict[str, Any]) -> SearchResult:
             precision=request.precision,
             policy=request.policy,
             disaggregated=setting.get("disaggregated"),
+            assumed_engine=engine,
         )
     )
 
@@ -90,17 +92,29 @@ def test_there_are_twenty_settings_of_every_kind() -> None:
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting["name"])
 def test_the_optimum_and_the_front_are_those_of_the_slow_enumeration(setting: dict[str, Any]) -> None:
-    slow = Enumeration(build_request(setting), disaggregated=setting.get("disaggregated", False))
+    assert_exact(setting)
+
+
+@pytest.mark.parametrize("setting", [one for one in SETTINGS if one.get("assumed")], ids=lambda one: one["name"])
+def test_what_an_assumed_engine_cannot_start_is_left_out_and_nothing_else(setting: dict[str, Any]) -> None:
+    slow = assert_exact(setting, setting["assumed"])
+    assert any(rule.startswith("EN") for rules in slow.refused.values() for rule in rules)
+
+
+def assert_exact(setting: dict[str, Any], engine: Engine | None = None) -> Enumeration:
+    """The search finds what the slow enumeration finds, which is given back."""
+    slow = Enumeration(build_request(setting), disaggregated=setting.get("disaggregated", False), engine=engine)
     points = list(slow.points())
-    result = searched(setting)
+    result = searched(setting, engine)
     held = [point for point in points if slow.is_in_space(point.strategy)]
     assert_counts(slow, points, result)
     if not points:
         assert result.best is None and not result.pareto
-        return
+        return slow
     # Of all that the rules accept, not only of what the space is stated to hold.
     assert_best(best_of(points, setting["workload"]["objective"], setting["workload"]["output_tokens"]), result)
     assert_covers(found_front(result), front_of(held))
+    return slow
 
 
 def assert_counts(slow: Enumeration, points: list[Point], result: SearchResult) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,7 +34,7 @@ _SPELLINGS: tuple[tuple[str, str], ...] = (
 )
 _MAX_READ = 200
 # Where an engine is not named: the one that most deployments run.
-DEFAULT_ENGINE = "vllm"
+DEFAULT_ENGINE: Final = "vllm"
 
 
 class Frozen(BaseModel):

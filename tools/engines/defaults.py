@@ -1,19 +1,39 @@
-"""What every known engine does by itself and cannot be told not to do, as the relaxations that stand for it."""
+"""What every known engine does by itself, and what it can be told to do, as the relaxations that stand for it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ..catalog.architecture import Architecture
-from ..plan.document import Relaxation
+from .names import names_known
+
+if TYPE_CHECKING:
+    from ..plan.document import Relaxation
 
 # vLLM, SGLang and TensorRT-LLM alike: their embedding and LM head are parallel over the tensor ranks, and their fused
 # experts are cut over the same ranks where expert parallelism is off.
 _VOCABULARY = "the engine splits the vocabulary over its tensor ranks by itself"
 _EXPERTS = "the engine cuts experts over its ranks where expert parallelism is off"
+_CACHE = "the engine can cut the KV cache along the sequence in decode"
+_GROUPS = "the engine can give each attention group requests of its own"
+_COPIES = "the engine can hold popular experts twice"
 
 
-def engine_relaxations(architecture: Architecture) -> dict[Relaxation, str]:
-    """The relaxations that naming an engine brings for a model, each with the reason."""
+def engine_relaxations(engine: str | None, architecture: Architecture) -> dict[Relaxation, str]:
+    """The relaxations that naming `engine` brings for a model, each with the reason; none where it is not known."""
+    if not names_known(engine):
+        return {}
     found: dict[Relaxation, str] = {"vocab_parallel": _VOCABULARY}
     if architecture.is_moe:
         found["tp_in_expert"] = _EXPERTS
+    return found
+
+
+def possible_relaxations(engine: str | None, architecture: Architecture) -> dict[Relaxation, str]:
+    """All relaxations that `engine` has for a model, those that naming it brings among them, each with the reason."""
+    found = engine_relaxations(engine, architecture)
+    if found:
+        found["kv_sequence_decode"] = _CACHE
+    if found and architecture.is_moe:
+        found |= {"attention_dp": _GROUPS, "redundant_experts": _COPIES}
     return found

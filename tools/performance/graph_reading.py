@@ -122,9 +122,9 @@ class _PhaseReader:
     def read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
         likeness = self._view.likeness_of(found)
         if likeness is None:
-            return _read_phase(phase, found, self._architecture)
+            return self._read(phase, found)
         if likeness not in self._known:
-            self._known[likeness] = (found, _read_phase(phase, found, self._architecture))
+            self._known[likeness] = (found, self._read(phase, found))
         first, layout = self._known[likeness]
         if first is found:
             return layout
@@ -132,6 +132,11 @@ class _PhaseReader:
         for stage, other in zip(first.stages, found.stages, strict=True):
             names.update(zip(stage.ordered_devices, other.ordered_devices, strict=True))
         return layout.renamed(names)
+
+    def _read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
+        layout = _read_phase(phase, found, self._architecture)
+        is_split = "vocab_parallel" in self._view.brought_relaxations and layout.attention_groups == 1
+        return layout.with_split_vocabulary() if is_split else layout
 
 
 def read_strategy(replicas: tuple[ReplicaLayout, ...]) -> Strategy:

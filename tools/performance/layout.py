@@ -108,7 +108,7 @@ def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, 
             groups[place // width] if place // width < len(groups) else NO_EXPERTS
             for place in range(len(placed.devices))
         )
-    parallel = "vocab_parallel" in setting.relaxations
+    parallel = setting.splits_vocabulary(degrees.attention_dp or 1)
     return StageLayout(
         index=placed.index,
         layers=placed.layers,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..engines.defaults import engine_relaxations
 from .capacity import cache_tokens
 from .kv_cache import all_layers
 from .layout import Layout
@@ -19,13 +20,27 @@ from .timing import StageTimer
 def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
     """The notes of an estimate, most telling first."""
     return (
+        *_formats(layout),
         *_capacity(layout),
+        *_brought(layout),
         *_vocabulary(layout),
         *_experts(layout),
         *_transfer(transfer_seconds),
         *_load(layout),
         *_general(layout),
     )
+
+
+def _formats(layout: Layout) -> Iterator[str]:
+    """Number formats that the accelerator has no units for, where it has others as wide."""
+    precision, part = layout.setting.precision, layout.setting.hardware.accelerator
+    there = precision.on(part)
+    named = [name.replace("_", " ") for name, wanted in precision if getattr(there, name) != wanted]
+    if named:
+        yield (
+            f"{', '.join(named)} in bf16, for which {part.id} has no units: engines refuse it there or compute in "
+            "fp32, slower than the times given; state fp16"
+        )
 
 
 def _capacity(layout: Layout) -> Iterator[str]:
@@ -38,6 +53,14 @@ def _capacity(layout: Layout) -> Iterator[str]:
             f"libraries, less than one request of {setting.request_tokens:,}: it does not start like this; use more "
             "GPUs, a larger memory_utilization, or a smaller prefill_chunk_tokens and max_batch"
         )
+
+
+def _brought(layout: Layout) -> Iterator[str]:
+    """R15: what the named engine does by itself is in force, whether the plan's policy names it or not."""
+    serving = layout.setting.serving
+    engine = None if serving is None else serving.engine
+    for name, reason in engine_relaxations(engine, layout.setting.architecture).items():
+        yield f"{name} is in force with {engine}: {reason}"
 
 
 def _vocabulary(layout: Layout) -> Iterator[str]:

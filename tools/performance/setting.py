@@ -17,6 +17,7 @@ from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightD
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
+from ..engines.defaults import engine_relaxations
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
 from .clock import Clock
 
@@ -85,6 +86,16 @@ class Setting:
         version = None if serving is None else serving.engine_version
         own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
         return own or engine_profile(engine, version, accelerator)
+
+    def splits_vocabulary(self, attention_groups: int) -> bool:
+        """Whether a stage cuts the vocabulary over its devices: the policy allows it, or the named engine does so.
+
+        By itself (rules.md R15) an engine cuts it over the tensor ranks of an attention group, where it is the only one.
+        """
+        if "vocab_parallel" in self.relaxations:
+            return True
+        engine = None if self.serving is None else self.serving.engine
+        return attention_groups == 1 and "vocab_parallel" in engine_relaxations(engine, self.architecture)
 
     @cached_property
     def chooses_always(self) -> bool:

@@ -110,6 +110,14 @@ class PhaseLayout:
         """The same phase on other devices: `names` gives the new name of each."""
         return PhaseLayout(self.phase, self.degrees, tuple([stage.renamed(names) for stage in self.stages]))
 
+    def with_split_vocabulary(self) -> PhaseLayout:
+        """The same phase with embedding and LM head cut over the devices that they stand on."""
+        stages = [
+            replace(one, vocab_shards=max(one.vocab_shards, len(one.embedding_devices), len(one.head_devices)))
+            for one in self.stages
+        ]
+        return PhaseLayout(self.phase, self.degrees, tuple(stages))
+
     @property
     def attention_groups(self) -> int:
         """Attention-DP groups: each serves requests of its own."""

@@ -7,15 +7,17 @@ input. Typed access only: nothing downstream looks into raw JSON but for a value
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from typing import Any, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
+from ..engines.defaults import engine_relaxations
 from ..errors import InputError, ShardwrightError
 from .branches import PhaseView, StageView, distinct_phase
+from .document import Relaxation
 from .element_reader import ElementReader
 from .elements import (
     COLLECTIVE_TYPES,
@@ -190,8 +192,15 @@ class PlanView:
 
     @cached_property
     def relaxations(self) -> frozenset[str]:
-        """Names in `policy.relaxations`."""
-        return frozenset(name for name in as_list(self.policy.get("relaxations")) if isinstance(name, str))
+        """The relaxations in force: names in `policy.relaxations`, and what the named engine brings."""
+        named = (name for name in as_list(self.policy.get("relaxations")) if isinstance(name, str))
+        return frozenset((*named, *self.brought_relaxations))
+
+    @cached_property
+    def brought_relaxations(self) -> Mapping[Relaxation, str]:
+        """What `serving.engine` does by itself, as relaxations, each with the reason (rules.md R15)."""
+        engine = as_str(self.serving.get("engine"))
+        return {} if self.architecture is None else engine_relaxations(engine, self.architecture)
 
     @cached_property
     def devices(self) -> frozenset[str]:

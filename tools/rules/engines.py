@@ -7,24 +7,13 @@ that is not stated, or has no number, counts as the newest. An engine that it do
 from __future__ import annotations
 
 import re
-from typing import Literal
 
+from ..engines.names import TITLES, Engine, engine_of
 from ..plan.view import PlanView, as_str
 from .base import Severity
 
-Engine = Literal["vllm", "sglang", "trtllm"]
-
-TITLES: dict[Engine, str] = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
-_SPELLINGS: dict[str, Engine] = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm", "tensorrt": "trtllm"}
 _MAX_READ = 200
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
-
-
-def engine_of(text: str | None) -> Engine | None:
-    """The engine that `text` names however it is spelled; `None` where it names none, an unknown one, or several."""
-    letters = "".join(letter for letter in (text or "")[:_MAX_READ].lower() if letter.isalnum())
-    found: set[Engine] = {engine for spelling, engine in _SPELLINGS.items() if spelling in letters}
-    return found.pop() if len(found) == 1 else None
 
 
 def named_engine(view: PlanView) -> Engine | None:

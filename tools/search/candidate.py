@@ -11,7 +11,7 @@ from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse
-from ..rules.engines import engine_of
+from ..rules.engines import Engine, engine_of
 from .space import SpaceRequest
 
 
@@ -26,12 +26,19 @@ class SearchRequest:
     precision: PrecisionBlock
     policy: PolicyBlock = field(default_factory=PolicyBlock)
     serving: ServingBlock | None = None
+    # Where no engine is named: the one that all degrees can be started with nevertheless; `None`: a plan on paper.
+    assumed_engine: Engine | None = None
     concurrency_open: bool = False
     disaggregated: bool | None = None
     # A user's own calibration: it changes times, never which strategies are legal.
     calibration: CustomCalibration | None = None
     # Number formats that were left open: each is searched in place of `precision`.
     precisions: tuple[PrecisionBlock, ...] = ()
+
+    @property
+    def named_engine(self) -> Engine | None:
+        """The engine that was named, where it is one that the rules know."""
+        return None if self.serving is None else engine_of(self.serving.engine)
 
     @property
     def fills_upwards(self) -> bool:
@@ -58,7 +65,7 @@ class SearchRequest:
             input_tokens=self.workload.input_tokens,
             relaxations=frozenset(self.policy.relaxations),
             disaggregated=self.disaggregated,
-            engine=None if self.serving is None else engine_of(self.serving.engine),
+            engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,
         )
 

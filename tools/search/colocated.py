@@ -147,7 +147,7 @@ class PairEvaluator:
 
     def variants(self, shape: PairShape, least_stages: int = 1) -> Held:
         """Pipelines of `least_stages` and more in the even cut, and those that fit in the best one too."""
-        layers, engine = self.request.architecture.num_layers, self.request.space.engine
+        layers, engine = self.request.architecture.num_layers, self.request.named_engine
         numbers = range(least_stages, len(shape.rooms) + 1)
         if engine is not None:
             # A named engine has one cut of its own.

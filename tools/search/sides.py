@@ -115,7 +115,7 @@ class PhaseSides:
 
     def _of(self, shape: PhaseShape) -> Iterator[tuple[PhaseTable, MemoryColumns, Lines]]:
         """The pipelines of a layout that hold the weights and one request, in the even cut and in the best one."""
-        layers, engine = self.request.architecture.num_layers, self.request.space.engine
+        layers, engine = self.request.architecture.num_layers, self.request.named_engine
         least = math.ceil(weights_bytes(self.setting) / self.usable_bytes / shape.stage)
         self.prints.extend(shape.prints[: least - 1])
         if least > len(shape.prints):

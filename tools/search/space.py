@@ -4,7 +4,7 @@ A strategy is legal here when the rules on degrees would accept it (divisibility
 for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere. A
 stage has any number of devices of one node, or whole nodes; its degrees divide it; a replica has any number of stages.
 Replicas that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the
-cache in decode. A named engine loads attention's weights once, too (EN010). Replicas of one phase are free of each
+cache in decode. An engine loads attention's weights once, too (EN010). Replicas of one phase are free of each
 other.
 """
 
@@ -30,7 +30,7 @@ SP_MIN_INPUT_TOKENS = 8192
 
 @dataclass(frozen=True, slots=True)
 class SpaceRequest:
-    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, a named engine."""
+    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine."""
 
     architecture: Architecture
     nodes: int

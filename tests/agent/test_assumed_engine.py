@@ -1,0 +1,118 @@
+"""A plan that names no engine can be started by the one that it is timed as; on paper everything legal is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shardwright.agent.cli.asking import said_of_options
+from shardwright.agent.pipeline import intent_of
+from shardwright.agent.proposer import examine
+from shardwright.agent.stated_arguments import said_of_arguments
+from shardwright.tools.errors import InputError
+from shardwright.tools.plan.builder import BuildRequest, build_plan
+from shardwright.tools.plan.document import ModelBlock, ServingBlock
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.validate import validate
+
+# On paper, what is best of each breaks a rule of vLLM: sequence ranks in one phase, an FFN or stages of its own.
+ASKED = (
+    "Llama-3.1-70B on 4 H100, 32k in, 256 out, lowest latency",
+    "Qwen3-30B-A3B on 4 H100, 16k in, 256 out, 8 users, lowest latency",
+    "Llama-3.1-8B on 4 A10G, 16k in, 128 out, 4 users, best throughput",
+    "gpt-oss-20b on 3 L40S, 9k in, 128 out, 16 users, best throughput",
+)
+
+
+def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
+    """The rules on vLLM that listed candidates break, were vLLM named in their plans."""
+    intent = intent_of(text)
+    found = examine(intent)
+    assert found.request is not None and found.result is not None
+    rules: set[str] = set()
+    for candidate in found.result.candidates:
+        build = BuildRequest(
+            model=ModelBlock(name=intent.model.name, config=intent.model.config),
+            hardware=found.request.hardware,
+            workload=found.request.workload.model_copy(update={"concurrency": candidate.concurrency}),
+            precision=candidate.precision or found.request.precision,
+            strategy=candidate.strategy,
+            policy=found.request.policy,
+            serving=ServingBlock(engine="vllm"),
+        )
+        rules |= {one.rule for one in validate(build_plan(build)).violations if one.severity == "error"}
+    return found.request, {rule for rule in rules if rule.startswith("EN")}
+
+
+@pytest.mark.parametrize("text", ASKED)
+def test_nothing_is_proposed_that_the_assumed_engine_cannot_start(text: str) -> None:
+    request, rules = refused_by_the_assumed(text)
+    assert (request.assumed_engine, request.serving) == ("vllm", None)
+    assert rules == set()
+
+
+def test_a_plan_on_paper_is_free_of_what_engines_start() -> None:
+    """Without this the test above could pass by rules that never fire."""
+    request, rules = refused_by_the_assumed(f"{ASKED[0]}, no engine")
+    assert request.space.engine is None
+    assert "EN010" in rules
+
+
+def test_the_assumption_is_listed_and_brings_no_relaxation() -> None:
+    intent = intent_of(ASKED[0])
+    (assumed,) = (one for one in intent.assumptions if one.field == "engine")
+    assert (assumed.value, assumed.reason) == (
+        "vllm",
+        "no engine was named: timed as vLLM, and only what vLLM starts is proposed",
+    )
+    assert intent.relaxations == () and intent.serving is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["no engine", "without an engine", "without any serving engine", "on paper", "engine: none", "不考虑引擎"],
+)
+def test_a_plan_on_paper_is_asked_for_in_words(words: str) -> None:
+    intent = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out")
+    assert intent.assumed_engine is None and intent.serving is None and intent.relaxations == ()
+    assert not [one for one in intent.assumptions if one.field == "engine"]
+    assert intent.words["engine"] in words
+
+
+@pytest.mark.parametrize(
+    "words", ["no engine preference", "no engine is chosen yet", "no engine was named", "no overhead", "not on paper"]
+)
+def test_an_engine_that_is_not_chosen_yet_is_no_plan_on_paper(words: str) -> None:
+    assert intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out").assumed_engine == "vllm"
+
+
+@pytest.mark.parametrize(
+    ("said", "named", "assumed"),
+    [
+        ("none", (None, None), None),
+        ("vllm", ("vllm", None), None),
+        ("sglang==0.5.6", ("sglang", "0.5.6"), None),
+        ("dynamo", ("dynamo", None), "vllm"),
+    ],
+)
+def test_an_option_and_an_argument_say_the_same(
+    said: str, named: tuple[str | None, str | None], assumed: str | None
+) -> None:
+    for flags in (said_of_options({"engine": said}), said_of_arguments(None, None, None, {"engine": said})):
+        intent = intent_of("Llama-3.1-70B on 4 H100, 2k in, 256 out", flags=flags)
+        serving = intent.serving or ServingBlock()
+        assert (serving.engine, serving.engine_version) == named
+        assert intent.assumed_engine == assumed
+
+
+def test_an_engine_that_is_not_known_is_refused_with_those_that_are() -> None:
+    with pytest.raises(InputError, match="'tgi' is none of vllm, sglang, trtllm, dynamo, none"):
+        said_of_options({"engine": "tgi"})
+
+
+def test_a_named_engine_is_never_replaced_by_the_assumed_one() -> None:
+    request = examine(intent_of("Llama-3.1-8B on 2 H100, SGLang, 1k in, 64 out")).request
+    assert request is not None
+    assert request.space.engine == "sglang"
+    assert replace(request, assumed_engine="vllm").space.engine == "sglang"
