@@ -167,7 +167,8 @@ def main() -> int:
     if arguments.rows:
         for pair in sorted(pairs, key=lambda one: (one.name, one.engine, one.about)):
             print(
-                f"{pair.name:14} {pair.engine:10} {pair.measured:6.2f} {pair.predicted:6.2f} {pair.error:+7.0%} {pair.about}"
+                f"{pair.name:14} {pair.engine:10} {pair.measured:6.2f} {pair.predicted:6.2f} {pair.error:+7.0%} "
+                f"{pair.about}"
             )
     return 0
 

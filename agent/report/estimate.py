@@ -265,8 +265,8 @@ def memory_section(estimate: PerformanceEstimate, width: int) -> Section:
     ]
     if memory.kv_cache_capacity_bytes is not None and memory.kv_cache_capacity_tokens is not None:
         lines.append(
-            f"Beside its own needs the engine sets up {bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, and "
-            f"logs {count_text(memory.kv_cache_capacity_tokens, 'token')}"
+            f"Beside its own needs the engine sets up {bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, "
+            f"and logs {count_text(memory.kv_cache_capacity_tokens, 'token')}"
         )
     if memory.kv_cache_bytes_per_device_replicated is not None:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
+from ..performance.schedule import passes_of_host
 from ..performance.serving.load import ServingTimes
 from ..performance.serving.step_table import StepTable
 from ..performance.serving_estimate import Server, late_steps, server_of
-from ..performance.schedule import passes_of_host
 from ..performance.setting import Setting
 from ..performance.step_times import host_columns
 from .deployment import layout_of

@@ -90,7 +90,7 @@ class Setting:
     def splits_vocabulary(self, attention_groups: int) -> bool:
         """Whether a stage cuts the vocabulary over its devices: the policy allows it, or the named engine does so.
 
-        By itself (rules.md R15) an engine cuts it over the tensor ranks of an attention group, where it is the only one.
+        By itself (rules.md R15) an engine cuts it over the tensor ranks of an attention group where there is only one.
         """
         if "vocab_parallel" in self.relaxations:
             return True

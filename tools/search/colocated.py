@@ -99,8 +99,10 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows of one layout: line, number of replicas and requests; `group` numbers those of one line and number
-    (where loads are open); `leads` are those that no fewer replicas with as many requests on each hold every limit with.
+    """Rows of one layout: line, number of replicas and requests.
+
+    Where loads are open `group` numbers those of one line and number. `leads` are those that no fewer replicas with as
+    many requests on each hold every limit with.
     """
 
     columns: Columns

@@ -185,7 +185,7 @@ class PhaseSides:
         ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
         return _Block(
             *named, line, counts, taken.reshape(shape), fits.reshape(shape), ends,
-            (first.reshape(shape), second.reshape(shape)), warned.astype(np.int16).reshape(shape),
+            (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
     def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Whole) -> tuple[Floats, Floats, Whole]:

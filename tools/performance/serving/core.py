@@ -255,8 +255,8 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
             now = pending[0]
             continue
 
-        # Where all batches are prompts alone, nothing waits for a token: stages are busy without a gap, and the step ends
-        # when the slowest is done with the last batch, which has then some way to go. Else it lasts as long as the
+        # Where all batches are prompts alone, nothing waits for a token: stages are busy without a gap, and the step
+        # ends when the slowest is done with the last batch, which has then some way to go. Else it lasts as long as the
         # busiest batch takes, or as the slowest stage is busy.
         is_full = batches > 1 and min(alone_first_s) > 0.0 and max(decoding) == 0
         if batches > 1:

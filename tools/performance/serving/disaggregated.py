@@ -33,8 +33,8 @@ class Disaggregated:
 
     Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client
     and jitter; of the decode policy slots, cache (prompt and whole output are reserved) and response interval. A cache
-    is moved in `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such
-    deployments share the load.
+    is moved in `transfer_s` + `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies`
+    such deployments share the load.
 
     Raises InputError, which names the field, for a figure out of range.
     """
