@@ -60,10 +60,10 @@ def _fitting(width: int, block: int) -> list[int]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each degree of a phase that cuts through the blocks of what it splits."""
     dtypes, block = _weight_dtypes(view), view.architecture.scale_block if view.architecture is not None else None
-    kind = _SCALED.get(cast("DType", view.precision.get("weights")), "scale blocks")
     severity = gravity(view, "vllm", "sglang")
     if dtypes is None or block is None or block < 1:
         return
+    kind = _SCALED.get(cast("DType", view.precision.get("weights")), "scale blocks")
     found: dict[tuple[str, _Slice, int], dict[int, NodeView]] = {}
     for phase in view.phases:
         for operator, specs in operator_specs(view, phase):
