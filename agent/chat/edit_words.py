@@ -49,6 +49,8 @@ def figure_fields() -> str:
 FIELD = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _FIELDS.items())
 _LIMIT = r"(?:limits?|bounds?|targets?|constraints?|requirements?|caps?|slos?|slas?|限制|约束|要求|上限|目标)"
 _DETERMINER = r"(?:(?:the|a|an|any|my|our|that|all|every|of|stated|upper)\s){0,4}"
+# "no engine" is a wish of its own, a plan on paper; "drop the engine" leaves it to be assumed.
+_ON_PAPER = r"(?!(?:no|without)\s(?:an?\s|any\s)?(?:serving\s)?engine)"
 _DROPS = (
     r"(?:drop|remove|lift|forget(?:\sabout)?|cancel|discard|delete|clear|ignore|relax|waive|without|no(?:\smore)?|"
     r"(?:do\snot|don'?t)\s(?:limit|restrict|constrain|bound|care\sabout|need)|stop\slimiting)"
@@ -56,7 +58,7 @@ _DROPS = (
 # A new value after it ("relax the TTFT limit to 800 ms") changes the limit and does not drop it.
 _NO_VALUE = rf"(?!\s?(?:{_LIMIT}\s?)?(?:to|at|of|under|below|=|:)?\s?[<≤]?\d)(?![A-Za-z0-9])"
 DROP = re.compile(
-    rf"(?<![A-Za-z]){_DROPS}\s{_DETERMINER}(?:{_LIMIT}\s(?:on|of|for|to)\s{_DETERMINER})?(?:{FIELD})"
+    rf"(?<![A-Za-z]){_ON_PAPER}{_DROPS}\s{_DETERMINER}(?:{_LIMIT}\s(?:on|of|for|to)\s{_DETERMINER})?(?:{FIELD})"
     rf"(?:\s{_LIMIT})?(?:\saltogether|\scompletely|\sany\s?more)?{_NO_VALUE}",
     re.IGNORECASE,
 )

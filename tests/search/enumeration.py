@@ -78,6 +78,7 @@ class Point:
     strategy: Strategy
     warned: tuple[str, ...]
     gpus: int
+    billed: int
     ttft_ms: float
     tpot_ms: float
     rate: float
@@ -98,7 +99,7 @@ class Point:
         """What the objective wants to be small."""
         if objective == "latency":
             return self.ttft_ms + (output_tokens - 1) * self.tpot_ms
-        return 1.0 / self.rate if objective == "throughput" else 1.0 / self.rate_per_gpu
+        return (1 if objective == "throughput" else self.billed) / self.rate
 
 
 def _log2(degree: int | None) -> int:
@@ -154,6 +155,7 @@ class Enumeration:
             strategy,
             tuple(sorted({item.rule for item in report.violations})),
             len(layout.devices),
+            len({device.split(".")[0] for device in layout.devices}) * self.node,
             found.latency.ttft_ms,
             found.latency.tpot_ms,
             found.throughput.dp_scaled_tokens_per_s,

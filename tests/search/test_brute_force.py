@@ -171,8 +171,8 @@ def test_the_slow_ranking_has_the_stated_order() -> None:
     """A guard of the measure itself: of a tie the fewer GPUs win, and a warned plan never leads an unwarned one."""
     one, *rest = sorted(_some_points(), key=lambda point: point.gpus)
     wide = rest[-1]
-    close = Point(wide.strategy, (), wide.gpus, one.ttft_ms * 0.999, one.tpot_ms * 0.999, one.rate * 1.001)
-    ahead = Point(wide.strategy, ("GP005",), wide.gpus, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
-    clear = Point(wide.strategy, (), wide.gpus, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
+    close = Point(wide.strategy, (), wide.gpus, wide.billed, one.ttft_ms * 0.999, one.tpot_ms * 0.999, one.rate * 1.001)
+    ahead = Point(wide.strategy, ("GP005",), wide.gpus, wide.billed, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
+    clear = Point(wide.strategy, (), wide.gpus, wide.billed, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
     assert best_of([one, close, ahead], "latency", 128) == [one]
     assert best_of([one, clear], "latency", 128) == [clear]

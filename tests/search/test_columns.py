@@ -110,7 +110,15 @@ def test_what_is_pruned_as_dominated_is_nowhere_best(asked: Question) -> None:
     alone = [candidate_at(asked.search, setting, strategy, workload.concurrency) for strategy in every]
     assert len(every) == result.evaluated + result.pruned["dominated"] + result.rejected.get("ME001", 0)
     points = [
-        Point(one.strategy, one.warnings, one.gpus, one.ttft_ms, one.tpot_ms, one.output_tokens_per_s)
+        Point(
+            one.strategy,
+            one.warnings,
+            one.gpus,
+            one.billed_gpus or one.gpus,
+            one.ttft_ms,
+            one.tpot_ms,
+            one.output_tokens_per_s,
+        )
         for one in alone
         if one.feasible and one.ttft_ms and one.tpot_ms and one.output_tokens_per_s
     ]

@@ -196,8 +196,7 @@ def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
     """Cost of a million output tokens at the stated price, the catalogue's range, or in GPU-seconds; nodes whole."""
     if rates.dp_scaled_tokens_per_s <= 0.0:
         return None
-    hardware = layout.setting.hardware
-    billed = len({device.split(".")[0] for device in layout.devices}) * hardware.gpus_per_node
+    billed = layout.billed_gpus
     gpu_seconds = billed * 1e6 / rates.dp_scaled_tokens_per_s
     low, high, source = _price(layout)
     if low is None or high is None:

@@ -53,6 +53,11 @@ class Layout:
         return self._alike[id(replica)]
 
     @cached_property
+    def billed_gpus(self) -> int:
+        """Devices of all nodes that it is in: nodes are rented whole."""
+        return len({device.split(".")[0] for device in self.devices}) * self.setting.hardware.gpus_per_node
+
+    @cached_property
     def prefill_replicas(self) -> tuple[ReplicaLayout, ...]:
         """Replicas that serve prefill."""
         return tuple(replica for replica in self.replicas if replica.prefill is not None)

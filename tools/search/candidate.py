@@ -78,6 +78,8 @@ class Candidate(Sparse):
     why_not: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     gpus: int
+    # Those of all nodes that it is in: nodes are rented whole.
+    billed_gpus: int | None = None
     concurrency: int
     ttft_ms: float | None = None
     tpot_ms: float | None = None

@@ -24,6 +24,7 @@ def columns_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> Colu
         prefill=numbers, decode=numbers, prefill_replicas=numbers, decode_replicas=numbers,
         concurrency=np.array([one.concurrency for one in candidates]),
         gpus=np.array([one.gpus for one in candidates]),
+        billed=np.array([one.billed_gpus or one.gpus for one in candidates]),
         ttft=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
         tpot=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
         rate=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),

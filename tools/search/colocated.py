@@ -19,6 +19,7 @@ from ..plan.document import Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
+from .inventory import billed_gpus, end_of_replicas, footprint
 from .loads import open_batches, replica_ladder, replica_numbers, shared_batches
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
@@ -214,11 +215,13 @@ class PairEvaluator:
         service, warned = self._service(shape, lines, line, requests)
         times = replicas if self.request.concurrency_open else 1
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
+        gpus = replicas * (lines.stages * shape.stage)[row]
+        is_billed = self.workload.objective == "cost"
         found = columns(
             self.workload,
             prefill=index + row, decode=index + row, prefill_replicas=replicas, decode_replicas=replicas,
             concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
-            gpus=replicas * (lines.stages * shape.stage)[row],
+            gpus=gpus, billed=self._billed(shape, lines)[row, replicas - 1] if is_billed else gpus,
             ttft=service.ttft[entry], tpot=service.tpot[entry], rate=service.output_tokens_per_s[entry] * times,
             memory=held.memory[fits][entry],
             complexity=pair_complexity(shape.prefill, shape.decode) + own[row] + np.frexp(replicas)[1] - 1,
@@ -227,6 +230,13 @@ class PairEvaluator:
         holds = found.over <= 0.0
         fewer = np.concatenate(([False], holds[:-1] & (entry[1:] == entry[:-1])))
         return Rows(found, group, holds & ~fewer)
+
+    def _billed(self, shape: PairShape, lines: Lines) -> Whole:
+        """Devices of all nodes that 1, 2, … replicas of each line are in."""
+        node, counts = self.request.hardware.gpus_per_node, np.arange(1, max(shape.rooms, default=0) + 1)
+        prints = (footprint(node, shape.stage, int(stages)) for stages in lines.stages)
+        found = [np.asarray(billed_gpus(node, end_of_replicas(node, 0, counts, one))) for one in prints]
+        return np.array(found, dtype=np.int64).reshape(len(found), len(counts))
 
     def _service(self, shape: PairShape, lines: Lines, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""

@@ -27,9 +27,10 @@ TIE_SHARE = 0.005
 class Columns:
     """Rows: which options (numbers in a list), how many replicas of each, requests in flight, and their figures.
 
-    Seconds, output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). `over` is the share by
-    which the limit that is missed by most is missed, `cost` what the objective wants to be small. Colocated rows have
-    one option for both phases.
+    GPUs in use, and those that are billed (looked at for cost alone: all of the nodes that they are in), seconds,
+    output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). `over` is the share by which the
+    limit that is missed by most is missed, `cost` what the objective wants to be small. Colocated rows have one option
+    for both phases.
     """
 
     prefill: Whole
@@ -38,6 +39,7 @@ class Columns:
     decode_replicas: Whole
     concurrency: Whole
     gpus: Whole
+    billed: Whole
     ttft: Floats
     tpot: Floats
     rate: Floats
@@ -69,14 +71,14 @@ def columns(workload: WorkloadBlock, **values: Any) -> Columns:
     figures = dict(zip(names, (array.ravel() for array in np.broadcast_arrays(*values.values())), strict=True))
     ttft, tpot, rate = figures["ttft"], figures["tpot"], figures["rate"]
     over = excess_shares(workload, ttft * 1e3, tpot * 1e3, rate)
-    return Columns(**figures, over=over, cost=_cost(workload, ttft, tpot, rate, figures["gpus"]))
+    return Columns(**figures, over=over, cost=_cost(workload, ttft, tpot, rate, figures["billed"]))
 
 
-def _cost(workload: WorkloadBlock, ttft: Floats, tpot: Floats, rate: Floats, gpus: Whole) -> Floats:
-    """What the objective wants to be small: seconds of a request, or the inverse of the rate (per GPU, for cost)."""
+def _cost(workload: WorkloadBlock, ttft: Floats, tpot: Floats, rate: Floats, billed: Whole) -> Floats:
+    """What the objective wants to be small: seconds of a request, or of a token (of all GPUs billed, for cost)."""
     if workload.objective == "latency":
         return ttft + (workload.output_tokens - 1) * tpot
-    return (1.0 if workload.objective == "throughput" else gpus) / np.maximum(rate, 1e-12)
+    return (1.0 if workload.objective == "throughput" else billed) / np.maximum(rate, 1e-12)
 
 
 def order(rows: Columns) -> Whole:

@@ -21,7 +21,7 @@ from ..plan.document import PHASES, Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
 from .footprints import Counts, Footprints, Side
-from .inventory import end_of_replicas
+from .inventory import billed_gpus, end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches
 from .sides import PhaseSides
 from .space import split_strategy
@@ -124,16 +124,23 @@ class SplitEvaluator:
         shares = Shares(concurrency, decode.requests)
         service = disaggregated_service(seconds, shares, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
+        gpus = prefill.replicas * prefill.width + decode.replicas * decode.width
         return columns(
             self.workload,
             prefill=prefill.option, decode=decode.option,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
-            gpus=prefill.replicas * prefill.width + decode.replicas * decode.width,
+            gpus=gpus, billed=self._billed(prefill, decode) if self.request.workload.objective == "cost" else gpus,
             ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
             warned=prefill.warned | decode.warned,
         )  # fmt: skip
+
+    def _billed(self, prefill: Side, decode: Side) -> Whole:
+        """Devices of all nodes that both kinds of replica are in."""
+        node = self.space.gpus_per_node
+        taken = end_of_replicas(node, 0, prefill.replicas, prefill)
+        return np.asarray(billed_gpus(node, end_of_replicas(node, taken, decode.replicas, decode)))
 
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
         """Seconds of the cache's way: over the network unless the first replica of each kind are in one domain."""

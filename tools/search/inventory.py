@@ -67,3 +67,8 @@ def end_of_replicas(gpus_per_node: int, start: Number, replicas: Number, prints:
     full = (rest - 1) // per_node
     inside = pick(rest > 0, begin + full * node + (rest - full * per_node) * unit, start + here * unit)
     return pick(unit <= node, inside, wide)
+
+
+def billed_gpus(gpus_per_node: int, end: Number) -> Number:
+    """The devices of all nodes up to device `end`, the first that is free: nodes are rented whole."""
+    return -(-end // gpus_per_node) * gpus_per_node

@@ -128,7 +128,8 @@ def _worth(one: MixCandidate | None, parts: Sequence[Part]) -> float:
     objective = parts[0].request.workload.objective
     if objective == "latency":
         return sum(part.weight * (one.parts[part.name].end_to_end_ms or inf) for part in parts)
-    return -(one.output_tokens_per_s if objective == "throughput" else one.output_tokens_per_s_per_gpu)
+    billed = max(part.billed_gpus or one.gpus for part in one.parts.values()) if objective == "cost" else 1
+    return -one.output_tokens_per_s / billed
 
 
 def _check(parts: Sequence[Part]) -> None:
@@ -179,7 +180,7 @@ class _Mixer:
             share * (rows.ttft + (count - 1) * rows.tpot)
             for share, rows, count in zip(self.shares, each, outputs, strict=True)
         )
-        gpus = each[0].gpus if self.objective == "cost" else 1.0
+        gpus = each[0].billed if self.objective == "cost" else 1.0
         return replace(
             each[0],
             ttft=sum(share * rows.ttft for share, rows in zip(self.shares, each, strict=True)),

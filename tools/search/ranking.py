@@ -105,4 +105,4 @@ def worth(candidate: Candidate, objective: str) -> float:
         return (candidate.end_to_end_ms or 0.0) / 1e3
     if objective == "throughput":
         return 1.0 / max(candidate.output_tokens_per_s or 0.0, 1e-12)
-    return 1.0 / max(candidate.output_tokens_per_s_per_gpu or 0.0, 1e-12)
+    return (candidate.billed_gpus or candidate.gpus) / max(candidate.output_tokens_per_s or 0.0, 1e-12)

@@ -67,6 +67,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         why_not=missed,
         warnings=warnings_of(layout),
         gpus=strategy.gpu_count,
+        billed_gpus=layout.billed_gpus,
         concurrency=concurrency,
         ttft_ms=times.ttft.mean * 1e3,
         tpot_ms=times.tpot.mean * 1e3,

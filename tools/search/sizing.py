@@ -208,7 +208,8 @@ def _smallest(rows: Holding, request: SearchRequest, more_than: int) -> tuple[in
         cluster = _cluster(max(rows.end_of(int(row)), more_than + 1), node)
         if best is None or cluster[0] * cluster[1] < best[0] * best[1]:
             best = cluster
-        cost = float(rows.columns.cost[row])
+        # A part of one node is rented as such.
+        cost = float(rows.columns.gpus[row] / max(rows.columns.rate[row], 1e-12))
         if cluster[0] == 1 and (cheapest is None or cost * (1 + TIE_SHARE) < cheapest[0]):
             cheapest = cost, cluster
     if request.workload.objective == "cost" and cheapest is not None:
