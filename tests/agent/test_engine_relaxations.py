@@ -103,7 +103,7 @@ def test_a_plan_on_paper_has_no_rules_of_an_engine() -> None:
 
 def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have() -> None:
     """The vocabulary on each of two GPUs takes 0.25 ms of a step: the plan is there where the options are given."""
-    asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.8 ms"
+    asked = "Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 21.7 ms"
     refused = plan(asked).infeasible
     assert refused is not None and "(--engine vllm --rules engine: vocab_parallel" in refused.reason
     found = plan(asked, flags=Said(engine="vllm", rules="engine")).plan

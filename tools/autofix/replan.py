@@ -36,6 +36,8 @@ from .rebuilt import built_plan
 _NODE = 8
 # Requests whose simulation takes as long as laying a strategy out on a node.
 _REQUESTS = 500
+# The run of a stated rate is made anew, and longer, as long as its requests take longer than the last one's.
+_OPEN_RUNS = 3
 # Strategies of a node whose times are worked out, and plans that are built and checked, before the search of the whole
 # space is asked instead.
 MOST_TIMED = 160
@@ -254,7 +256,8 @@ class _Attempt:
         if layout is None or all(limit is None for limit in stated):
             return layout is not None
         run = planned_run(layout)
-        self.timed += max(1, strategy.gpu_count // _NODE, run.requests // _REQUESTS)
+        simulated = run.requests * (1 if workload.request_rate is None else _OPEN_RUNS)
+        self.timed += max(1, strategy.gpu_count // _NODE, simulated // _REQUESTS)
         figures = figures_of_run(run)
         missed = limits_missed(workload, figures)
         if missed:

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import InputError
 from ..performance.serving import core
 from ..performance.serving.costs import columns_of
-from ..performance.serving.inputs import request_count, run_of
+from ..performance.serving.inputs import requests_in, run_of
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch, Statistics
 from ..performance.serving.policy import Policy
 from ..performance.serving.replicas import shares_of
@@ -71,7 +71,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
         return None
     arrivals = shares[0].arrivals
     # Replicas that get one request less stand in for no more than that.
-    busy = sum(request_count(share.arrivals) * share.replicas for share in shares) / request_count(arrivals)
+    busy = sum(requests_in(share.arrivals) * share.replicas for share in shares) / requests_in(arrivals)
     found = _run(replace(policy, client_s=0.0, client_s_per_token=0.0), arrivals, case.situation.lengths)
     if found is None:
         return None
