@@ -18,6 +18,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -83,21 +84,14 @@ def _degree(row: MeasuredRow, name: str) -> int:
 Compare = Callable[[list[MeasuredRow]], Iterator[tuple[str, MeasuredRow, MeasuredRow]]]
 
 
-def _pipelines(rows: list[MeasuredRow]) -> Iterator[tuple[str, MeasuredRow, MeasuredRow]]:
-    """Each pipeline with the fewest stages on as many GPUs, all else alike."""
-    same = [row for row in rows if _degree(row, "dp") == 1]
-    base = min(same, key=lambda row: _degree(row, "pp"), default=None)
+def _wider(rows: list[MeasuredRow], *, varied: str, without: str) -> Iterator[tuple[str, MeasuredRow, MeasuredRow]]:
+    """Each row of a higher degree in `varied` with the one of the lowest on as many GPUs, all without `without`."""
+    same = [row for row in rows if _degree(row, without) == 1]
+    base = min(same, key=lambda row: _degree(row, varied), default=None)
     for row in same:
-        if base is not None and _degree(row, "pp") > _degree(base, "pp") and row.weights == base.weights:
-            yield f"PP{_degree(row, 'pp')} over PP{_degree(base, 'pp')}", base, row
-
-
-def _data_parallel(rows: list[MeasuredRow]) -> Iterator[tuple[str, MeasuredRow, MeasuredRow]]:
-    flat = [row for row in rows if _degree(row, "pp") == 1]
-    base = min(flat, key=lambda row: _degree(row, "dp"), default=None)
-    for row in flat:
-        if base is not None and _degree(row, "dp") > _degree(base, "dp") and row.weights == base.weights:
-            yield f"DP{_degree(row, 'dp')}", base, row
+        if base is not None and _degree(row, varied) > _degree(base, varied) and row.weights == base.weights:
+            name = varied.upper()
+            yield f"{name}{_degree(row, varied)} over {name}{_degree(base, varied)}", base, row
 
 
 def _formats(rows: list[MeasuredRow]) -> Iterator[tuple[str, MeasuredRow, MeasuredRow]]:
@@ -115,7 +109,11 @@ def _formats(rows: list[MeasuredRow]) -> Iterator[tuple[str, MeasuredRow, Measur
             break
 
 
-COMPARISONS: Mapping[str, Compare] = {"pp": _pipelines, "dp": _data_parallel, "quant": _formats}
+COMPARISONS: Mapping[str, Compare] = {
+    "pp": partial(_wider, varied="pp", without="dp"),
+    "dp": partial(_wider, varied="dp", without="pp"),
+    "quant": _formats,
+}
 
 
 def pairs_of(rows: Iterable[MeasuredRow], compare: Compare) -> Iterator[Pair]:

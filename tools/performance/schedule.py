@@ -95,10 +95,10 @@ def passes_of_host(setting: Setting, stages: int) -> int:
     return stages if setting.engine.entry.scheduler.host_per_stage else 1
 
 
-def microbatches(setting: Setting, timer: PhaseTimer) -> int:
+def microbatches(setting: Setting, stages: int) -> int:
     """Batches that go round the stages at once: those of the plan, else as many as there are stages."""
     stated = None if setting.serving is None else setting.serving.microbatches
-    return stated or len(timer.stages)
+    return stated or stages
 
 
 class PhaseTimer:

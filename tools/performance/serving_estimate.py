@@ -97,7 +97,8 @@ def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -
 
 def _batches(timer: PhaseTimer) -> int:
     """Batches that go round the stages, but not so many that it makes no difference."""
-    return min(microbatches(timer.setting, timer), max(_MOST_MICROBATCHES, len(timer.stages)))
+    stages = len(timer.stages)
+    return min(microbatches(timer.setting, stages), max(_MOST_MICROBATCHES, stages))
 
 
 def _requests(arrivals: Arrivals) -> int:

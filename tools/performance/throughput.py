@@ -52,7 +52,7 @@ def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[Token
     setting = layout.setting
     groups = min(timer.phase.attention_groups, requests)
     batch = math.ceil(requests / groups)
-    among = min(microbatches(setting, timer), batch)
+    among = min(microbatches(setting, len(timer.stages)), batch)
     return TokenLoad(met_together(batch, among), 1, setting.mean_decode_context, groups), among
 
 

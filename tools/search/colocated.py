@@ -13,6 +13,7 @@ from functools import cached_property, reduce
 import numpy as np
 
 from ..performance.queueing import Prompts, client_seconds, held_back
+from ..performance.schedule import microbatches
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -130,9 +131,8 @@ class PairEvaluator:
     def requests(self, shape: PairShape, stages: int) -> Whole:
         """Requests on one replica: for each number of replicas, or the steps of the ladder."""
         if self.request.concurrency_open:
-            stated = None if self.setting.serving is None else self.setting.serving.microbatches
             groups = shape.decode.attention_dp or 1
-            steps = replica_ladder(groups, stated or stages)
+            steps = replica_ladder(groups, microbatches(self.setting, stages))
             # More than the schedulers take at once would only wait.
             return steps[steps <= self.setting.max_sequences * groups]
         return -(-self.workload.concurrency // np.array(replica_numbers(1, shape.rooms[stages - 1])))

@@ -17,7 +17,7 @@ from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
-from ..performance.schedule import prefill_loads
+from ..performance.schedule import microbatches, prefill_loads
 from ..performance.setting import Setting
 from ..performance.throughput import met_together, prompt_share
 from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
@@ -54,8 +54,7 @@ class DecodeColumns:
     def __init__(self, setting: Setting, table: PhaseTable, lines: Lines, batches: Batches) -> None:
         self.setting, self.table, self.lines, self.batches = setting, table, lines, batches
         self.groups = table.groups
-        stated = None if setting.serving is None else setting.serving.microbatches
-        self._most: Whole = lines.stages if stated is None else np.full(len(lines), stated)
+        self._most: Whole = np.array([microbatches(setting, int(stages)) for stages in lines.stages], dtype=np.int64)
 
     def narrowed(self, line: Whole, requests: Whole) -> DecodeColumns:
         """The same for these numbers of requests alone, where loads are timed one by one."""
