@@ -24,14 +24,14 @@ from .costs import (
     window_pairs,
 )  # fmt: skip
 from .records import PREFILL_FIRST, WHOLE, Requests, Rules, Seen, Totals
-from .turns import NO_EVENT, fewest_first, least, next_in_line, steps_to_reach, youngest
+from .turns import NO_EVENT, fewest_first, least, next_in_line, steps_to_reach, take_out, youngest
 
 # Events are integers, tick x 3 x requests + kind x requests + request, so that the earliest is the smallest. The kinds
 # in the order in which they take effect: a context outgrows the window, a first answer is shown, the output is whole.
 _OUTGROWN, _SHOWN, _DONE = 0, 1, 2
 HELPERS = (
     position, time_at, rate_at, steps_to_reach, window_pairs, tokens_time, decode_time, head_time, chunk_time, met_time,
-    fewest_first, next_in_line, youngest, least,
+    fewest_first, next_in_line, youngest, take_out, least,
 )  # fmt: skip
 
 
@@ -68,11 +68,9 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     admitted = [0] * groups
     waits = [0] * groups
     present = [0] * groups
-    # Of each request: tokens made before its present prefill, tick at which it is done, its turn of admission.
+    # Of each request: tokens made before its present prefill, tick at which it is done.
     made = [0] * requests
     due = [0] * requests
-    admitted_at = [0] * requests
-    admissions = 0
     # By group: cached tokens, requests in its batches, those whose prompt gets whole in this step; the prompt that is
     # cut, tokens of it that are done, are wanted, and the batches that hold a chunk of it in this step.
     used = [0] * groups
@@ -82,8 +80,10 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
     prefix = [0] * groups
     goal = [0] * groups
     chunks_of = [0] * groups
-    # By batch: running requests, their cached tokens, those inside the window, and how many have not outgrown it.
+    # By batch: events; requests in order of admission, some of them done; how many run, their cached tokens, those
+    # inside the window, and how many have not outgrown it.
     events = [[NO_EVENT] for _ in range(total)]
+    entered = [list(range(0)) for _ in range(total)]
     running = [0] * total
     context = [0] * total
     windowed = [0] * total
@@ -159,10 +159,14 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     used[group] -= goal[group] + 1
                     partial[group] = -1
                 else:
-                    victim = youngest(events[own], requests, admitted_at)
+                    victim = youngest(entered[own], due, tick[own])
                     made[victim] = outputs[victim] - (due[victim] - tick[own])
                     size = inputs[victim] + made[victim]
-                    events[own] = [event for event in events[own] if event == NO_EVENT or event % requests != victim]
+                    start = due[victim] - outputs[victim]
+                    take_out(events[own], (start + window - inputs[victim]) * span + _OUTGROWN * requests + victim)
+                    shown = min(rules.response_interval, outputs[victim])
+                    take_out(events[own], (start + shown) * span + _SHOWN * requests + victim)
+                    take_out(events[own], due[victim] * span + _DONE * requests + victim)
                     heapify(events[own])
                     running[own] -= 1
                     inside[group] -= 1
@@ -198,8 +202,6 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                     waits[group] -= 1
                     used[group] += need
                     partial[group] = candidate
-                    admissions += 1
-                    admitted_at[candidate] = admissions
                 take = min(goal[group] - prefix[group], room)
                 chunks_s += chunk_time(step, prefix[group], take)
                 chunks += 1
@@ -350,6 +352,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
                 late_s = out_s[own] - took if is_full else ready_behind[index] * step.slowest_share * alone_first_s[own]
                 left_s = max(left_s, late_s)
             due[request] = tick[own] + outputs[request] - token
+            entered[own].append(request)
             running[own] += 1
             inside[own // batches] += 1
             context[own] += size

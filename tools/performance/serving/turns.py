@@ -51,12 +51,14 @@ def fewest_first(turn: list[int], running: list[int], batches: int) -> None:
         turn[place] = own
 
 
-def youngest(events: list[int], requests: int, admitted_at: list[int]) -> int:
-    """The running request that was let in last; every running one has an event."""
-    found = -1
-    for event in events:
-        if event < NO_EVENT:
-            request = event % requests
-            if found < 0 or admitted_at[request] > admitted_at[found]:
-                found = request
-    return found
+def youngest(entered: list[int], due: list[int], tick: int) -> int:
+    """Take the last of `entered` that is not done by `tick`, and drop those behind it, which are; one is to run."""
+    while due[entered[-1]] <= tick:
+        entered.pop()
+    return entered.pop()
+
+
+def take_out(events: list[int], event: int) -> None:
+    """Remove `event` where it is to come; what is left has to be made a heap again."""
+    if event in events:
+        events.remove(event)
