@@ -47,6 +47,8 @@ MOST_BUILT = 24
 # Nodes and edges of the plans that are built and checked, of a request and of what is offered in its place together:
 # one plan of more is built all the same.
 MOST_ELEMENTS = 150_000
+# Searches of the whole space, of a request and of what is offered in its place together.
+MOST_SEARCHES = 3
 # Of the search's leaders, those that are built and checked.
 MOST_LEADERS = 8
 
@@ -94,7 +96,7 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | NoPlan:
 
 def _found(intent: PlanIntent, view: PlanView, work: _Work) -> dict[str, Any] | None:
     """The nearest legal plan of a changed intent, as a document; `None` where there is none or a fact is wanting."""
-    if work.is_done:
+    if work.is_done or work.searches >= MOST_SEARCHES:
         return None
     try:
         found = find_nearest(intent, view, work)
@@ -143,6 +145,7 @@ class _Work:
     """What was built and checked for one request and what is offered in its place."""
 
     elements: int = 0
+    searches: int = 0
     _last: int = 0
 
     def note(self, document: dict[str, Any]) -> None:
@@ -175,6 +178,7 @@ def find_nearest(intent: PlanIntent, view: PlanView, work: _Work | None = None) 
     is_whole = walk.is_complete and not attempt.is_spent
     if not is_whole:
         part = searchable(request)
+        attempt.work.searches += 1
         whole, is_whole = search(part), part is request
         leaders = [one.strategy for one in whole.candidates if one.feasible]
         for strategy in sorted(leaders, key=walk.preference)[:MOST_LEADERS]:
