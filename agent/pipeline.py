@@ -16,10 +16,12 @@ from ..tools.errors import expect
 from ..tools.performance.estimate import estimate
 from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import ModelBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
+from ..tools.plan.reader import read_document
 from ..tools.search.describe import describe, in_format, number
-from ..tools.validate import validate
+from ..tools.validate import validate_read
 from .citations import citations, rule_citations
 from .intent.complete import complete
 from .intent.errors import RequestError
@@ -105,8 +107,11 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         return _refusal(intent, outcome)
     build = _build_request(intent, outcome)
     document = build_plan(build)
-    report = validate(document)
-    figures_ = estimate(document, intent.usd_per_gpu_hour, intent.calibration)
+    with collector_paused():
+        read = read_document(document)
+        report = validate_read(read)
+        figures_ = estimate(read.view, intent.usd_per_gpu_hour, intent.calibration)
+        read.view.release()
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))

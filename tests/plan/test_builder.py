@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shardwright.tools.errors import InputError
 from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.document import PhaseStrategy, Plan
 from shardwright.tools.validate import validate
@@ -121,3 +122,9 @@ def test_relaxed_forms_are_valid_under_their_relaxation_only(
 def test_an_inventory_that_is_too_small_is_named() -> None:
     with pytest.raises(ValueError, match="needs 16 devices, the hardware has 8"):
         tiny_plan(MODELS["dense"], PhaseStrategy(pp=4, tp=4, tp_ffn=4), nodes=1)
+
+
+def test_a_plan_that_no_document_holds_is_refused_while_it_is_built() -> None:
+    prefill, decode = PhaseStrategy(replicas=700), PhaseStrategy(replicas=700)
+    with pytest.raises(InputError, match="more than 400,000 edges, the most that a document holds"):
+        tiny_plan(MODELS["dense"], prefill, decode, dp=1400, nodes=175)

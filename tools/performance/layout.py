@@ -155,13 +155,18 @@ def make_layout(setting: Setting, strategy: Strategy, placement: Placement) -> L
 
 
 def layout_from_view(view: PlanView) -> Layout:
-    """The layout that a plan's graph shows: stages, the devices and degrees of its operators, experts per device.
+    """The layout that a plan's whole graph shows: stages, the devices and degrees of its operators, experts per device.
 
     Where operators of a stage differ, which a legal plan's never do, what most of them show counts.
 
     Raises:
         InputError: what cannot be read, by name.
     """
+    whole = view.whole
+    return whole.once(layout_from_view, lambda: _read(whole))
+
+
+def _read(view: PlanView) -> Layout:
     setting = read_setting(view)
     replicas = read_replicas(view, setting.architecture)
     return Layout(setting, read_strategy(replicas), replicas)

@@ -12,19 +12,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalog.architecture import MoESpec
+from ..errors import InputError
 from .document import Phase, PhaseStrategy
 from .placement import StagePlacement, ffn_groups
+from .plan_size import MAX_EDGES, MAX_NODES
 
 
 @dataclass(slots=True)
 class GraphWriter:
-    """Collects nodes and edges in the order in which they are written."""
+    """Collects nodes and edges in the order in which they are written; InputError where a document holds no more."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     edges: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     def node(self, node_id: str, node_type: str, parent: str | None, **fields: Any) -> str:
         """Write one node; returns its id."""
+        if len(self.nodes) == MAX_NODES:
+            raise _too_large("nodes", MAX_NODES)
         self.nodes.append({"id": node_id, "type": node_type, "parent": parent, **fields})
         return node_id
 
@@ -41,8 +45,15 @@ class GraphWriter:
         self._edge(source, target, "pipeline", "activations")
 
     def _edge(self, source: str, target: str, edge_type: str, carries: str | None) -> None:
+        if len(self.edges) == MAX_EDGES:
+            raise _too_large("edges", MAX_EDGES)
         edge = {"source": source, "target": target, "type": edge_type}
         self.edges.append(edge if carries is None else {**edge, "carries": carries})
+
+
+def _too_large(what: str, most: int) -> InputError:
+    why = f"the plan would have more than {most:,} {what}, the most that a document holds"
+    return InputError(f"{why}: plan a part of the cluster, and run as many of it as there is room for")
 
 
 @dataclass(frozen=True, slots=True)

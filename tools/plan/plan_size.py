@@ -14,8 +14,9 @@ from ..catalog.config import read_architecture
 from ..errors import ShardwrightError
 from .elements import as_int, as_list, as_mapping
 
-MAX_NODES = 500_000
-MAX_EDGES = 2_000_000
+# As many are read, judged and timed within a gigabyte of memory.
+MAX_NODES = 250_000
+MAX_EDGES = 400_000
 # What `repeat` and `like` write out in all, beside what is written already: the plan of some thousand GPUs, judged and
 # mended in seconds. A wide node repeated often is large before it is many nodes, so that values are counted too.
 MAX_COPIED_NODES = 50_000

@@ -7,10 +7,10 @@ input. Typed access only: nothing downstream looks into raw JSON but for a value
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
@@ -49,6 +49,7 @@ __all__ = [
 
 OPERATOR_TYPES = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 PHASE_NAMES = ("prefill", "decode")
+_Found = TypeVar("_Found")
 
 
 class PlanView:
@@ -170,6 +171,18 @@ class PlanView:
         view.is_sound = False
         view.__dict__.pop("distinct", None)
         return view
+
+    def once(self, key: object, compute: Callable[[], _Found]) -> _Found:
+        """What `compute` gives, or the InputError that it raises, kept for whoever asks next."""
+        if key not in self.memo:
+            try:
+                self.memo[key] = compute()
+            except InputError as error:
+                self.memo[key] = error
+        found = self.memo[key]
+        if isinstance(found, InputError):
+            raise found
+        return cast("_Found", found)
 
     def release(self) -> None:
         """Let go of everything; the view is of no use afterwards.

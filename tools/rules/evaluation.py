@@ -6,11 +6,8 @@ would only repeat that error in other words. It judges nothing. What cannot be c
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar, cast
 
-from ..errors import InputError
 from ..performance.layout import Layout, layout_from_view
 from ..plan.performance import PerformanceEstimate
 from ..plan.view import PlanView, as_mapping
@@ -26,16 +23,6 @@ class Evaluation:
 
 
 _NOTHING = Evaluation()
-_Found = TypeVar("_Found")
-
-
-def layout_of(view: PlanView) -> Layout:
-    """The layout that the whole plan's graph shows.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
-    return _once(view, layout_of, lambda: layout_from_view(view.whole))
 
 
 def evaluation_of(view: PlanView) -> Evaluation:
@@ -46,7 +33,7 @@ def evaluation_of(view: PlanView) -> Evaluation:
     """
     if not view.is_sound:
         return _NOTHING
-    return _once(view, evaluation_of, lambda: _evaluate(view))
+    return view.once(evaluation_of, lambda: _evaluate(view))
 
 
 def check_timed(view: PlanView) -> tuple[Finding, ...]:
@@ -58,28 +45,15 @@ def check_timed(view: PlanView) -> tuple[Finding, ...]:
     if evaluation_of not in view.memo:
         from ..performance.estimate import estimate_layout
 
-        estimate_layout(layout_of(view), with_explanation=False)
+        estimate_layout(layout_from_view(view), with_explanation=False)
     return ()
-
-
-def _once(view: PlanView, key: object, compute: Callable[[], _Found]) -> _Found:
-    """What `compute` gives, or raises, kept for whoever asks next."""
-    if key not in view.memo:
-        try:
-            view.memo[key] = compute()
-        except InputError as error:
-            view.memo[key] = error
-    found = view.memo[key]
-    if isinstance(found, InputError):
-        raise found
-    return cast("_Found", found)
 
 
 def _evaluate(view: PlanView) -> Evaluation:
     # Wanted only where a plan claims figures or states limits.
     from ..performance.estimate import estimate_layout
 
-    layout = layout_of(view)
+    layout = layout_from_view(view)
     # An explanation takes about as long again.
     is_claimed = "explanation" in as_mapping(view.raw.get("performance"))
     return Evaluation(layout, estimate_layout(layout, with_explanation=is_claimed))

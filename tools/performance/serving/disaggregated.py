@@ -100,6 +100,8 @@ class _Run:
         self.servers = [
             DecodeServer(decode_step, deployment.decode_policy, requests) for _ in range(deployment.decode_servers)
         ]
+        # Loads that servers have or had; the first of the least loaded is on top, below what is out of date.
+        self.by_load = [(0, number) for number in range(len(self.servers))]
         self.free = deployment.prefill_servers
         self.line: deque[int] = deque()
         # Events: time, kind, then a request, a number of a batch of prompts, or a server with what it was then due.
@@ -158,7 +160,9 @@ class _Run:
         if self.requests.outputs[request] == 1:
             self._finish(request, now)
             return
-        number = min(range(len(self.servers)), key=lambda server: self.servers[server].load)
+        while self.servers[self.by_load[0][1]].load != self.by_load[0][0]:
+            heappop(self.by_load)
+        number = self.by_load[0][1]
         self.servers[number].receive(request, now)
         self._after(number)
 
@@ -168,6 +172,7 @@ class _Run:
         for request, done in server.done:
             self._finish(request, done)
         server.done.clear()
+        heappush(self.by_load, (server.load, number))
         if server.load:
             heappush(self.events, (server.next_time(), _DECODED, number))
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
+from ...performance.layout import layout_from_view
 from ...performance.memory import device_memory
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..evaluation import layout_of
 from ..layer_specs import operator_specs
 from ..reading import label
 from ..sharding import misranked_dimension, tensor_degree
@@ -55,7 +55,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     if not any(_copied_heads(distinct, phase) for phase in distinct.phases if phase.phase == "decode"):
         return
     copied = {id(phase): _copied_heads(view, phase) for phase in view.phases if phase.phase == "decode"}
-    devices = {memory.device: memory for memory in device_memory(layout_of(view)).per_device}
+    devices = {memory.device: memory for memory in device_memory(layout_from_view(view)).per_device}
     for phase in view.phases:
         for stage in phase.stages if id(phase) in copied else ():
             blocks = [copied[id(phase)].get(block.position) for block in stage.blocks]

@@ -12,11 +12,11 @@ from typing import Any, cast
 
 from ...bounds import TOKENS
 from ...errors import MissingFieldError, UnknownNameError
+from ...performance.layout import layout_from_view
 from ...performance.memory import device_memory, fits
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..evaluation import layout_of
 
 _MAX_NAMED = 64
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
@@ -127,7 +127,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         )  # fmt: skip
         return
     try:
-        layout = layout_of(view)
+        layout = layout_from_view(view)
     except (MissingFieldError, UnknownNameError) as error:
         yield Finding(
             f"memory cannot be computed: {error}", where="/hardware/accelerator",

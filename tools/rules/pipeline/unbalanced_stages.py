@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...performance.layout import layout_from_view
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..evaluation import layout_of
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -19,7 +19,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     # The performance model is wanted only where a plan has stages.
     from ...performance.balance import MOST_IMBALANCE, unbalanced_phases
 
-    for phase, seconds in unbalanced_phases(layout_of(view)).items():
+    for phase, seconds in unbalanced_phases(layout_from_view(view)).items():
         mean = sum(seconds) / len(seconds)
         slowest = max(range(len(seconds)), key=lambda stage, of=seconds: of[stage])
         branches = [found for found in view.phases if found.phase == phase and len(found.stages) > slowest]

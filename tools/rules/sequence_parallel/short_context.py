@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...catalog.architecture import Architecture
-from ...performance.layout import Layout
+from ...performance.layout import Layout, layout_from_view
 from ...performance.shape import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
-from ..evaluation import layout_of
 from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
 
@@ -51,7 +50,7 @@ def _beats_tp(view: PlanView) -> bool:
     """Whether prefill is estimated to be shorter than on the same devices as TP, by more than figures are compared."""
     if not view.is_sound:
         return False
-    layout = layout_of(view)
+    layout = layout_from_view(view)
     phase = layout.phase("prefill")
     tp = _widest_tp(layout.setting.architecture, phase.degrees.sp * phase.degrees.tp)
     instead = phase.degrees.model_copy(update={"tp": tp, "sp": 1, "sp_kind": None})
