@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import signal
 import sys
 import time
 from collections import Counter
@@ -213,6 +214,9 @@ def main() -> int:
     parser.add_argument("--save", type=Path, default=Path("attack-findings"), help="folder for inputs of findings")
     parser.add_argument("--again", type=Path, help="run the attack of this saved file alone")
     arguments = parser.parse_args()
+    # Whoever runs it in the background ends it so, and a shell has it ignore interrupts there.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     if arguments.again is not None:
         return again(arguments.again, arguments)
     unknown = sorted(set(arguments.kinds) - CHECKS.keys())
