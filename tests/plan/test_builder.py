@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.errors import InputError
+from shardwright.tools.performance.execution import expand_plan
 from shardwright.tools.plan.canonical import content_hash
 from shardwright.tools.plan.document import PhaseStrategy, Plan
 from shardwright.tools.validate import validate
@@ -117,6 +118,17 @@ def test_relaxed_forms_are_valid_under_their_relaxation_only(
     strict = relaxed.model_dump(mode="json")
     strict["policy"]["relaxations"] = []
     assert validate(strict).errors > 0
+
+
+@pytest.mark.parametrize(("groups", "tp", "shards"), [(4, 2, 8), (8, 1, 0)])
+def test_each_attention_group_cuts_the_vocabulary_over_its_own_devices(groups: int, tp: int, shards: int) -> None:
+    degrees = PhaseStrategy(tp=tp, ep=8, tp_ffn=tp, attention_dp=groups)
+    plan = tiny_plan(MLA, degrees, degrees, relaxations=("attention_dp", "vocab_parallel"))
+    assert validate(plan).errors == 0
+    heads = [node.id for node in plan.nodes if node.type == "LMHeadNode"]
+    assert sum(node.type == "ShardNode" and node.parent == heads[0] for node in plan.nodes) == shards
+    gathers = [one.devices for one in expand_plan(plan, "decode").nodes if ".head.close" in one.id]
+    assert {len(devices or ()) for devices in gathers} == ({tp} if tp > 1 else set())
 
 
 def test_an_inventory_that_is_too_small_is_named() -> None:

@@ -11,6 +11,7 @@ from .stage_shape import (
     tensor_groups,
     token_groups,
     union_devices,
+    vocabulary_groups,
 )
 
 
@@ -57,5 +58,6 @@ def _collective_groups(
         "ffn_all": lambda: [stage.ffn_devices],
         "stage_all": lambda: [stage.devices],
         "tokens": lambda: token_groups(phase, stage),
+        "vocabulary": lambda: vocabulary_groups(stage),
         "expert_tp": lambda: expert_tensor_groups(phase, stage),
     }[where]()

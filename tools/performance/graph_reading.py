@@ -135,7 +135,7 @@ class _PhaseReader:
 
     def _read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
         layout = _read_phase(phase, found, self._architecture)
-        is_split = "vocab_parallel" in self._view.brought_relaxations and layout.attention_groups == 1
+        is_split = "vocab_parallel" in self._view.brought_relaxations
         return layout.with_split_vocabulary() if is_split else layout
 
 
@@ -205,8 +205,7 @@ def _experts(stage: StageView) -> dict[str, tuple[frozenset[int], int, int]]:
 def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]:
     """Devices of the embedding or LM head of a stage, and in how many parts its table is cut."""
     for node in stage.node.children_of_type(node_type):
-        shards = len(node.children_of_type("ShardNode"))
-        return node.devices or tuple(sorted(stage.devices)), max(1, shards)
+        return node.devices or tuple(sorted(stage.devices)), _sharding(node)[0][_DIMENSIONS.index("tp")]
     return (), 1
 
 

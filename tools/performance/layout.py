@@ -15,7 +15,7 @@ from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.graph import evening_copies, expert_groups
-from ..plan.placement import Placement, StagePlacement
+from ..plan.placement import Placement, StagePlacement, vocabulary_shards
 from ..plan.view import PlanView
 from .graph_reading import read_replicas, read_setting, read_strategy
 from .setting import Setting
@@ -113,7 +113,6 @@ def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, 
             groups[place // width] if place // width < len(groups) else NO_EXPERTS
             for place in range(len(placed.devices))
         )
-    parallel = setting.splits_vocabulary(degrees.attention_dp or 1)
     return StageLayout(
         index=placed.index,
         layers=placed.layers,
@@ -124,7 +123,7 @@ def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, 
         expert_ranks=tuple(place % width for place in range(len(experts))),
         embedding_devices=placed.devices if placed.index == 0 else (),
         head_devices=placed.devices if last else (),
-        vocab_shards=len(placed.devices) if parallel else 1,
+        vocab_shards=vocabulary_shards(degrees) if setting.splits_vocabulary else 1,
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ..engines.defaults import engine_relaxations
+from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
 from .kv_cache import all_layers
 from .layout import Layout
@@ -67,18 +68,19 @@ def _vocabulary(layout: Layout) -> Iterator[str]:
     """R12: engines split the vocabulary by themselves; a strict plan does not."""
     setting, phase = layout.setting, layout.phase("decode")
     last = phase.stages[-1]
-    if last.vocab_shards > 1 or last.width == 1 or not last.head_devices:
+    shards = vocabulary_shards(phase.degrees)
+    if last.vocab_shards > 1 or shards == 1 or not last.head_devices:
         return
     requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
     load = TokenLoad(max(1, math.ceil(requests / phase.attention_groups)), 1, 0, phase.attention_groups)
     whole = StageTimer(setting, phase, last).head(load).seconds
-    split = StageTimer(setting, phase, replace(last, vocab_shards=last.width)).head(load).seconds
+    split = StageTimer(setting, phase, replace(last, vocab_shards=shards)).head(load).seconds
     table = setting.tensor_bytes(setting.architecture.embedding_tensors).total
     head = setting.tensor_bytes(setting.architecture.lm_head_tensors).total
     if len(phase.stages) > 1 or setting.architecture.tied_embeddings:
-        saved = max(table, head) * (1 - 1 / last.width)
+        saved = max(table, head) * (1 - 1 / shards)
     else:
-        saved = (table + head) * (1 - 1 / last.width)
+        saved = (table + head) * (1 - 1 / shards)
     change = "less" if split <= whole else "more"
     yield (
         f"vocabulary whole on each of the {last.width} devices of a stage: under the relaxation vocab_parallel a "

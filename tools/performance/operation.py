@@ -39,7 +39,7 @@ Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipel
 # On which devices: the first row one instance per device, the others one instance per group of devices.
 Where = Literal[
     "attention", "ffn", "stage", "embedding", "head",
-    "tp", "sp", "kv_sp", "ffn_tp", "ffn_all", "stage_all", "tokens", "expert_tp",
+    "tp", "sp", "kv_sp", "ffn_tp", "ffn_all", "stage_all", "tokens", "vocabulary", "expert_tp",
     "pipeline", "received", "attention+ffn", "attention+stage", "ffn+attention", "ffn+stage",
 ]  # fmt: skip
 PER_DEVICE: frozenset[Where] = frozenset({"attention", "ffn", "stage", "embedding", "head"})

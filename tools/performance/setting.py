@@ -87,15 +87,11 @@ class Setting:
         own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
         return own or engine_profile(engine, version, accelerator)
 
-    def splits_vocabulary(self, attention_groups: int) -> bool:
-        """Whether a stage cuts the vocabulary over its devices: the policy allows it, or the named engine does so.
-
-        By itself (rules.md R15) an engine cuts it over the tensor ranks of an attention group where there is only one.
-        """
-        if "vocab_parallel" in self.relaxations:
-            return True
+    @cached_property
+    def splits_vocabulary(self) -> bool:
+        """Whether each attention group cuts the vocabulary: the policy allows it, or the engine does so (rules.md R15)."""
         engine = None if self.serving is None else self.serving.engine
-        return attention_groups == 1 and "vocab_parallel" in engine_relaxations(engine, self.architecture)
+        return "vocab_parallel" in {*self.relaxations, *engine_relaxations(engine, self.architecture)}
 
     @cached_property
     def chooses_always(self) -> bool:

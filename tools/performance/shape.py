@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..plan.document import Phase, PhaseStrategy
+from ..plan.placement import vocabulary_shards
 
 NO_EXPERTS: frozenset[int] = frozenset()
 
@@ -111,10 +112,9 @@ class PhaseLayout:
         return PhaseLayout(self.phase, self.degrees, tuple([stage.renamed(names) for stage in self.stages]))
 
     def with_split_vocabulary(self) -> PhaseLayout:
-        """The same phase with embedding and LM head cut over the devices that they stand on."""
+        """The same phase with embedding and LM head cut over the devices of each attention group."""
         stages = [
-            replace(one, vocab_shards=max(one.vocab_shards, len(one.embedding_devices), len(one.head_devices)))
-            for one in self.stages
+            replace(one, vocab_shards=max(one.vocab_shards, vocabulary_shards(self.degrees))) for one in self.stages
         ]
         return PhaseLayout(self.phase, self.degrees, tuple(stages))
 

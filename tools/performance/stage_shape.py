@@ -41,6 +41,7 @@ class StageShape:
     ffn_all_group: Group
     stage_group: Group
     token_group: Group
+    vocab_group: Group
     expert_tp_group: Group
     attention_to_ffn: Group | None
     attention_to_stage: Group | None
@@ -66,14 +67,22 @@ class StageShape:
     def of_moe(self) -> StageShape:
         """What the time of a MoE operator depends on; all else as on one device."""
         return replace(
-            self, tp=1, sp=1, kv_sp=1, ulysses=False, vocab_shards=1,
+            self, tp=1, sp=1, kv_sp=1, ulysses=False, vocab_shards=1, vocab_group=_ONE,
             tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE, attention_to_ffn=None, attention_to_stage=None,
         )  # fmt: skip
 
     def of_vocabulary(self) -> StageShape:
         """What the time of embedding and LM head depends on; all else as on one device."""
-        group = self.stage_group if self.vocab_shards > 1 else _ONE
-        return replace(_ALONE, vocab_shards=self.vocab_shards, stage_group=group)
+        if self.vocab_shards == 1:
+            return _ALONE
+        return replace(
+            _ALONE, vocab_shards=self.vocab_shards, token_group=self.token_group, vocab_group=self.vocab_group
+        )
+
+    @property
+    def vocabulary_spans_groups(self) -> bool:
+        """Whether embedding and LM head are cut over several attention groups, whose tokens are then gathered."""
+        return self.vocab_group.ranks > self.token_group.ranks
 
     def wider(self, own: OperatorSet, following: OperatorSet | None) -> Group | None:
         """The group that an operator's closing collective must span because the next one uses more devices (DE004)."""
@@ -88,8 +97,8 @@ _ONE = Group(1)
 _ALONE = StageShape(
     tp=1, sp=1, kv_sp=1, ulysses=False, attention_groups=1, tp_ffn=1, ffn_groups=1, width=1, ep=1, tp_expert=1,
     hosted_experts=0, expert_share=0.0, vocab_shards=1, tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE,
-    ffn_tp_group=_ONE, ffn_all_group=_ONE, stage_group=_ONE, token_group=_ONE, expert_tp_group=_ONE,
-    attention_to_ffn=None, attention_to_stage=None, ffn_to_attention=None, ffn_to_stage=None,
+    ffn_tp_group=_ONE, ffn_all_group=_ONE, stage_group=_ONE, token_group=_ONE, vocab_group=_ONE,
+    expert_tp_group=_ONE, attention_to_ffn=None, attention_to_stage=None, ffn_to_attention=None, ffn_to_stage=None,
 )  # fmt: skip
 
 
@@ -120,6 +129,11 @@ def ffn_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str,
 def token_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
     """The devices of the stage that hold the same tokens between operators: one group per attention-DP group."""
     return _chunks(stage.devices, -(-len(stage.devices) // phase.attention_groups))
+
+
+def vocabulary_groups(stage: StageLayout) -> list[tuple[str, ...]]:
+    """The devices that share the parts of one embedding or LM head."""
+    return _chunks(stage.devices, stage.vocab_shards)
 
 
 def expert_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
@@ -171,6 +185,7 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
         ffn_all_group=group_of(ffn, hardware),
         stage_group=group_of(stage.devices, hardware),
         token_group=widest(token_groups(phase, stage)),
+        vocab_group=widest(vocabulary_groups(stage)),
         expert_tp_group=widest(expert_tensor_groups(phase, stage)) if width_per_expert > 1 else Group(1),
         attention_to_ffn=union(attention, ffn),
         attention_to_stage=union(attention, stage.devices),

@@ -30,8 +30,17 @@ from .document import (
     Strategy,
     WorkloadBlock,
 )
-from .graph import GraphWriter, OperatorSite, evening_copies, write_attention, write_ffn, write_moe, write_vocabulary
-from .placement import Placement, ReplicaPlacement, StagePlacement, gpu_count, place, stage_width
+from .graph import (
+    GraphWriter,
+    OperatorSite,
+    evening_copies,
+    ranks_over,
+    write_attention,
+    write_ffn,
+    write_moe,
+    write_vocabulary,
+)
+from .placement import Placement, ReplicaPlacement, StagePlacement, gpu_count, place, stage_width, vocabulary_shards
 
 RECURRENCE = "kv_cache:t->t+1"
 
@@ -116,7 +125,6 @@ class _Builder:
         self.request = request
         self.architecture = architecture
         self.graph = GraphWriter()
-        self.vocab_parallel = "vocab_parallel" in request.policy.relaxations
 
     def write(self, placement: Placement) -> GraphWriter:
         root = self.graph.node("request", "RequestNode", None)
@@ -145,7 +153,7 @@ class _Builder:
     def _stage(self, name: str, phase: Phase, stage: StagePlacement, *, last: bool) -> Iterator[_CacheSite]:
         before: str | None = None
         if stage.index == 0:
-            before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, parallel=self.vocab_parallel)
+            before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, self._vocabulary_ranks(phase))
         blocks = stage.blocks or fold_layers(self.architecture, *stage.layers)
         for position, block in enumerate(blocks):
             block_id = self.graph.node(
@@ -158,9 +166,15 @@ class _Builder:
             following = blocks[position + 1] if position + 1 < len(blocks) else None
             yield from self._block(block_id, phase, stage, block, self._after(stage, block, following, last=last))
         if last:
-            head = write_vocabulary(self.graph, "LMHeadNode", name, stage, parallel=self.vocab_parallel)
+            head = write_vocabulary(self.graph, "LMHeadNode", name, stage, self._vocabulary_ranks(phase))
             if before is not None:
                 self.graph.data(before, head, "activations")
+
+    def _vocabulary_ranks(self, phase: Phase) -> list[dict[str, int]]:
+        """Ranks of the shards of embedding and LM head; one where both are whole on every device."""
+        degrees = self._degrees(phase)
+        shards = vocabulary_shards(degrees) if "vocab_parallel" in self.request.policy.relaxations else 1
+        return ranks_over(dp=degrees.attention_dp or 1, tp=shards) if shards > 1 else []
 
     def _after(self, stage: StagePlacement, block: Block, following: Block | None, *, last: bool) -> frozenset[str]:
         """Devices of whatever may run after the block's last operator, inside the stage."""

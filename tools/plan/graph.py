@@ -82,7 +82,7 @@ def _shards(graph: GraphWriter, parent: str, ranks: Sequence[dict[str, int]], de
     return ids
 
 
-def _ranks(**sizes: int) -> list[dict[str, int]]:
+def ranks_over(**sizes: int) -> list[dict[str, int]]:
     """All ranks over the dimensions larger than 1, the last one fastest."""
     ranks: list[dict[str, int]] = [{}]
     for dimension, size in sizes.items():
@@ -104,7 +104,7 @@ def write_attention(graph: GraphWriter, site: OperatorSite, kind: str) -> str:
         site.node_id, "AttentionNode", site.parent, **({"offset": site.offset} if site.offset else {}), kind=kind
     )
     kv_sp = degrees.kv_sp or 1
-    ranks = _ranks(dp=degrees.attention_dp or 1, kv_sp=kv_sp, sp=degrees.sp, tp=degrees.tp)
+    ranks = ranks_over(dp=degrees.attention_dp or 1, kv_sp=kv_sp, sp=degrees.sp, tp=degrees.tp)
     shards = _shards(graph, operator, ranks, devices)
     if degrees.sp > 1:
         gather = (
@@ -154,7 +154,7 @@ def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
         site.node_id, "FFNNode", site.parent, **({"offset": site.offset} if site.offset else {})
     )  # fmt: skip
     groups = ffn_groups(degrees)
-    shards = _shards(graph, operator, _ranks(dp=groups, tp=degrees.tp_ffn), devices)
+    shards = _shards(graph, operator, ranks_over(dp=groups, tp=degrees.tp_ffn), devices)
     wider = site.union(devices)
     if (degrees.attention_dp or 1) > 1 and groups == 1 and degrees.tp_ffn > 1:
         # TP over all the attention groups: their tokens are gathered before and scattered back after.
@@ -219,7 +219,7 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_ex
         experts.append(expert)
         if width > 1:
             reduce_id = f"{expert}.ar"
-            for shard in _shards(graph, expert, _ranks(tp=width), own):
+            for shard in _shards(graph, expert, ranks_over(tp=width), own):
                 graph.sync(shard, reduce_id)
             graph.node(reduce_id, "AllReduceNode", expert, devices=own)
     if degrees.ep > 1:
@@ -240,12 +240,14 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_ex
     return operator
 
 
-def write_vocabulary(graph: GraphWriter, node_type: str, parent: str, stage: StagePlacement, *, parallel: bool) -> str:
-    """The embedding or the LM head: whole on every device of the stage, or (relaxed) split by vocabulary."""
+def write_vocabulary(
+    graph: GraphWriter, node_type: str, parent: str, stage: StagePlacement, shard_ranks: Sequence[dict[str, int]]
+) -> str:
+    """The embedding or the LM head: whole on every device of the stage, or split by vocabulary where it has ranks."""
     name = "emb" if node_type == "EmbeddingNode" else "head"
     operator = graph.node(f"{parent}.{name}", node_type, parent, devices=list(stage.devices))
-    if parallel and len(stage.devices) > 1:
-        shards = _shards(graph, operator, _ranks(tp=len(stage.devices)), stage.devices)
+    if shard_ranks:
+        shards = _shards(graph, operator, shard_ranks, stage.devices)
         close = (
             _collective(graph, operator, "ar", "AllReduceNode", stage.devices)
             if name == "emb"

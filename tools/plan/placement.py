@@ -73,6 +73,12 @@ def stage_width(phase: PhaseStrategy) -> int:
     return max(attention_width(phase), ffn_width(phase), phase.ep * (phase.tp_expert or 1))
 
 
+def vocabulary_shards(phase: PhaseStrategy) -> int:
+    """Parts of a vocabulary that is cut: each attention group, with requests of its own, has all of them."""
+    width, groups = stage_width(phase), phase.attention_dp or 1
+    return width // groups if width % groups == 0 else 1
+
+
 def phase_width(phase: PhaseStrategy) -> int:
     """Devices of one replica in one phase: stages share none."""
     return phase.pp * stage_width(phase)

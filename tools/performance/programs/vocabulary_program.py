@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...calibration.forms.elementary import exceeds
 from ..operation import Operation
 from ..operators.embedding import embedding
 from ..operators.linear import Matrix, linear
@@ -23,10 +22,12 @@ def write_embedding(writer: ProgramWriter) -> None:
     work = embedding(load.tokens, context.hidden, row_bytes, context.element_bytes)
     writer.compute(Operation("embedding.lookup", "Embedding", "embedding", "embedding", ids, hidden), work)
     if context.shape.vocab_shards > 1:
-        size = load.all_tokens * context.hidden * context.element_bytes
+        # Cut over several attention groups, each works on the tokens of all.
+        tokens = load.all_tokens if context.shape.vocabulary_spans_groups else load.tokens
+        size = tokens * context.hidden * context.element_bytes
         writer.transfer(
-            Operation("embedding.close", "AllReduce", "embedding", "stage_all", hidden, hidden),
-            context.links.all_reduce(size, context.shape.stage_group),
+            Operation("embedding.close", "AllReduce", "embedding", "vocabulary", hidden, hidden),
+            context.links.all_reduce(size, context.shape.vocab_group),
         )
 
 
@@ -43,12 +44,12 @@ def write_head(writer: ProgramWriter) -> None:
     vectors = setting.tensor_bytes(architecture.final_norm_tensors).total
     work = norm(positions, context.hidden, vectors, context.element_bytes)
     writer.compute(Operation("head.norm", "Norm", "head", "head", here, here), work)
-    if shards > 1 and exceeds(load.groups, 1):
+    if context.shape.vocabulary_spans_groups:
         positions = positions * load.groups
         before, here = here, shape_of(positions, 1, "hidden", context.hidden)
         size = positions * context.hidden * context.element_bytes
-        gather = context.links.all_gather(size, context.shape.stage_group)
-        writer.transfer(Operation("head.tokens", "AllGather", "head", "stage_all", before, here), gather)
+        gather = context.links.all_gather(size, context.shape.vocab_group)
+        writer.transfer(Operation("head.tokens", "AllGather", "head", "vocabulary", before, here), gather)
     # A tied table is read by the head as one H x V matrix too.
     elements = architecture.hidden_size * architecture.vocab_size / shards
     weight_bytes = elements * setting.weight_bytes("vocabulary")
@@ -61,5 +62,5 @@ def write_head(writer: ProgramWriter) -> None:
     if shards > 1:
         whole = shape_of(positions, 1, "vocab", architecture.vocab_size)
         size = positions * architecture.vocab_size * _LOGIT_BYTES
-        gather = context.links.all_gather(size, context.shape.stage_group)
-        writer.transfer(Operation("head.close", "AllGather", "head", "stage_all", logits, whole), gather)
+        gather = context.links.all_gather(size, context.shape.vocab_group)
+        writer.transfer(Operation("head.close", "AllGather", "head", "vocabulary", logits, whole), gather)
