@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibration.forms.elementary import Number, larger
+from ..calibration.forms.elementary import Number
 from .queueing import Prompts, closed_loop_waits, prefill_queue
 
 
@@ -46,27 +46,22 @@ class Service:
 
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas that serve both phases: requests in flight over the rate is the time of one in the system (Little)."""
+    """Replicas that serve both phases."""
     steps = output_tokens - 1
     waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.decode_requests, seconds.held_steps)
     ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
-    tpot = seconds.step + waits.per_token
-    cycle = seconds.prompts.one + waits.first_token + seconds.client + steps * tpot
-    return Service(ttft, tpot, output_tokens_per_s=shares.concurrency * output_tokens / cycle)
+    return _service(ttft, seconds.step + waits.per_token, shares, output_tokens)
 
 
 def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas of one phase each: a line forms before prefill where it is the slower side.
+    """Replicas of one phase each: a line forms before prefill where it is the slower side."""
+    first = seconds.prompts.one + seconds.transfer + seconds.client
+    wait = prefill_queue(seconds.prompts.together, first + (output_tokens - 1) * seconds.step)
+    return _service(first + wait, seconds.step, shares, output_tokens)
 
-    Requests are shared out rounded up, and all are answered once when the fullest replica of each kind has done its
-    share.
-    """
+
+def _service(ttft: Number, tpot: Number, shares: Shares, output_tokens: int) -> Service:
+    """Requests in flight over the time of one in the system are the rate (Little); no token is later than the first."""
     steps = output_tokens - 1
-    alone = seconds.prompts.one + seconds.transfer + steps * seconds.step
-    waits = prefill_queue(seconds.prompts.together, alone)
-    slower = larger(seconds.prompts.together, steps * seconds.step)
-    return Service(
-        seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client,
-        seconds.step,
-        output_tokens_per_s=shares.concurrency * output_tokens / slower,
-    )
+    rate = shares.concurrency * output_tokens / (ttft + steps * tpot)
+    return Service(ttft, tpot if steps else 0.0 * tpot, rate)

@@ -101,12 +101,12 @@ class DecodeColumns:
         return seconds
 
 
-def prompts_together(setting: Setting, groups: int, requests: Whole) -> Floats:
-    """How many prompts a pass of one of `groups` may hold, ascending from 1; of very many only those that occur."""
+def prompts_together(setting: Setting, servers: Any, requests: Whole) -> Floats:
+    """How many prompts a pass of one of `servers` may hold, ascending from 1; of very many only those that occur."""
     most = max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
     if most <= _MOST_TOGETHER:
         return one_to(most)
-    return np.union1d([1], prompt_share(setting, groups, requests).together).astype(np.float64)
+    return np.union1d([1], prompt_share(setting, servers, requests).together).astype(np.float64)
 
 
 class PrefillColumns:
@@ -145,6 +145,25 @@ class PrefillColumns:
     def _of_one(self) -> tuple[Floats, Floats]:
         """The same with several prompts on one group, nothing on the others."""
         return self._timed(self._chunks([(self._together, 1)]))
+
+    @cached_property
+    def _uncut(self) -> Floats:
+        """Seconds of a pass of several whole prompts on each of all groups."""
+        chunks = prefill_loads(self.setting, 1, 1)
+        whole = replace(chunks[0], new_tokens=sum(one.new_tokens for one in chunks))
+        load = replace(whole, sequences=self._together, groups=self.groups)
+        return np.add.reduceat(self.table.seconds(self.lines, load).whole, self.lines.starts)
+
+    def alone(self, line: Whole, requests: Floats) -> tuple[Floats, Floats]:
+        """Of the pass that a prompt is in, and of all passes, with a share of `requests` on a replica that only prefills.
+
+        No prompt is cut, and each stage is at a pass of its own (`serving_estimate`): prompts that come together share
+        one, and come together again, for they are decoded side by side.
+        """
+        servers = self.groups * self.lines.stages[line]
+        together: Any = prompt_share(self.setting, servers, np.ceil(requests)).together
+        one = self._uncut[line, np.searchsorted(self._together, together)]
+        return one, requests / (servers * together) * one
 
     def _timed(self, chunks: Sequence[StageSeconds]) -> tuple[Floats, Floats]:
         starts = self.lines.starts

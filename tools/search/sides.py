@@ -178,7 +178,8 @@ class PhaseSides:
             # More than the schedulers take at once would only wait.
             fits &= requests.ravel() <= self.setting.max_sequences * table.groups
         first, second, warned = (np.zeros(len(taken)) for _ in range(3))
-        one = self._timed(table, lines, lines_flat[fits], requests.ravel()[fits])
+        shares = (self._loads[None, :] / counts[:, None]).ravel()
+        one = self._timed(table, lines, lines_flat[fits], shares[fits])
         first[fits], second[fits], warned[fits] = one
         shape = requests.shape
         stage = table.layout.stages[0]
@@ -188,13 +189,15 @@ class PhaseSides:
             (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
-    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Whole) -> tuple[Floats, Floats, Whole]:
-        """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each number of requests."""
+    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Floats) -> tuple[Floats, Floats, Whole]:
+        """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
         bits = table.warnings(lines)[line]
         if self.phase == "prefill":
-            prompts = PrefillColumns(self.setting, table, lines, prompts_together(self.setting, table.groups, requests))
-            first, second = prompts.seconds(line, requests)
+            together = prompts_together(self.setting, table.groups * lines.stages[line], np.ceil(requests))
+            prompts = PrefillColumns(self.setting, table, lines, together)
+            first, second = prompts.alone(line, requests)
             return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
+        requests = np.ceil(requests).astype(np.int64)
         steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, requests)
         copies = self._copies(table, lines)[line]
         return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
