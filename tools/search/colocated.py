@@ -16,6 +16,7 @@ from ..performance.queueing import Prompts, client_seconds, held_back
 from ..performance.schedule import microbatches
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
 from ..performance.setting import Setting
+from ..performance.throughput import prompts_of_pass
 from ..plan.document import Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
@@ -124,9 +125,10 @@ class PairEvaluator:
     @cached_property
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
+        together = prompts_of_pass(self.setting)
         if self.request.concurrency_open:
-            return open_batches()
-        return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus)
+            return open_batches(together)
+        return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
 
     def requests(self, shape: PairShape, stages: int) -> Whole:
         """Requests on one replica: for each number of replicas, or the steps of the ladder."""

@@ -49,21 +49,19 @@ def ladder(most: int) -> Whole:
     return np.array([step for step in steps if step <= most], dtype=np.int64)
 
 
-def open_batches() -> Batches:
+def open_batches(together: int) -> Batches:
     """The batches of a microbatch where the number of requests is open."""
-    return _batches(ladder(MOST_SEQUENCES))
+    return _batches(ladder(MOST_SEQUENCES), together)
 
 
-def shared_batches(concurrency: Whole, gpus: int) -> Batches:
+def shared_batches(concurrency: Whole, gpus: int, together: int = 1) -> Batches:
     """Every batch that sharing one of `concurrency` out over up to `gpus` parts gives."""
     parts = np.arange(1, gpus + 1)
-    return _batches(-(-concurrency[:, None] // parts[None, :]))
+    return _batches(-(-concurrency[:, None] // parts[None, :]), together)
 
 
-def _batches(shares: Whole) -> Batches:
-    """Even shares, and one more: what a request finds itself in where they fall unevenly (`met_together`)."""
-    found = np.union1d(shares, shares + 1)
-    return Batches(np.union1d(found, [1]).astype(np.float64))
+def _batches(shares: Whole, together: int) -> Batches:
+    return Batches(np.union1d(shares, [1, together]).astype(np.float64), together)
 
 
 def replica_ladder(groups: int, microbatches: int) -> Whole:

@@ -19,7 +19,7 @@ from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
 from ..performance.schedule import microbatches, prefill_loads
 from ..performance.setting import Setting
-from ..performance.throughput import met_together, prompt_share
+from ..performance.throughput import dealt_out, prompt_share, prompts_of_pass
 from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
@@ -29,12 +29,16 @@ _MOST_TOGETHER = 256
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Sequences of a microbatch for which decode steps are timed, ascending; 1 is among them."""
+    """Sequences of a microbatch for which decode steps are timed, ascending; 1 and `together` are among them.
+
+    `together`: prompts that come to a microbatch at the same time (`dealt_out`).
+    """
 
     sequences: Floats
+    together: int
 
     def places(self, sequences: Whole) -> Whole:
-        """Where each of `sequences` stands; every one of them must be there."""
+        """Where each of `sequences` stands, or the next larger number that is there."""
         found: Any = np.searchsorted(self.sequences, sequences)
         return found
 
@@ -61,7 +65,7 @@ class DecodeColumns:
         if not is_two_batch(self.setting):
             return self
         needed = np.union1d(self.batches.sequences[self._batch(line, requests)[0]], [1.0])
-        return DecodeColumns(self.setting, self.table, self.lines, Batches(needed))
+        return DecodeColumns(self.setting, self.table, self.lines, replace(self.batches, sequences=needed))
 
     def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
@@ -82,8 +86,8 @@ class DecodeColumns:
     def _batch(self, line: Whole, requests: Whole) -> tuple[Whole, Whole]:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
-        microbatches = np.minimum(self._most[line], batch)
-        return self.batches.places(met_together(batch, microbatches)), microbatches
+        met, microbatches = dealt_out(batch, self._most[line], self.batches.together)
+        return self.batches.places(met), microbatches
 
     def is_uneven(self, line: Whole, requests: Whole) -> Mask:
         """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""
@@ -103,7 +107,7 @@ class DecodeColumns:
 
 def prompts_together(setting: Setting, servers: Any, requests: Whole) -> Floats:
     """How many prompts a pass of one of `servers` may hold, ascending from 1; of very many only those that occur."""
-    most = max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
+    most = prompts_of_pass(setting)
     if most <= _MOST_TOGETHER:
         return one_to(most)
     return np.union1d([1], prompt_share(setting, servers, requests).together).astype(np.float64)
