@@ -105,6 +105,11 @@ class DecodeColumns:
         return seconds
 
 
+def whole_requests(shares: Floats) -> Whole:
+    """Requests of the fullest replica, by their mean over all."""
+    return np.ceil(shares).astype(np.int64)
+
+
 def prompts_together(setting: Setting, servers: Any, requests: Whole) -> Floats:
     """How many prompts a pass of one of `servers` may hold, ascending from 1; of very many only those that occur."""
     most = prompts_of_pass(setting)
@@ -159,13 +164,13 @@ class PrefillColumns:
         return np.add.reduceat(self.table.seconds(self.lines, load).whole, self.lines.starts)
 
     def alone(self, line: Whole, requests: Floats) -> tuple[Floats, Floats]:
-        """Of the pass that a prompt is in, and of all passes, with a share of `requests` on a replica that only prefills.
+        """Of the pass that a prompt is in, and of all passes, with `requests` of a replica that only prefills.
 
         No prompt is cut, and each stage is at a pass of its own (`serving_estimate`): prompts that come together share
         one, and come together again, for they are decoded side by side.
         """
         servers = self.groups * self.lines.stages[line]
-        together: Any = prompt_share(self.setting, servers, np.ceil(requests)).together
+        together: Any = prompt_share(self.setting, servers, whole_requests(requests)).together
         one = self._uncut[line, np.searchsorted(self._together, together)]
         return one, requests / (servers * together) * one
 

@@ -22,7 +22,7 @@ from .footprints import Side, sides_joined
 from .inventory import Footprint
 from .loads import replica_numbers
 from .memory_columns import MemoryColumns
-from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
 from .phase_table import Floats, Mask, PhaseTable, Whole
 from .ranking import UNEVEN_STAGES, phase_complexity
 from .space import PhaseOption, PhaseShape, phase_shapes
@@ -189,15 +189,15 @@ class PhaseSides:
             (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
-    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Floats) -> tuple[Floats, Floats, Whole]:
+    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, shares: Floats) -> tuple[Floats, Floats, Whole]:
         """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
+        requests = whole_requests(shares)
         bits = table.warnings(lines)[line]
         if self.phase == "prefill":
-            together = prompts_together(self.setting, table.groups * lines.stages[line], np.ceil(requests))
+            together = prompts_together(self.setting, table.groups * lines.stages[line], requests)
             prompts = PrefillColumns(self.setting, table, lines, together)
-            first, second = prompts.alone(line, requests)
+            first, second = prompts.alone(line, shares)
             return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
-        requests = np.ceil(requests).astype(np.int64)
         steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, requests)
         copies = self._copies(table, lines)[line]
         return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
