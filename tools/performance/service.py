@@ -30,10 +30,11 @@ class PhaseSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Requests in flight in all, and on each replica that decodes."""
+    """Requests in flight in all, on each replica that decodes, and as many of these as it runs at once."""
 
     concurrency: Number
     decode_requests: Number
+    running: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +47,24 @@ class Service:
 
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas that serve both phases."""
+    """Replicas that serve both phases: what they do not run at once waits in line before its prompt."""
     steps = output_tokens - 1
-    waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.decode_requests, seconds.held_steps)
+    waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.running, seconds.held_steps)
     ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
-    return _service(ttft, seconds.step + waits.per_token, shares, output_tokens)
+    tpot = seconds.step + waits.per_token
+    in_line = (shares.decode_requests / shares.running - 1.0) * (ttft + steps * tpot)
+    return _service(ttft + in_line, tpot, shares.concurrency, output_tokens)
 
 
-def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
+def disaggregated_service(seconds: PhaseSeconds, concurrency: Number, output_tokens: int) -> Service:
     """Replicas of one phase each: a line forms before prefill where it is the slower side."""
     first = seconds.prompts.one + seconds.transfer + seconds.client
     wait = prefill_queue(seconds.prompts.together, first + (output_tokens - 1) * seconds.step)
-    return _service(first + wait, seconds.step, shares, output_tokens)
+    return _service(first + wait, seconds.step, concurrency, output_tokens)
 
 
-def _service(ttft: Number, tpot: Number, shares: Shares, output_tokens: int) -> Service:
+def _service(ttft: Number, tpot: Number, concurrency: Number, output_tokens: int) -> Service:
     """Requests in flight over the time of one in the system are the rate (Little); no token is later than the first."""
     steps = output_tokens - 1
-    rate = shares.concurrency * output_tokens / (ttft + steps * tpot)
+    rate = concurrency * output_tokens / (ttft + steps * tpot)
     return Service(ttft, tpot if steps else 0.0 * tpot, rate)

@@ -79,6 +79,7 @@ class Held:
     """Pipelines of one layout; entry by entry the line, how many replicas (0: any), requests on each, and memory."""
 
     shape: PairShape
+    columns: MemoryColumns
     lines: Lines
     line: Whole
     replicas: Whole
@@ -95,9 +96,8 @@ class Held:
         both = lines_of((*self.lines.lines, *other.lines.lines))
         line = np.concatenate((self.line, other.line + len(self.lines)))
         names = ("replicas", "requests", "memory", "fits")
-        return Held(
-            self.shape, both, line, *(np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
-        )
+        rows = (np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
+        return Held(self.shape, self.columns, both, line, *rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,9 @@ class PairEvaluator:
         if not self.request.concurrency_open:
             replicas = np.concatenate([Replica(shape, line).numbers for line in lines.lines])
         tables = self.tables.pair(shape)
-        memory = MemoryColumns(self.setting, tuple(one.layout for one in tables)).fullest(lines, line, requests)
-        return Held(shape, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
+        columns = MemoryColumns(self.setting, tuple(one.layout for one in tables))
+        memory = columns.fullest(lines, line, requests)
+        return Held(shape, columns, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
 
     def variants(self, shape: PairShape, least_stages: int = 1) -> Held:
         """Pipelines of `least_stages` and more in the even cut, and those that fit in the best one too."""
@@ -214,7 +215,7 @@ class PairEvaluator:
         row, offsets = line[entry], np.cumsum(many) - many
         group = (np.cumsum(rooms) - rooms)[row] + np.arange(len(entry)) - offsets[entry]
         replicas = np.concatenate(numbers)[group] if self.request.concurrency_open else held.replicas[fits]
-        service, warned = self._service(shape, lines, line, requests)
+        service, warned = self._service(held, line, requests)
         times = replicas if self.request.concurrency_open else 1
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
         gpus = replicas * (lines.stages * shape.stage)[row]
@@ -240,17 +241,18 @@ class PairEvaluator:
         found = [np.asarray(billed_gpus(node, end_of_replicas(node, 0, counts, one))) for one in prints]
         return np.array(found, dtype=np.int64).reshape(len(found), len(counts))
 
-    def _service(self, shape: PairShape, lines: Lines, line: Whole, requests: Whole) -> tuple[Service, Whole]:
+    def _service(self, held: Held, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""
-        first, second = self.tables.pair(shape)
-        together = prompts_together(self.setting, first.groups, requests)
+        (first, second), lines = self.tables.pair(held.shape), held.lines
+        running = np.minimum(requests, held.columns.running(lines)[line])
+        together = prompts_together(self.setting, first.groups, running)
         prefill = PrefillColumns(self.setting, first, lines, together)
-        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, requests)
-        prompts = Prompts(*prefill.seconds(line, requests), prefill.apart(line, requests))
-        held = held_back(self.setting, second.groups, requests, self.workload.output_tokens - 1)
-        seconds = PhaseSeconds(prompts, decode.step(line, requests), 0.0, client_seconds(self.setting), held)
+        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, running)
+        prompts = Prompts(*prefill.seconds(line, running), prefill.apart(line, running))
+        back = held_back(self.setting, second.groups, running, self.workload.output_tokens - 1)
+        seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
         concurrency = requests if self.request.concurrency_open else self.workload.concurrency
-        service = colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
+        service = colocated_service(seconds, Shares(concurrency, requests, running), self.workload.output_tokens)
         uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
         bits = first.warnings(lines) | second.warnings(lines)
         return service, bits[line] | UNEVEN_STAGES * uneven

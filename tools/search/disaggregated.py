@@ -14,7 +14,7 @@ import numpy as np
 
 from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
-from ..performance.service import PhaseSeconds, Shares, disaggregated_service
+from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import send_seconds
 from ..plan.document import PHASES, Strategy
@@ -121,8 +121,7 @@ class SplitEvaluator:
             transfer=self._transfer(prefill, decode),
             client=client_seconds(self.setting),
         )
-        shares = Shares(concurrency, decode.requests)
-        service = disaggregated_service(seconds, shares, self.workload.output_tokens)
+        service = disaggregated_service(seconds, concurrency, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
         gpus = prefill.replicas * prefill.width + decode.replicas * decode.width
         return columns(

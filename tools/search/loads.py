@@ -61,7 +61,8 @@ def shared_batches(concurrency: Whole, gpus: int, together: int = 1) -> Batches:
 
 
 def _batches(shares: Whole, together: int) -> Batches:
-    return Batches(np.union1d(shares, [1, together]).astype(np.float64), together)
+    """Those, and the ladder: what an engine runs at once of a share is none."""
+    return Batches(np.union1d(shares, [together, *ladder(int(shares.max()))]).astype(np.float64), together)
 
 
 def replica_ladder(groups: int, microbatches: int) -> Whole:

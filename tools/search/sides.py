@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -63,14 +63,14 @@ class _Block:
     seconds: tuple[Floats, Floats]
     warned: Whole
 
-    def side(self, load: int, requests: int) -> Side:
-        """The rows that fit, under one of the loads: so many requests in flight."""
+    def side(self, load: int) -> Side:
+        """The rows that fit, under one of the loads."""
         rows = np.flatnonzero(self.fits[:, load])
         line, shape = self.line[rows], self.replicas[0].shape
         prints = [one.footprint for one in self.replicas]
         own = [phase_complexity(one.option.degrees) for one in self.replicas]
         return Side(
-            self.first + line, self.counts[rows], -(-requests // self.counts[rows]),
+            self.first + line, self.counts[rows],
             np.array([shape.stage * one.line.stages for one in self.replicas])[line],
             np.array([one.unit for one in prints])[line], np.array([one.tail for one in prints])[line],
             self.ends[line], self.seconds[0][rows, load], self.seconds[1][rows, load], self.memory[rows, load],
@@ -100,7 +100,7 @@ class PhaseSides:
 
     def side(self, load: int) -> Side:
         """Every layout in every number that fits under one of the loads."""
-        return sides_joined([block.side(load, int(self._loads[load])) for block in self._blocks])
+        return sides_joined([block.side(load) for block in self._blocks])
 
     @cached_property
     def _blocks(self) -> list[_Block]:
@@ -179,8 +179,8 @@ class PhaseSides:
             fits &= requests.ravel() <= self.setting.max_sequences * table.groups
         first, second, warned = (np.zeros(len(taken)) for _ in range(3))
         shares = (self._loads[None, :] / counts[:, None]).ravel()
-        one = self._timed(table, lines, lines_flat[fits], shares[fits])
-        first[fits], second[fits], warned[fits] = one
+        timed = self._prefilled if self.phase == "prefill" else partial(self._decoded, memory)
+        first[fits], second[fits], warned[fits] = timed(table, lines, lines_flat[fits], shares[fits])
         shape = requests.shape
         stage = table.layout.stages[0]
         ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
@@ -189,18 +189,22 @@ class PhaseSides:
             (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
-    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, shares: Floats) -> tuple[Floats, Floats, Whole]:
+    def _prefilled(self, table: PhaseTable, lines: Lines, line: Whole, shares: Floats) -> tuple[Floats, Floats, Whole]:
         """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
+        together = prompts_together(self.setting, table.groups * lines.stages[line], whole_requests(shares))
+        prompts = PrefillColumns(self.setting, table, lines, together)
+        return *prompts.alone(line, shares), table.warnings(lines)[line] | UNEVEN_STAGES * prompts.uneven[line]
+
+    def _decoded(
+        self, memory: MemoryColumns, table: PhaseTable, lines: Lines, line: Whole, shares: Floats
+    ) -> tuple[Floats, Floats, Whole]:
+        """The same of replicas that decode: what they do not run at once waits behind its first token."""
         requests = whole_requests(shares)
-        bits = table.warnings(lines)[line]
-        if self.phase == "prefill":
-            together = prompts_together(self.setting, table.groups * lines.stages[line], requests)
-            prompts = PrefillColumns(self.setting, table, lines, together)
-            first, second = prompts.alone(line, shares)
-            return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
-        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, requests)
-        copies = self._copies(table, lines)[line]
-        return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
+        running = np.minimum(requests, memory.running(lines)[line])
+        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, running)
+        per_token = steps.step(line, running) * (requests / running)
+        warned = table.warnings(lines)[line] | UNEVEN_STAGES * steps.is_uneven(line, running)
+        return per_token, self._copies(table, lines)[line], warned
 
     def _copies(self, table: PhaseTable, lines: Lines) -> Floats:
         """Seconds in which the ranks of each line copy what they repeat of a cache."""
