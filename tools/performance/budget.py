@@ -65,7 +65,7 @@ def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class StageTerms:
-    """A stage that the device is in: its layers, its activations per token of a pass, and whether it computes logits."""
+    """A stage that the device is in: how many layers, activations per token of a pass, and whether it has the head."""
 
     phase: PhaseLayout
     stage: StageLayout

@@ -45,6 +45,10 @@ class Service:
     tpot: Number
     output_tokens_per_s: Number
 
+    def request_seconds(self, output_tokens: int) -> Number:
+        """Seconds of a request from its start to its last token."""
+        return self.ttft + (output_tokens - 1) * self.tpot
+
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
     """Replicas that serve both phases: what they do not run at once waits in line before its prompt."""

@@ -22,7 +22,7 @@ from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
 from .inventory import billed_gpus, end_of_replicas, footprint
-from .loads import open_batches, replica_ladder, replica_numbers, shared_batches
+from .loads import at_once, open_batches, replica_ladder, replica_numbers, shared_batches, yielded
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
 from .ranking import UNEVEN_STAGES, pair_complexity, pipeline_complexity
@@ -216,7 +216,7 @@ class PairEvaluator:
         group = (np.cumsum(rooms) - rooms)[row] + np.arange(len(entry)) - offsets[entry]
         replicas = np.concatenate(numbers)[group] if self.request.concurrency_open else held.replicas[fits]
         service, warned = self._service(held, line, requests)
-        times = replicas if self.request.concurrency_open else 1
+        rate = service.output_tokens_per_s[entry] * (replicas if self.request.concurrency_open else 1)
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
         gpus = replicas * (lines.stages * shape.stage)[row]
         is_billed = self.workload.objective == "cost"
@@ -225,7 +225,7 @@ class PairEvaluator:
             prefill=index + row, decode=index + row, prefill_replicas=replicas, decode_replicas=replicas,
             concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
             gpus=gpus, billed=self._billed(shape, lines)[row, replicas - 1] if is_billed else gpus,
-            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=service.output_tokens_per_s[entry] * times,
+            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=yielded(self.request, rate),
             memory=held.memory[fits][entry],
             complexity=pair_complexity(shape.prefill, shape.decode) + own[row] + np.frexp(replicas)[1] - 1,
             warned=warned[entry],
@@ -244,15 +244,20 @@ class PairEvaluator:
     def _service(self, held: Held, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""
         (first, second), lines = self.tables.pair(held.shape), held.lines
-        running = np.minimum(requests, held.columns.running(lines)[line])
-        together = prompts_together(self.setting, first.groups, running)
-        prefill = PrefillColumns(self.setting, first, lines, together)
-        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, running)
-        prompts = Prompts(*prefill.seconds(line, running), prefill.apart(line, running))
-        back = held_back(self.setting, second.groups, running, self.workload.output_tokens - 1)
-        seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
+        most, output_tokens = np.minimum(requests, held.columns.running(lines)[line]), self.workload.output_tokens
+        prefill = PrefillColumns(self.setting, first, lines, prompts_together(self.setting, first.groups, most))
+        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, most)
         concurrency = requests if self.request.concurrency_open else self.workload.concurrency
-        service = colocated_service(seconds, Shares(concurrency, requests, running), self.workload.output_tokens)
+
+        def served(there: Whole) -> Service:
+            running = np.minimum(there, most)
+            prompts = Prompts(*prefill.seconds(line, running), prefill.apart(line, running))
+            back = held_back(self.setting, second.groups, running, output_tokens - 1)
+            seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
+            return colocated_service(seconds, Shares(concurrency, there, running), output_tokens)
+
+        running = at_once(self.request, requests, lambda there: served(there).request_seconds(output_tokens))
+        service = served(running)
         uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
         bits = first.warnings(lines) | second.warnings(lines)
         return service, bits[line] | UNEVEN_STAGES * uneven

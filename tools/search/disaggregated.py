@@ -22,7 +22,7 @@ from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
 from .footprints import Counts, Footprints, Side
 from .inventory import billed_gpus, end_of_replicas
-from .loads import MOST_SEQUENCES, ladder, shared_batches
+from .loads import MOST_SEQUENCES, ladder, shared_batches, yielded
 from .sides import PhaseSides
 from .space import split_strategy
 
@@ -129,7 +129,7 @@ class SplitEvaluator:
             prefill=prefill.option, decode=decode.option,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
             gpus=gpus, billed=self._billed(prefill, decode) if self.request.workload.objective == "cost" else gpus,
-            ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
+            ttft=service.ttft, tpot=service.tpot, rate=yielded(self.request, service.output_tokens_per_s),
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
             warned=prefill.warned | decode.warned,

@@ -7,16 +7,19 @@ The ladder has every number up to 16 and then eight steps to each doubling; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .phase_columns import Batches, Whole
+from .candidate import SearchRequest
+from .phase_columns import Batches, Floats, Whole
 
 _EVERY_UP_TO = 16
 _STEPS = 8
 # By how much the next step may raise the rate at most.
 STEP_SHARE = 1 / _STEPS
+# As many requests are there as come while one is answered, which takes the longer the more are there.
+_ROUNDS = 4
 # More requests than this in one batch of one stage no engine schedules.
 MOST_SEQUENCES = 4096
 
@@ -37,6 +40,29 @@ def replica_numbers(
         found.add(at)
         at += max(1, at // 8)
     return sorted(found)
+
+
+def at_once(request: SearchRequest, most: Whole, seconds: Callable[[Whole], Floats]) -> Whole:
+    """Requests that replicas have at once: all of `most`, or what a stated rate makes of these by Little's law.
+
+    `seconds`: of a request where so many are there at once.
+    """
+    rate = request.workload.request_rate
+    if rate is None or request.concurrency_open:
+        return most
+    found = np.ones_like(most)
+    for _ in range(_ROUNDS):
+        came = rate * most / request.workload.concurrency * seconds(found)
+        found = np.clip(np.ceil(came), 1, most).astype(np.int64)
+    return found
+
+
+def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
+    """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
+    load = request.workload
+    if load.request_rate is None or request.concurrency_open:
+        return tokens_per_s
+    return np.minimum(tokens_per_s, load.request_rate * load.output_tokens)
 
 
 def ladder(most: int) -> Whole:

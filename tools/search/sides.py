@@ -20,7 +20,7 @@ from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
 from .footprints import Side, sides_joined
 from .inventory import Footprint
-from .loads import replica_numbers
+from .loads import at_once, replica_numbers
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
 from .phase_table import Floats, Mask, PhaseTable, Whole
@@ -193,18 +193,26 @@ class PhaseSides:
         """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
         together = prompts_together(self.setting, table.groups * lines.stages[line], whole_requests(shares))
         prompts = PrefillColumns(self.setting, table, lines, together)
+        there = at_once(self.request, whole_requests(shares), lambda there: prompts.alone(line, there)[0])
+        shares = np.minimum(shares, there)
         return *prompts.alone(line, shares), table.warnings(lines)[line] | UNEVEN_STAGES * prompts.uneven[line]
 
     def _decoded(
         self, memory: MemoryColumns, table: PhaseTable, lines: Lines, line: Whole, shares: Floats
     ) -> tuple[Floats, Floats, Whole]:
         """The same of replicas that decode: what they do not run at once waits behind its first token."""
-        requests = whole_requests(shares)
-        running = np.minimum(requests, memory.running(lines)[line])
-        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, running)
-        per_token = steps.step(line, running) * (requests / running)
+        most, requests = memory.running(lines)[line], whole_requests(shares)
+        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, np.minimum(requests, most))
+
+        def per_token(there: Whole) -> Floats:
+            running = np.minimum(there, most)
+            return steps.step(line, running) * (there / running)
+
+        later = self.request.workload.output_tokens - 1
+        there = at_once(self.request, requests, lambda there: later * per_token(there))
+        running = np.minimum(there, most)
         warned = table.warnings(lines)[line] | UNEVEN_STAGES * steps.is_uneven(line, running)
-        return per_token, self._copies(table, lines)[line], warned
+        return per_token(there), self._copies(table, lines)[line], warned
 
     def _copies(self, table: PhaseTable, lines: Lines) -> Floats:
         """Seconds in which the ranks of each line copy what they repeat of a cache."""
