@@ -1,4 +1,4 @@
-"""The screen tells the physics of the simulation: what it leaves out would not have won, and what it bounds is alike."""
+"""The screen tells what the simulation does: what it leaves out would not have won, and its bounds are the same."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def load(
 # share a pass; requests that come at a rate.
 CASES = (
     question(
-        "MiMo-V2-Flash",
-        *load("4x1xmi325x", (30_000, 1, 8), "throughput", tpot_ms_max=25.0),
+        "Qwen3-30B-A3B",
+        *load("4x1xl40s", (8192, 1, 16), "throughput", tpot_ms_max=25.0),
         policy=PolicyBlock(relaxations=("kv_sequence_decode",)),
     ),
     question(
@@ -49,7 +49,7 @@ CASES = (
         disaggregated=True,
     ),
     question("Llama-3-8B", *load("4x1xa40", (1000, 1, 32), "cost", tpot_ms_max=25.0), disaggregated=True),
-    question("gemma-2-9b", *load("1x4xmi325x", (2048, 2, 128), "latency", request_rate=2.0), disaggregated=True),
+    question("gemma-2-9b", *load("1x5xmi325x", (2048, 2, 128), "latency", request_rate=2.0), disaggregated=True),
 )
 
 
