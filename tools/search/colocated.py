@@ -126,7 +126,7 @@ class PairEvaluator:
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
         together = prompts_of_pass(self.setting)
-        if self.request.concurrency_open:
+        if self.request.concurrency_open or self.workload.request_rate is not None:
             return open_batches(together)
         return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
 
@@ -244,20 +244,22 @@ class PairEvaluator:
     def _service(self, held: Held, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""
         (first, second), lines = self.tables.pair(held.shape), held.lines
-        most, output_tokens = np.minimum(requests, held.columns.running(lines)[line]), self.workload.output_tokens
+        most, output_tokens = held.columns.running(lines)[line], self.workload.output_tokens
+        if self.workload.request_rate is None:
+            most = np.minimum(requests, most)
         prefill = PrefillColumns(self.setting, first, lines, prompts_together(self.setting, first.groups, most))
         decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, most)
-        concurrency = requests if self.request.concurrency_open else self.workload.concurrency
+        share = 1.0 if self.request.concurrency_open else self.workload.concurrency / requests
 
         def served(there: Whole) -> Service:
             running = np.minimum(there, most)
             prompts = Prompts(*prefill.seconds(line, running), prefill.apart(line, running))
             back = held_back(self.setting, second.groups, running, output_tokens - 1)
             seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
-            return colocated_service(seconds, Shares(concurrency, there, running), output_tokens)
+            return colocated_service(seconds, Shares(share * there, there, running), output_tokens)
 
-        running = at_once(self.request, requests, lambda there: served(there).request_seconds(output_tokens))
-        service = served(running)
+        there = at_once(self.request, requests, most, lambda there: served(there).request_seconds(output_tokens))
+        service = served(there)
         uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
         bits = first.warnings(lines) | second.warnings(lines)
         return service, bits[line] | UNEVEN_STAGES * uneven

@@ -35,7 +35,7 @@ class Batches:
     """
 
     sequences: Floats
-    together: int
+    together: int = 1
 
     def places(self, sequences: Whole) -> Whole:
         """Where each of `sequences` stands, or the next larger number that is there."""
@@ -192,17 +192,17 @@ class PrefillColumns:
         return _uneven(StageSeconds(self.lines, own, np.zeros(1)))[:, 0]
 
     def seconds(self, line: Whole, requests: Whole) -> tuple[Floats, Floats]:
-        """Of one prompt, and of all prompts of the share, with `requests` in flight on a replica of each `line`."""
+        """Of the pass that a prompt is in, and of all prompts, with `requests` in flight on a replica of each `line`."""
         share = prompt_share(self.setting, self.groups, requests)
         whole, busiest = self._of_all
         passes: Any = np.searchsorted(self._together, np.asarray(share.together))
-        one, several, busy = whole[line, 0], whole[line, passes], busiest[line, passes]
+        several, busy = whole[line, passes], busiest[line, passes]
         few = requests < self.groups
         if few.any():
             rows = line[few], requests[few] - 1
-            one[few] = several[few] = self._of_few[0][rows]
+            several[few] = self._of_few[0][rows]
             busy[few] = self._of_few[1][rows]
-        return one, several + (share.rounds - 1) * busy
+        return several, several + (share.rounds - 1) * busy
 
     def apart(self, line: Whole, requests: Whole) -> Floats:
         """Of all prompts of the share where no two attention groups prefill at once, as far as these hold up others."""
