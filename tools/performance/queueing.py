@@ -1,8 +1,8 @@
 """What a request of a closed loop waits for on average, in closed form: the running step, and the prompts of others.
 
-Between two of its own requests a user meets the prompt of every other user once. Which of them come before its first
-token and which between later ones depends on how requests fall together: here all are gaps between later tokens, so
-that a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
+Between two of its own requests a user meets the prompt of every other user once. Those that share its pass come before
+its first token. Of the others it depends on how requests fall together: here all are gaps between later tokens, so that
+a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .setting import Setting
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Seconds of one prompt, and of all prompts of a replica's requests.
+    """Seconds of the pass that a prompt is in, and of all prompts of a replica's requests.
 
     `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
     """

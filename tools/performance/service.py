@@ -1,7 +1,7 @@
 """The screen of a search: from the seconds of prompts and decode steps to what users see and how many tokens come out.
 
 Written once for one deployment and for arrays of them: a search gives a column for each figure. Colocated replicas
-alternate between prompts and decode steps; of disaggregated ones the slower kind sets the rate.
+alternate between prompts and decode steps; requests in flight over the time of one in the system are the rate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .queueing import Prompts, closed_loop_waits, prefill_queue
 class PhaseSeconds:
     """Seconds of a deployment at its load.
 
-    `prompts` are one prompt as it meets the deployment and those of a prefill replica's whole share, `step` is one
+    `prompts` are the pass of one as it meets the deployment and those of a prefill replica's whole share, `step` is one
     decode step of a replica with its share, `transfer` the way of a prompt's cache, `client` what the client adds.
     A prompt is held back for `held_steps` steps until other attention groups have one.
     """

@@ -192,7 +192,7 @@ class PrefillColumns:
         return _uneven(StageSeconds(self.lines, own, np.zeros(1)))[:, 0]
 
     def seconds(self, line: Whole, requests: Whole) -> tuple[Floats, Floats]:
-        """Of the pass that a prompt is in, and of all prompts, with `requests` in flight on a replica of each `line`."""
+        """Of the pass that a prompt is in, and of all prompts of a replica of each `line` with `requests` in flight."""
         share = prompt_share(self.setting, self.groups, requests)
         whole, busiest = self._of_all
         passes: Any = np.searchsorted(self._together, np.asarray(share.together))
