@@ -249,7 +249,9 @@ class PairEvaluator:
             most = np.minimum(requests, most)
         prefill = PrefillColumns(self.setting, first, lines, prompts_together(self.setting, first.groups, most))
         decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, most)
-        share = 1.0 if self.request.concurrency_open else self.workload.concurrency / requests
+        share = np.ones(len(line)) if self.request.concurrency_open else self.workload.concurrency / requests
+        if self.workload.request_rate is not None and not self.request.concurrency_open:
+            share = held.replicas[held.fits].astype(np.float64)
 
         def served(there: Whole) -> Service:
             running = np.minimum(there, most)
@@ -258,7 +260,9 @@ class PairEvaluator:
             seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
             return colocated_service(seconds, Shares(share * there, there, running), output_tokens)
 
-        there = at_once(self.request, requests, most, lambda there: served(there).request_seconds(output_tokens))
+        there = at_once(
+            self.request, requests, 1.0 / share, most, lambda there: served(there).request_seconds(output_tokens)
+        )
         service = served(there)
         uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
         bits = first.warnings(lines) | second.warnings(lines)

@@ -42,17 +42,19 @@ def replica_numbers(
     return sorted(found)
 
 
-def at_once(request: SearchRequest, share: Whole, most: Whole, seconds: Callable[[Whole], Floats]) -> Whole:
+def at_once(
+    request: SearchRequest, share: Whole, part: Floats, most: Whole, seconds: Callable[[Whole], Floats]
+) -> Whole:
     """Requests that replicas have at once: their `share`, or at a stated rate what comes while one is answered.
 
-    `seconds`: of a request where so many are there at once; of those that come, `most` are looked at.
+    `part`: of all requests, on each. `seconds`: of a request where so many are there; `most` are looked at.
     """
     rate = request.workload.request_rate
     if rate is None or request.concurrency_open:
         return share
     found = np.ones_like(share)
     for _ in range(_ROUNDS):
-        came = rate * share / request.workload.concurrency * seconds(found)
+        came = rate * part * seconds(found)
         found = np.clip(np.ceil(came), 1, most).astype(np.int64)
     return found
 

@@ -193,8 +193,8 @@ class PhaseSides:
         """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
         together = prompts_together(self.setting, table.groups * lines.stages[line], whole_requests(shares))
         prompts = PrefillColumns(self.setting, table, lines, together)
-        requests = whole_requests(shares)
-        there = at_once(self.request, requests, requests, lambda there: prompts.alone(line, there)[0])
+        requests, part = whole_requests(shares), shares / self._loads[-1]
+        there = at_once(self.request, requests, part, requests, lambda there: prompts.alone(line, there)[0])
         shares = np.minimum(shares, there)
         return *prompts.alone(line, shares), table.warnings(lines)[line] | UNEVEN_STAGES * prompts.uneven[line]
 
@@ -209,8 +209,8 @@ class PhaseSides:
             running = np.minimum(there, most)
             return steps.step(line, running) * (there / running)
 
-        later = self.request.workload.output_tokens - 1
-        there = at_once(self.request, requests, requests, lambda there: later * per_token(there))
+        part, later = shares / self._loads[-1], self.request.workload.output_tokens - 1
+        there = at_once(self.request, requests, part, requests, lambda there: later * per_token(there))
         running = np.minimum(there, most)
         warned = table.warnings(lines)[line] | UNEVEN_STAGES * steps.is_uneven(line, running)
         return per_token(there), self._copies(table, lines)[line], warned
