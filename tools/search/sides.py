@@ -194,7 +194,9 @@ class PhaseSides:
         together = prompts_together(self.setting, table.groups * lines.stages[line], whole_requests(shares))
         prompts = PrefillColumns(self.setting, table, lines, together)
         requests, part = whole_requests(shares), shares / self._loads[-1]
-        there = at_once(self.request, requests, part, requests, lambda there: prompts.alone(line, 1.0 * there)[0])
+        there = at_once(
+            self.request, requests, part, requests, lambda there: prompts.alone(line, there.astype(np.float64))[0]
+        )
         shares = np.minimum(shares, there)
         return *prompts.alone(line, shares), table.warnings(lines)[line] | UNEVEN_STAGES * prompts.uneven[line]
 
