@@ -19,18 +19,33 @@ import numpy as np
 
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tools.errors import InputError
-from shardwright.tools.search.candidate import Candidate
+from shardwright.tools.plan.document import PHASES, Strategy
+from shardwright.tools.search.candidate import Candidate, SearchRequest
+from shardwright.tools.search.cuts import engine_cut
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, screened_rows, search
 from shardwright.tools.search.single import candidate_at
 from shardwright.tools.search.space import strategies
 
 
+def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:
+    """The strategy with the stages that a named engine cuts by itself."""
+    engine, layers = request.named_engine, request.architecture.num_layers
+    if engine is None:
+        return strategy
+    phases = {phase: getattr(strategy, phase) for phase in PHASES}
+    cut = {
+        phase: one.model_copy(update={"stage_layers": engine_cut(engine, layers, one.pp)})
+        for phase, one in phases.items()
+    }
+    return strategy.model_copy(update=cut)
+
+
 def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[tuple[float, float, float]]] | None:
     """Regret, strategies, simulated loads and (TTFT, TPOT, cost) ratios; `None` where the space is too large."""
     # With an open number of requests there is no one load to compare at.
     request = replace(asked.search, concurrency_open=False)
-    space = list(islice(strategies(request.space), most + 1))
+    space = [as_cut(request, one) for one in islice(strategies(request.space), most + 1)]
     if len(space) > most:
         return None
     setting, objective = base_setting(request), request.workload.objective

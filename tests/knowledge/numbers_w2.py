@@ -30,7 +30,7 @@ from shardwright.tools.performance.operation import COLLECTIVES
 from shardwright.tools.performance.programs.tensors import share_on_device
 from shardwright.tools.performance.schedule import PhaseTimer
 from shardwright.tools.performance.setting import make_setting
-from shardwright.tools.performance.throughput import decode_load, met_together
+from shardwright.tools.performance.throughput import dealt_out, decode_load
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,
@@ -246,10 +246,10 @@ def stage_cut(model: str, stages: str) -> str:
     return "/".join(str(size) for size in even_cut(_architecture(model).num_layers, int(stages)))
 
 
-@number("met-together")
-def sequences_met(batch: str, microbatches: str) -> str:
-    """Sequences of the microbatch that a request finds itself in."""
-    return str(met_together(int(batch), int(microbatches)))
+@number("dealt-out")
+def sequences_dealt(batch: str, microbatches: str, together: str) -> str:
+    """Sequences of a microbatch where so many prompts come together."""
+    return str(dealt_out(int(batch), int(microbatches), int(together))[0])
 
 
 @number("fix-rounds")

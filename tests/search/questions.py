@@ -83,9 +83,21 @@ def question(
     return Question(entry, request)
 
 
+def _drawn_limits(draw: random.Random) -> dict[str, object]:
+    """Every other load has a limit more: a rate at which requests come, on TTFT, on tokens, on a high percentile."""
+    limits: tuple[dict[str, object], ...] = (
+        {"request_rate": draw.choice((0.1, 0.5, 2.0, 8.0))},
+        {"ttft_ms_max": draw.choice((500.0, 2000.0, 10000.0))},
+        {"ttft_ms_max": draw.choice((2000.0, 10000.0)), "ttft_statistic": draw.choice(("p50", "p90", "p99"))},
+        {"tpot_ms_max": draw.choice((25.0, 50.0)), "tpot_statistic": draw.choice(("p90", "p95", "p99"))},
+        {"min_tokens_per_second": draw.choice((50.0, 500.0))},
+    )
+    return draw.choice(limits) if draw.random() < 0.5 else {}
+
+
 def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
     """Searches without end: model, hardware (of at most so many GPUs), load, limits, relaxations, engine drawn."""
-    draw = random.Random(seed)
+    draw, draw_limits = random.Random(seed), random.Random(f"limits of {seed}")
     models = all_models()
     accelerators = [one for one in all_accelerators() if one.vendor in ("NVIDIA", "AMD")]
     while True:
@@ -101,12 +113,15 @@ def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
         drawn = question(
             draw.choice(models).name,
             hardware,
-            WorkloadBlock(
-                input_tokens=draw.choice((128, 1000, 2048, 8192, 30000)),
-                output_tokens=draw.choice((1, 2, 64, 256, 1000)),
-                concurrency=draw.choice((1, 2, 3, 7, 16, 50, 128)),
-                tpot_ms_max=draw.choice((None, None, None, 25.0)),
-                objective=draw.choice(OBJECTIVES),
+            WorkloadBlock.model_validate(
+                {
+                    "input_tokens": draw.choice((128, 1000, 2048, 8192, 30000)),
+                    "output_tokens": draw.choice((1, 2, 64, 256, 1000)),
+                    "concurrency": draw.choice((1, 2, 3, 7, 16, 50, 128)),
+                    "tpot_ms_max": draw.choice((None, None, None, 25.0)),
+                    "objective": draw.choice(OBJECTIVES),
+                }
+                | _drawn_limits(draw_limits)
             ),
             policy=PolicyBlock(relaxations=tuple(name for name in RELAXATIONS if draw.random() < 0.35)),
             weights=draw.choice(("bf16", "fp8")),

@@ -65,10 +65,11 @@ def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class StageTerms:
-    """A stage that the device is in: its activations per token of a pass, and whether it computes logits."""
+    """A stage that the device is in: how many layers, activations per token of a pass, and whether it has the head."""
 
     phase: PhaseLayout
     stage: StageLayout
+    layers: Number
     bytes_per_token: Number
     has_head: bool
 
@@ -133,7 +134,8 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
     for phase, stage in held:
         tokens = setting.prompt_tokens if phase.phase == "prefill" else setting.request_tokens
         per_token = activation_bytes_per_token(setting, phase, stage)
-        stages.append(StageTerms(phase, stage, per_token, device in stage.head_places))
+        layers = stage.layers[1] - stage.layers[0] + 1
+        stages.append(StageTerms(phase, stage, layers, per_token, device in stage.head_places))
         ranks = max(ranks, len(phase.devices))
         if device in stage.attention_places:
             cache[phase.phase] += request_bytes(setting, stage.layers, tokens, phase.degrees.tp, phase.token_parts)

@@ -11,8 +11,10 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 from ..calibration.engine_profile import accelerator_class, generation
+from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import AttentionSpec
 from ..engines import sglang, trtllm, vllm
 from ..engines.memory import Batch, MemoryUse
@@ -60,34 +62,35 @@ def batch_of(setting: Setting, use: MemoryUse) -> Batch:
     return Batch(tokens or max(least, use.batch.tokens), sequences or use.batch.sequences)
 
 
-def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> float:
+def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> Number:
     """Bytes that the engine (or one of another `use`) has for the KV cache on a device; below 0: it does not start."""
     own, part = use or memory_use(setting), setting.hardware.accelerator
     batch = batch_of(setting, own)
     ranks = max(term.stage.width for term in terms.stages)
-    layers = max(term.stage.layers[1] - term.stage.layers[0] + 1 for term in terms.stages)
+    layers = reduce(larger, (term.layers for term in terms.stages))
     held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
     held += own.graphs_bytes(layers, batch.sequences) + _padding_bytes(setting, terms, own)
     if own.counts_passes:
-        held += max(_pass_bytes(setting, terms, batch, own.logit_bytes))
+        held += reduce(larger, _pass_bytes(setting, terms, batch, own.logit_bytes))
     return own.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
 
 
-def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> float:
+def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Number:
     """By how much the experts of a device are larger in memory than in the checkpoint."""
     if setting.weight_dtype("expert") != "mxfp4":
         return 0.0
-    phase, stage = max(((term.phase, term.stage) for term in terms.stages), key=lambda one: one[1].most_hosted)
-    parts, total = phase.degrees.tp_expert or 1, 0.0
+    most = max(terms.stages, key=lambda term: term.stage.most_hosted)
+    stage, parts, total = most.stage, most.phase.degrees.tp_expert or 1, 0.0
     for run in setting.runs(*stage.layers):
         if run.spec.moe is not None:
             share = use.padded_share(setting.architecture.hidden_size, run.spec.moe.width / parts)
             expert = setting.tensor_bytes(run.spec.moe.expert_tensors).total / parts
             total += run.count * stage.most_hosted * expert * share
-    return total
+    # Terms of many pipelines have part of the layers of one stage.
+    return total * most.layers / (stage.layers[1] - stage.layers[0] + 1)
 
 
-def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[float]:
+def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[Number]:
     """Activations of the largest batch in each phase of a device.
 
     The widest operator and sampling do not meet; the workspace of experts stays for both.
@@ -95,9 +98,9 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
     architecture = setting.architecture
     stream = 2 * architecture.hidden_size * setting.activation_bytes * batch.tokens
     for term in terms.stages:
-        widest = float(term.bytes_per_token) * batch.tokens
+        widest = term.bytes_per_token * batch.tokens
         sampling = batch.sequences * architecture.vocab_size * logit_bytes if term.has_head else 0.0
-        yield widest + sampling if architecture.is_moe else max(widest, stream + sampling)
+        yield widest + sampling if architecture.is_moe else larger(widest, stream + sampling)
 
 
 def least_room_bytes(layout: Layout) -> float:
@@ -109,9 +112,14 @@ def cache_tokens(layout: Layout) -> int:
     """Tokens of requests of the workload that one attention group's cache holds."""
     setting, least = layout.setting, math.inf
     for terms in _decoding(layout):
-        if terms.decode_request > 0.0:
-            least = min(least, room_bytes(setting, terms) / float(terms.decode_request) * setting.request_tokens)
-    return max(0, math.floor(min(least, _MOST_TOKENS)))
+        least = min(least, tokens_of_device(setting, terms))
+    return max(0, math.floor(least))
+
+
+def tokens_of_device(setting: Setting, terms: DeviceTerms) -> Number:
+    """Tokens of requests of the workload that the room of a device (or of an array of them) holds."""
+    per_token = larger(terms.decode_request / setting.request_tokens, 1e-12)
+    return pick(terms.decode_request > 0.0, smaller(room_bytes(setting, terms) / per_token, _MOST_TOKENS), _MOST_TOKENS)
 
 
 def logged_tokens(layout: Layout) -> int | None:

@@ -1,8 +1,8 @@
 """What a request of a closed loop waits for on average, in closed form: the running step, and the prompts of others.
 
-Between two of its own requests a user meets the prompt of every other user once. Which of them come before its first
-token and which between later ones depends on how requests fall together: here all are gaps between later tokens, so
-that a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
+Between two of its own requests a user meets the prompt of every other user once. Those that share its pass come before
+its first token. Of the others it depends on how requests fall together: here all are gaps between later tokens, so that
+a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .setting import Setting
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """Seconds of one prompt, and of all prompts of a replica's requests.
+    """Seconds of the pass that a prompt is in, and of all prompts of a replica's requests.
 
     `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
     """
@@ -33,21 +33,17 @@ class Waits:
     per_token: Number
 
 
-NO_WAITS = Waits(0.0, 0.0)
-
-
 def closed_loop_waits(prompts: Prompts, decode_step: Number, steps: int, requests: Number, held_steps: Number) -> Waits:
     """The waits of one of `requests` on a replica that serves both phases. Seconds.
 
     `decode_step` is one of `steps`. A prompt meets a step that runs, half of it on average, and is held back for
     `held_steps` of them (`held_back`).
     """
+    others = pick(requests > 1, larger(0.0, stalled_seconds(prompts, decode_step * steps) - prompts.one), 0.0)
     if steps <= 0:
-        return NO_WAITS
-    together = requests > 1
-    others = larger(0.0, stalled_seconds(prompts, decode_step * steps) - prompts.one)
-    first = decode_step * (0.5 + held_steps)
-    return Waits(pick(together, first, 0.0), pick(together, others / steps, 0.0))
+        # Nothing but prompts: each waits for all others.
+        return Waits(others, 0.0)
+    return Waits(pick(requests > 1, decode_step * (0.5 + held_steps), 0.0), others / steps)
 
 
 def stalled_seconds(prompts: Prompts, decoding: Number) -> Number:
@@ -83,13 +79,13 @@ def held_back(setting: Setting, groups: int, requests: Number, steps: int) -> Nu
     return pick(requests > groups, 0.5 * smaller(1.0 * most, steps * groups / requests), 0.0)
 
 
-def prefill_queue(all_prompts: Number, alone: Number) -> Waits:
+def prefill_queue(all_prompts: Number, alone: Number) -> Number:
     """The wait before prefill replicas of their own, where they are the slower side. Seconds.
 
     `all_prompts` is what one prefill replica takes for its share of all requests, `alone` one request's whole way when
     it waits for nothing: requests in flight over the rate is the time in the system (Little's law).
     """
-    return Waits(larger(0.0, all_prompts - alone), 0.0)
+    return larger(0.0, all_prompts - alone)
 
 
 def client_seconds(setting: Setting) -> float:

@@ -1,14 +1,14 @@
 """The screen of a search: from the seconds of prompts and decode steps to what users see and how many tokens come out.
 
 Written once for one deployment and for arrays of them: a search gives a column for each figure. Colocated replicas
-alternate between prompts and decode steps; of disaggregated ones the slower kind sets the rate.
+alternate between prompts and decode steps; requests in flight over the time of one in the system are the rate.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..calibration.forms.elementary import Number, larger
+from ..calibration.forms.elementary import Number
 from .queueing import Prompts, closed_loop_waits, prefill_queue
 
 
@@ -16,7 +16,7 @@ from .queueing import Prompts, closed_loop_waits, prefill_queue
 class PhaseSeconds:
     """Seconds of a deployment at its load.
 
-    `prompts` are one prompt as it meets the deployment and those of a prefill replica's whole share, `step` is one
+    `prompts` are the pass of one as it meets the deployment and those of a prefill replica's whole share, `step` is one
     decode step of a replica with its share, `transfer` the way of a prompt's cache, `client` what the client adds.
     A prompt is held back for `held_steps` steps until other attention groups have one.
     """
@@ -30,10 +30,11 @@ class PhaseSeconds:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Requests in flight in all, and on each replica that decodes."""
+    """Requests in flight in all, on each replica that decodes, and as many of these as it runs at once."""
 
     concurrency: Number
     decode_requests: Number
+    running: Number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +45,30 @@ class Service:
     tpot: Number
     output_tokens_per_s: Number
 
+    def request_seconds(self, output_tokens: int) -> Number:
+        """Seconds of a request from its start to its last token."""
+        return self.ttft + (output_tokens - 1) * self.tpot
+
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas that serve both phases: requests in flight over the rate is the time of one in the system (Little)."""
+    """Replicas that serve both phases: what they do not run at once waits in line before its prompt."""
     steps = output_tokens - 1
-    waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.decode_requests, seconds.held_steps)
+    waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.running, seconds.held_steps)
     ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
     tpot = seconds.step + waits.per_token
-    cycle = seconds.prompts.one + waits.first_token + seconds.client + steps * tpot
-    return Service(ttft, tpot, output_tokens_per_s=shares.concurrency * output_tokens / cycle)
+    in_line = (shares.decode_requests / shares.running - 1.0) * (ttft + steps * tpot)
+    return _service(ttft + in_line, tpot, shares.concurrency, output_tokens)
 
 
-def disaggregated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas of one phase each: a line forms before prefill where it is the slower side.
+def disaggregated_service(seconds: PhaseSeconds, concurrency: Number, output_tokens: int) -> Service:
+    """Replicas of one phase each: a line forms before prefill where it is the slower side."""
+    first = seconds.prompts.one + seconds.transfer + seconds.client
+    wait = prefill_queue(seconds.prompts.together, first + (output_tokens - 1) * seconds.step)
+    return _service(first + wait, seconds.step, concurrency, output_tokens)
 
-    Requests are shared out rounded up, and all are answered once when the fullest replica of each kind has done its
-    share.
-    """
+
+def _service(ttft: Number, tpot: Number, concurrency: Number, output_tokens: int) -> Service:
+    """Requests in flight over the time of one in the system are the rate (Little); no token is later than the first."""
     steps = output_tokens - 1
-    alone = seconds.prompts.one + seconds.transfer + steps * seconds.step
-    waits = prefill_queue(seconds.prompts.together, alone)
-    slower = larger(seconds.prompts.together, steps * seconds.step)
-    return Service(
-        seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client,
-        seconds.step,
-        output_tokens_per_s=shares.concurrency * output_tokens / slower,
-    )
+    rate = concurrency * output_tokens / (ttft + steps * tpot)
+    return Service(ttft, tpot if steps else 0.0 * tpot, rate)

@@ -25,35 +25,43 @@ class PromptShare:
     passes: Number
 
 
+def prompts_of_pass(setting: Setting) -> int:
+    """Whole prompts that the token budget of a pass holds, and one at least."""
+    return max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
+
+
 def prompt_share(setting: Setting, attention_groups: int, requests: Number) -> PromptShare:
     """The share of a replica with `requests` (or of an array): as many prompts in a pass as its chunk holds."""
     groups = smaller(attention_groups, requests)
     per_group = -(-requests // groups)
-    together = larger(1, smaller(per_group, setting.prefill_chunk_tokens // setting.prompt_tokens))
+    together = smaller(per_group, prompts_of_pass(setting))
     rounds = -(-per_group // together)
     return PromptShare(groups, together, rounds, larger(rounds, -(-requests // together)))
 
 
-def met_together(batch: Number, microbatches: Number) -> Number:
-    """Sequences of the microbatch that a request finds itself in, of `batch` in `microbatches`, to the nearest whole.
+def dealt_out(sequences: Number, microbatches: Number, together: Number) -> tuple[Number, Number]:
+    """How many of the `sequences` of a scheduler are in a microbatch, and how many microbatches that makes.
 
-    Requests fall into microbatches as they come and stay there: of the others one in `microbatches` shares its own, so
-    that it meets 1 + (batch - 1) / microbatches on average, more than the batch cut into even parts.
+    The one with the fewest takes the next prompts, as many `together` as a pass holds. They stay together: they are
+    answered at the same time, and so their users send the next ones.
     """
-    return 1 + (2 * (batch - 1) + microbatches) // (2 * microbatches)
+    met = larger(-(-sequences // microbatches), smaller(sequences, together))
+    return met, -(-sequences // met)
 
 
 def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:
     """The load of one microbatch of a decode step with `requests` on the replica, and how many microbatches there are.
 
-    Attention groups share the requests, and as many microbatches as there are stages go round by default. Contexts are
-    at the mean length of a request while it is decoded.
+    Attention groups share the requests, and as many microbatches as there are stages go round by default. Where phases
+    are apart, prompts come to a replica that decodes one by one. Contexts are at the mean length of a request while it
+    is decoded.
     """
     setting = layout.setting
     groups = min(timer.phase.attention_groups, requests)
+    together = 1 if layout.is_disaggregated else prompts_of_pass(setting)
     batch = math.ceil(requests / groups)
-    among = min(microbatches(setting, len(timer.stages)), batch)
-    return TokenLoad(met_together(batch, among), 1, setting.mean_decode_context, groups), among
+    met, among = dealt_out(batch, microbatches(setting, len(timer.stages)), together)
+    return TokenLoad(met, 1, setting.mean_decode_context, groups), among
 
 
 def decode_time(layout: Layout, timer: PhaseTimer, requests: int) -> PhaseTime:

@@ -16,12 +16,13 @@ from ..performance.queueing import Prompts, client_seconds, held_back
 from ..performance.schedule import microbatches
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
 from ..performance.setting import Setting
+from ..performance.throughput import prompts_of_pass
 from ..plan.document import Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
 from .inventory import billed_gpus, end_of_replicas, footprint
-from .loads import open_batches, replica_ladder, replica_numbers, shared_batches
+from .loads import at_once, open_batches, replica_ladder, replica_numbers, shared_batches, yielded
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
 from .ranking import UNEVEN_STAGES, pair_complexity, pipeline_complexity
@@ -78,6 +79,7 @@ class Held:
     """Pipelines of one layout; entry by entry the line, how many replicas (0: any), requests on each, and memory."""
 
     shape: PairShape
+    columns: MemoryColumns
     lines: Lines
     line: Whole
     replicas: Whole
@@ -94,9 +96,8 @@ class Held:
         both = lines_of((*self.lines.lines, *other.lines.lines))
         line = np.concatenate((self.line, other.line + len(self.lines)))
         names = ("replicas", "requests", "memory", "fits")
-        return Held(
-            self.shape, both, line, *(np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
-        )
+        rows = (np.concatenate((getattr(self, name), getattr(other, name))) for name in names)
+        return Held(self.shape, self.columns, both, line, *rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +125,10 @@ class PairEvaluator:
     @cached_property
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
-        if self.request.concurrency_open:
-            return open_batches()
-        return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus)
+        together = prompts_of_pass(self.setting)
+        if self.request.concurrency_open or self.workload.request_rate is not None:
+            return open_batches(together)
+        return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
 
     def requests(self, shape: PairShape, stages: int) -> Whole:
         """Requests on one replica: for each number of replicas, or the steps of the ladder."""
@@ -145,8 +147,9 @@ class PairEvaluator:
         if not self.request.concurrency_open:
             replicas = np.concatenate([Replica(shape, line).numbers for line in lines.lines])
         tables = self.tables.pair(shape)
-        memory = MemoryColumns(self.setting, tuple(one.layout for one in tables)).fullest(lines, line, requests)
-        return Held(shape, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
+        columns = MemoryColumns(self.setting, tuple(one.layout for one in tables))
+        memory = columns.fullest(lines, line, requests)
+        return Held(shape, columns, lines, line, replicas, requests, memory, memory <= self.usable_bytes)
 
     def variants(self, shape: PairShape, least_stages: int = 1) -> Held:
         """Pipelines of `least_stages` and more in the even cut, and those that fit in the best one too."""
@@ -212,8 +215,8 @@ class PairEvaluator:
         row, offsets = line[entry], np.cumsum(many) - many
         group = (np.cumsum(rooms) - rooms)[row] + np.arange(len(entry)) - offsets[entry]
         replicas = np.concatenate(numbers)[group] if self.request.concurrency_open else held.replicas[fits]
-        service, warned = self._service(shape, lines, line, requests)
-        times = replicas if self.request.concurrency_open else 1
+        service, warned = self._service(held, line, requests)
+        rate = service.output_tokens_per_s[entry] * (replicas if self.request.concurrency_open else 1)
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
         gpus = replicas * (lines.stages * shape.stage)[row]
         is_billed = self.workload.objective == "cost"
@@ -222,7 +225,7 @@ class PairEvaluator:
             prefill=index + row, decode=index + row, prefill_replicas=replicas, decode_replicas=replicas,
             concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
             gpus=gpus, billed=self._billed(shape, lines)[row, replicas - 1] if is_billed else gpus,
-            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=service.output_tokens_per_s[entry] * times,
+            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=yielded(self.request, rate),
             memory=held.memory[fits][entry],
             complexity=pair_complexity(shape.prefill, shape.decode) + own[row] + np.frexp(replicas)[1] - 1,
             warned=warned[entry],
@@ -238,17 +241,29 @@ class PairEvaluator:
         found = [np.asarray(billed_gpus(node, end_of_replicas(node, 0, counts, one))) for one in prints]
         return np.array(found, dtype=np.int64).reshape(len(found), len(counts))
 
-    def _service(self, shape: PairShape, lines: Lines, line: Whole, requests: Whole) -> tuple[Service, Whole]:
+    def _service(self, held: Held, line: Whole, requests: Whole) -> tuple[Service, Whole]:
         """What users see of each entry, and the rules that warn of it."""
-        first, second = self.tables.pair(shape)
-        together = prompts_together(self.setting, first.groups, requests)
-        prefill = PrefillColumns(self.setting, first, lines, together)
-        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, requests)
-        prompts = Prompts(*prefill.seconds(line, requests), prefill.apart(line, requests))
-        held = held_back(self.setting, second.groups, requests, self.workload.output_tokens - 1)
-        seconds = PhaseSeconds(prompts, decode.step(line, requests), 0.0, client_seconds(self.setting), held)
-        concurrency = requests if self.request.concurrency_open else self.workload.concurrency
-        service = colocated_service(seconds, Shares(concurrency, requests), self.workload.output_tokens)
+        (first, second), lines = self.tables.pair(held.shape), held.lines
+        most, output_tokens = held.columns.running(lines)[line], self.workload.output_tokens
+        if self.workload.request_rate is None:
+            most = np.minimum(requests, most)
+        prefill = PrefillColumns(self.setting, first, lines, prompts_together(self.setting, first.groups, most))
+        decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, most)
+        share = np.ones(len(line)) if self.request.concurrency_open else self.workload.concurrency / requests
+        if self.workload.request_rate is not None and not self.request.concurrency_open:
+            share = held.replicas[held.fits].astype(np.float64)
+
+        def served(there: Whole) -> Service:
+            running = np.minimum(there, most)
+            prompts = Prompts(*prefill.seconds(line, running), prefill.apart(line, running))
+            back = held_back(self.setting, second.groups, running, output_tokens - 1)
+            seconds = PhaseSeconds(prompts, decode.step(line, running), 0.0, client_seconds(self.setting), back)
+            return colocated_service(seconds, Shares(share * there, there, running), output_tokens)
+
+        there = at_once(
+            self.request, requests, 1.0 / share, most, lambda there: served(there).request_seconds(output_tokens)
+        )
+        service = served(there)
         uneven = decode.is_uneven(line, requests) | prefill.uneven[line]
         bits = first.warnings(lines) | second.warnings(lines)
         return service, bits[line] | UNEVEN_STAGES * uneven

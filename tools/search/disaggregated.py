@@ -14,7 +14,7 @@ import numpy as np
 
 from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
-from ..performance.service import PhaseSeconds, Shares, disaggregated_service
+from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import send_seconds
 from ..plan.document import PHASES, Strategy
@@ -22,7 +22,7 @@ from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
 from .footprints import Counts, Footprints, Side
 from .inventory import billed_gpus, end_of_replicas
-from .loads import MOST_SEQUENCES, ladder, shared_batches
+from .loads import MOST_SEQUENCES, ladder, shared_batches, yielded
 from .sides import PhaseSides
 from .space import split_strategy
 
@@ -121,8 +121,7 @@ class SplitEvaluator:
             transfer=self._transfer(prefill, decode),
             client=client_seconds(self.setting),
         )
-        shares = Shares(concurrency, decode.requests)
-        service = disaggregated_service(seconds, shares, self.workload.output_tokens)
+        service = disaggregated_service(seconds, concurrency, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
         gpus = prefill.replicas * prefill.width + decode.replicas * decode.width
         return columns(
@@ -130,7 +129,7 @@ class SplitEvaluator:
             prefill=prefill.option, decode=decode.option,
             prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
             gpus=gpus, billed=self._billed(prefill, decode) if self.request.workload.objective == "cost" else gpus,
-            ttft=service.ttft, tpot=service.tpot, rate=service.output_tokens_per_s,
+            ttft=service.ttft, tpot=service.tpot, rate=yielded(self.request, service.output_tokens_per_s),
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
             warned=prefill.warned | decode.warned,

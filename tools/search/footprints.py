@@ -38,7 +38,6 @@ class Side:
 
     option: Whole
     replicas: Whole
-    requests: Whole
     width: Whole
     unit: Whole
     tail: Whole

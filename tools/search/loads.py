@@ -7,16 +7,19 @@ The ladder has every number up to 16 and then eight steps to each doubling; the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .phase_columns import Batches, Whole
+from .candidate import SearchRequest
+from .phase_columns import Batches, Floats, Whole
 
 _EVERY_UP_TO = 16
 _STEPS = 8
 # By how much the next step may raise the rate at most.
 STEP_SHARE = 1 / _STEPS
+# As many requests are there as come while one is answered, which takes the longer the more are there.
+_ROUNDS = 4
 # More requests than this in one batch of one stage no engine schedules.
 MOST_SEQUENCES = 4096
 
@@ -39,6 +42,31 @@ def replica_numbers(
     return sorted(found)
 
 
+def at_once(
+    request: SearchRequest, share: Whole, part: Floats, most: Whole, seconds: Callable[[Whole], Floats]
+) -> Whole:
+    """Requests that replicas have at once: their `share`, or at a stated rate what comes while one is answered.
+
+    `part`: of all requests, on each. `seconds`: of a request where so many are there; `most` are looked at.
+    """
+    rate = request.workload.request_rate
+    if rate is None or request.concurrency_open:
+        return share
+    found = np.ones_like(share)
+    for _ in range(_ROUNDS):
+        came = rate * part * seconds(found)
+        found = np.clip(np.ceil(came), 1, most).astype(np.int64)
+    return found
+
+
+def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
+    """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
+    load = request.workload
+    if load.request_rate is None or request.concurrency_open:
+        return tokens_per_s
+    return np.minimum(tokens_per_s, load.request_rate * load.output_tokens)
+
+
 def ladder(most: int) -> Whole:
     """The steps up to `most`."""
     steps = list(range(1, _EVERY_UP_TO + 1))
@@ -49,21 +77,20 @@ def ladder(most: int) -> Whole:
     return np.array([step for step in steps if step <= most], dtype=np.int64)
 
 
-def open_batches() -> Batches:
+def open_batches(together: int) -> Batches:
     """The batches of a microbatch where the number of requests is open."""
-    return _batches(ladder(MOST_SEQUENCES))
+    return _batches(ladder(MOST_SEQUENCES), together)
 
 
-def shared_batches(concurrency: Whole, gpus: int) -> Batches:
+def shared_batches(concurrency: Whole, gpus: int, together: int = 1) -> Batches:
     """Every batch that sharing one of `concurrency` out over up to `gpus` parts gives."""
     parts = np.arange(1, gpus + 1)
-    return _batches(-(-concurrency[:, None] // parts[None, :]))
+    return _batches(-(-concurrency[:, None] // parts[None, :]), together)
 
 
-def _batches(shares: Whole) -> Batches:
-    """Even shares, and one more: what a request finds itself in where they fall unevenly (`met_together`)."""
-    found = np.union1d(shares, shares + 1)
-    return Batches(np.union1d(found, [1]).astype(np.float64))
+def _batches(shares: Whole, together: int) -> Batches:
+    """Those, and the ladder: what an engine runs at once of a share is none."""
+    return Batches(np.union1d(shares, [together, *ladder(int(shares.max()))]).astype(np.float64), together)
 
 
 def replica_ladder(groups: int, microbatches: int) -> Whole:

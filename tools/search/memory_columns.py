@@ -24,6 +24,7 @@ from ..performance.budget import (
     holding_part,
     most_prompts_of,
 )
+from ..performance.capacity import tokens_of_device
 from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
 from ..performance.shape import PhaseLayout
@@ -101,6 +102,16 @@ class MemoryColumns:
                 found = np.maximum(found, terms.total_bytes(self.setting, Load(requests)))
         return found.astype(np.int64)
 
+    def running(self, lines: Lines) -> Whole:
+        """Requests that a replica of each line runs at once at most: by its engine's cache and schedulers."""
+        setting, every = self.setting, np.arange(len(lines))
+        tokens: Any = np.inf
+        for columns in _columns(setting, lines):
+            for device in self._devices:
+                tokens = np.minimum(tokens, tokens_of_device(setting, self._terms(device, columns, lines, every)))
+        of_group = np.minimum(tokens // setting.request_tokens, setting.max_sequences)
+        return self.phases[-1].attention_groups * np.maximum(of_group, 1).astype(np.int64)
+
     def _terms(self, device: _Device, columns: _Columns, lines: Lines, line: Whole) -> DeviceTerms:
         """The terms of one sort of device in one stage of each line, for each request of `line`."""
         kinds, which = columns.kinds, columns.which[line]
@@ -108,6 +119,7 @@ class MemoryColumns:
             StageTerms(
                 phase,
                 stage,
+                np.array([sum(run.count for run in kind[0]) for kind in kinds])[which],
                 np.array([self._widest(number, kind) for kind in kinds])[which],
                 columns.is_last,
             )

@@ -19,7 +19,7 @@ from ..performance.overlap_halves import is_two_batch
 from ..performance.queueing import hold_up_others
 from ..performance.schedule import microbatches, prefill_loads
 from ..performance.setting import Setting
-from ..performance.throughput import met_together, prompt_share
+from ..performance.throughput import dealt_out, prompt_share, prompts_of_pass
 from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
@@ -29,12 +29,16 @@ _MOST_TOGETHER = 256
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """Sequences of a microbatch for which decode steps are timed, ascending; 1 is among them."""
+    """Sequences of a microbatch for which decode steps are timed, ascending; 1 and `together` are among them.
+
+    `together`: prompts that come to a microbatch at the same time (`dealt_out`).
+    """
 
     sequences: Floats
+    together: int = 1
 
     def places(self, sequences: Whole) -> Whole:
-        """Where each of `sequences` stands; every one of them must be there."""
+        """Where each of `sequences` stands, or the next larger number that is there."""
         found: Any = np.searchsorted(self.sequences, sequences)
         return found
 
@@ -61,7 +65,7 @@ class DecodeColumns:
         if not is_two_batch(self.setting):
             return self
         needed = np.union1d(self.batches.sequences[self._batch(line, requests)[0]], [1.0])
-        return DecodeColumns(self.setting, self.table, self.lines, Batches(needed))
+        return DecodeColumns(self.setting, self.table, self.lines, replace(self.batches, sequences=needed))
 
     def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
@@ -82,8 +86,8 @@ class DecodeColumns:
     def _batch(self, line: Whole, requests: Whole) -> tuple[Whole, Whole]:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
-        microbatches = np.minimum(self._most[line], batch)
-        return self.batches.places(met_together(batch, microbatches)), microbatches
+        met, microbatches = dealt_out(batch, self._most[line], self.batches.together)
+        return self.batches.places(met), microbatches
 
     def is_uneven(self, line: Whole, requests: Whole) -> Mask:
         """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""
@@ -101,12 +105,17 @@ class DecodeColumns:
         return seconds
 
 
-def prompts_together(setting: Setting, groups: int, requests: Whole) -> Floats:
-    """How many prompts a pass of one of `groups` may hold, ascending from 1; of very many only those that occur."""
-    most = max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
+def whole_requests(shares: Floats) -> Whole:
+    """Requests of the fullest replica, by their mean over all."""
+    return np.ceil(shares).astype(np.int64)
+
+
+def prompts_together(setting: Setting, servers: Any, requests: Whole) -> Floats:
+    """How many prompts a pass of one of `servers` may hold, ascending from 1; of very many only those that occur."""
+    most = prompts_of_pass(setting)
     if most <= _MOST_TOGETHER:
         return one_to(most)
-    return np.union1d([1], prompt_share(setting, groups, requests).together).astype(np.float64)
+    return np.union1d([1], prompt_share(setting, servers, requests).together).astype(np.float64)
 
 
 class PrefillColumns:
@@ -146,6 +155,25 @@ class PrefillColumns:
         """The same with several prompts on one group, nothing on the others."""
         return self._timed(self._chunks([(self._together, 1)]))
 
+    @cached_property
+    def _uncut(self) -> Floats:
+        """Seconds of a pass of several whole prompts on each of all groups."""
+        chunks = prefill_loads(self.setting, 1, 1)
+        whole = replace(chunks[0], new_tokens=sum(one.new_tokens for one in chunks))
+        load = replace(whole, sequences=self._together, groups=self.groups)
+        return np.add.reduceat(self.table.seconds(self.lines, load).whole, self.lines.starts)
+
+    def alone(self, line: Whole, requests: Floats) -> tuple[Floats, Floats]:
+        """Of the pass that a prompt is in, and of all passes, with `requests` of a replica that only prefills.
+
+        No prompt is cut, and each stage is at a pass of its own (`serving_estimate`): prompts that come together share
+        one, and come together again, for they are decoded side by side.
+        """
+        servers = self.groups * self.lines.stages[line]
+        together: Any = prompt_share(self.setting, servers, whole_requests(requests)).together
+        one = self._uncut[line, np.searchsorted(self._together, together)]
+        return one, requests / (servers * together) * one
+
     def _timed(self, chunks: Sequence[StageSeconds]) -> tuple[Floats, Floats]:
         starts = self.lines.starts
         busy = np.maximum.reduceat(np.sum([one.whole for one in chunks], axis=0), starts)
@@ -164,17 +192,17 @@ class PrefillColumns:
         return _uneven(StageSeconds(self.lines, own, np.zeros(1)))[:, 0]
 
     def seconds(self, line: Whole, requests: Whole) -> tuple[Floats, Floats]:
-        """Of one prompt, and of all prompts of the share, with `requests` in flight on a replica of each `line`."""
+        """Of the pass that a prompt is in, and of all prompts of a replica of each `line` with `requests` in flight."""
         share = prompt_share(self.setting, self.groups, requests)
         whole, busiest = self._of_all
         passes: Any = np.searchsorted(self._together, np.asarray(share.together))
-        one, several, busy = whole[line, 0], whole[line, passes], busiest[line, passes]
+        several, busy = whole[line, passes], busiest[line, passes]
         few = requests < self.groups
         if few.any():
             rows = line[few], requests[few] - 1
-            one[few] = several[few] = self._of_few[0][rows]
+            several[few] = self._of_few[0][rows]
             busy[few] = self._of_few[1][rows]
-        return one, several + (share.rounds - 1) * busy
+        return several, several + (share.rounds - 1) * busy
 
     def apart(self, line: Whole, requests: Whole) -> Floats:
         """Of all prompts of the share where no two attention groups prefill at once, as far as these hold up others."""

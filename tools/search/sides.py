@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -20,9 +20,9 @@ from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
 from .footprints import Side, sides_joined
 from .inventory import Footprint
-from .loads import replica_numbers
+from .loads import at_once, replica_numbers
 from .memory_columns import MemoryColumns
-from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
+from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
 from .phase_table import Floats, Mask, PhaseTable, Whole
 from .ranking import UNEVEN_STAGES, phase_complexity
 from .space import PhaseOption, PhaseShape, phase_shapes
@@ -63,14 +63,14 @@ class _Block:
     seconds: tuple[Floats, Floats]
     warned: Whole
 
-    def side(self, load: int, requests: int) -> Side:
-        """The rows that fit, under one of the loads: so many requests in flight."""
+    def side(self, load: int) -> Side:
+        """The rows that fit, under one of the loads."""
         rows = np.flatnonzero(self.fits[:, load])
         line, shape = self.line[rows], self.replicas[0].shape
         prints = [one.footprint for one in self.replicas]
         own = [phase_complexity(one.option.degrees) for one in self.replicas]
         return Side(
-            self.first + line, self.counts[rows], -(-requests // self.counts[rows]),
+            self.first + line, self.counts[rows],
             np.array([shape.stage * one.line.stages for one in self.replicas])[line],
             np.array([one.unit for one in prints])[line], np.array([one.tail for one in prints])[line],
             self.ends[line], self.seconds[0][rows, load], self.seconds[1][rows, load], self.memory[rows, load],
@@ -100,7 +100,7 @@ class PhaseSides:
 
     def side(self, load: int) -> Side:
         """Every layout in every number that fits under one of the loads."""
-        return sides_joined([block.side(load, int(self._loads[load])) for block in self._blocks])
+        return sides_joined([block.side(load) for block in self._blocks])
 
     @cached_property
     def _blocks(self) -> list[_Block]:
@@ -178,8 +178,9 @@ class PhaseSides:
             # More than the schedulers take at once would only wait.
             fits &= requests.ravel() <= self.setting.max_sequences * table.groups
         first, second, warned = (np.zeros(len(taken)) for _ in range(3))
-        one = self._timed(table, lines, lines_flat[fits], requests.ravel()[fits])
-        first[fits], second[fits], warned[fits] = one
+        shares = (self._loads[None, :] / counts[:, None]).ravel()
+        timed = self._prefilled if self.phase == "prefill" else partial(self._decoded, memory)
+        first[fits], second[fits], warned[fits] = timed(table, lines, lines_flat[fits], shares[fits])
         shape = requests.shape
         stage = table.layout.stages[0]
         ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
@@ -188,16 +189,33 @@ class PhaseSides:
             (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
-    def _timed(self, table: PhaseTable, lines: Lines, line: Whole, requests: Whole) -> tuple[Floats, Floats, Whole]:
-        """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each number of requests."""
-        bits = table.warnings(lines)[line]
-        if self.phase == "prefill":
-            prompts = PrefillColumns(self.setting, table, lines, prompts_together(self.setting, table.groups, requests))
-            first, second = prompts.seconds(line, requests)
-            return first, second, bits | UNEVEN_STAGES * prompts.uneven[line]
-        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, requests)
-        copies = self._copies(table, lines)[line]
-        return steps.step(line, requests), copies, bits | UNEVEN_STAGES * steps.is_uneven(line, requests)
+    def _prefilled(self, table: PhaseTable, lines: Lines, line: Whole, shares: Floats) -> tuple[Floats, Floats, Whole]:
+        """Seconds of what a side shows (see `Side`) and the rules that warn of it, for each mean number of requests."""
+        together = prompts_together(self.setting, table.groups * lines.stages[line], whole_requests(shares))
+        prompts = PrefillColumns(self.setting, table, lines, together)
+        requests, part = whole_requests(shares), shares / self._loads[-1]
+        there = at_once(
+            self.request, requests, part, requests, lambda there: prompts.alone(line, there.astype(np.float64))[0]
+        )
+        shares = np.minimum(shares, there)
+        return *prompts.alone(line, shares), table.warnings(lines)[line] | UNEVEN_STAGES * prompts.uneven[line]
+
+    def _decoded(
+        self, memory: MemoryColumns, table: PhaseTable, lines: Lines, line: Whole, shares: Floats
+    ) -> tuple[Floats, Floats, Whole]:
+        """The same of replicas that decode: what they do not run at once waits behind its first token."""
+        most, requests = memory.running(lines)[line], whole_requests(shares)
+        steps = DecodeColumns(self.setting, table, lines, self._batches).narrowed(line, np.minimum(requests, most))
+
+        def per_token(there: Whole) -> Floats:
+            running = np.minimum(there, most)
+            return steps.step(line, running) * (there / running)
+
+        part, later = shares / self._loads[-1], self.request.workload.output_tokens - 1
+        there = at_once(self.request, requests, part, requests, lambda there: later * per_token(there))
+        running = np.minimum(there, most)
+        warned = table.warnings(lines)[line] | UNEVEN_STAGES * steps.is_uneven(line, running)
+        return per_token(there), self._copies(table, lines)[line], warned
 
     def _copies(self, table: PhaseTable, lines: Lines) -> Floats:
         """Seconds in which the ranks of each line copy what they repeat of a cache."""
