@@ -182,8 +182,11 @@ def test_a_single_request_gains_nothing_in_decode_from_stages(layout_of: Any) ->
 
 
 def test_as_many_microbatches_as_stages_fill_the_pipeline(layout_of: Any) -> None:
-    alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}))
-    full = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, concurrency=2))
+    # Two such prompts do not share a pass, so that each microbatch gets one.
+    alone = estimate_layout(layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, input_tokens=8192))
+    full = estimate_layout(
+        layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, input_tokens=8192, concurrency=2)
+    )
     assert full.latency.decode_step.bubble_ms < 0.05 * full.latency.tpot_ms
     # The head makes the last stage the slowest.
     assert _step_ms(full.latency) == pytest.approx(_step_ms(alone.latency), rel=0.05)

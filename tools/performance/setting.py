@@ -89,7 +89,7 @@ class Setting:
 
     @cached_property
     def splits_vocabulary(self) -> bool:
-        """Whether each attention group cuts the vocabulary: the policy allows it, or the engine does so (rules.md R15)."""
+        """Whether each attention group cuts the vocabulary: as the policy allows, or the engine does (rules.md R15)."""
         engine = None if self.serving is None else self.serving.engine
         return "vocab_parallel" in {*self.relaxations, *engine_relaxations(engine, self.architecture)}
 

@@ -30,7 +30,7 @@ def prompts_of_pass(setting: Setting) -> int:
     return max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
 
 
-def prompt_share(setting: Setting, attention_groups: int, requests: Number) -> PromptShare:
+def prompt_share(setting: Setting, attention_groups: Number, requests: Number) -> PromptShare:
     """The share of a replica with `requests` (or of an array): as many prompts in a pass as its chunk holds."""
     groups = smaller(attention_groups, requests)
     per_group = -(-requests // groups)

@@ -12,6 +12,7 @@ from functools import cached_property, reduce
 
 import numpy as np
 
+from ..bounds import REQUESTS
 from ..performance.queueing import Prompts, client_seconds, held_back
 from ..performance.schedule import microbatches
 from ..performance.service import PhaseSeconds, Service, Shares, colocated_service
@@ -214,7 +215,13 @@ class PairEvaluator:
         entry = np.repeat(np.arange(len(fits)), many)
         row, offsets = line[entry], np.cumsum(many) - many
         group = (np.cumsum(rooms) - rooms)[row] + np.arange(len(entry)) - offsets[entry]
-        replicas = np.concatenate(numbers)[group] if self.request.concurrency_open else held.replicas[fits]
+        if self.request.concurrency_open:
+            replicas = np.concatenate(numbers)[group]
+            # More requests than a plan may state are nobody's load.
+            stated = replicas * requests[entry] <= REQUESTS.most
+            entry, row, group, replicas = entry[stated], row[stated], group[stated], replicas[stated]
+        else:
+            replicas = held.replicas[fits]
         service, warned = self._service(held, line, requests)
         rate = service.output_tokens_per_s[entry] * (replicas if self.request.concurrency_open else 1)
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])

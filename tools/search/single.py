@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from ..bounds import REQUESTS
 from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..performance.confidence import ranges_of
@@ -100,7 +101,7 @@ def refined(request: SearchRequest, setting: Setting, found: Candidate) -> Candi
         return found
     unit = 1 if found.strategy.prefill.replicas is not None else found.strategy.dp
     good = found.concurrency // unit
-    bad = good * 3 // 4 if request.fills_upwards else good * 5 // 4 + 2
+    bad = good * 3 // 4 if request.fills_upwards else min(good * 5 // 4 + 2, int(REQUESTS.most) // unit + 1)
     best = found
     while abs(good - bad) > 1:
         middle = (good + bad) // 2
