@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from shardwright.tools.performance.operation import Operation, TokenLoad, longest_path, seconds_on_path
-from shardwright.tools.performance.schedule import PhaseTimer
+from shardwright.tools.performance.schedule import PhaseTimer, pass_seconds
 from shardwright.tools.performance.step_times import StepTimes
 
 from .physics_space import Deployment, deployments
@@ -25,6 +25,18 @@ def test_columns_that_are_timed_at_once_are_those_of_each_load(deployment: Deplo
         for read in (times.linear, times.linear_alone, times.met):
             one_by_one = [read([count])[0] for count in COUNTS]
             assert read(COUNTS) == pytest.approx(one_by_one, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("model", ["Llama-3.1-8B", "DeepSeek-V3", "Qwen3-Next-80B-A3B-Instruct"])
+@pytest.mark.parametrize("sp", [1, 2])
+def test_a_prompt_takes_as_long_in_the_columns_as_in_its_pass(layout_of: Any, model: str, sp: int) -> None:
+    ep = {} if model.startswith("Llama") else {"ep": 2 * sp}
+    tokens = 8192
+    layout = layout_of(model, {"tp": 2, "tp_ffn": 2, "sp": sp, **ep}, nodes=4)
+    timer = PhaseTimer(layout.setting, layout.phase("prefill"))
+    times = StepTimes(layout.setting, timer)
+    columns = times.linear([tokens])[0] + times.chunk(tokens, 0, windowed=False) + times.head(1)
+    assert columns == pytest.approx(sum(pass_seconds(timer, TokenLoad(1, tokens, 0))), rel=0.03)
 
 
 def test_like_stages_count_as_often_as_there_are(layout_of: Any) -> None:

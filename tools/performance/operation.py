@@ -85,6 +85,7 @@ class Operation(NamedTuple):
     `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
     only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends. A collective that
     `spans_domains` uses the network. `origin`: where the constants of its time come from.
+    `of_sequences`: it moves the state of each sequence, however many tokens of it a pass has.
     """
 
     # A tuple: thousands are made and changed for one estimate, each several times as fast as a dataclass.
@@ -105,6 +106,7 @@ class Operation(NamedTuple):
     kind: Kind = "memory"
     spans_domains: bool = False
     origin: Origin = DATASHEET
+    of_sequences: bool = False
 
     @property
     def resource(self) -> Resource:
@@ -112,6 +114,11 @@ class Operation(NamedTuple):
         if self.kind == "communication":
             return "network" if self.spans_domains else "link"
         return self.kind
+
+
+def is_core(operation: Operation) -> bool:
+    """Whether it is of the attention core: its time depends on what is cached, or on how many sequences there are."""
+    return operation.op == "Attention" or operation.of_sequences
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from ..calibration.engine_profile import EngineConstants
 from ..calibration.forms.elementary import Number, is_plain
 from ..catalog.architecture import AttentionSpec
-from .operation import Operation, TokenLoad, seconds_on_path
+from .operation import Operation, TokenLoad, is_core, seconds_on_path
 from .operators.attention import causal_pairs
 from .overlap_halves import is_two_batch
 from .schedule import PhaseTimer, pass_seconds, passes_of_host
@@ -48,10 +48,6 @@ def _grid(points: Sequence[int], most: int) -> list[int]:
     found = [point for point in points if point < most]
     rest = points[len(found) : len(found) + 1]
     return (found + list(rest)) if len(found) + len(rest) >= 2 else list(points[:2])
-
-
-def _is_core(operation: Operation) -> bool:
-    return operation.op == "Attention"
 
 
 def _is_met(operation: Operation) -> bool:
@@ -117,7 +113,7 @@ class StepTimes:
         met: Number = 0.0
         for like in self._likes:
             for piece in like.stage.pass_pieces(load, like.following, with_head=False):
-                seconds = seconds + (piece.seconds - _seconds_of(piece, _is_core) * piece.count) * like.count
+                seconds = seconds + (piece.seconds - _seconds_of(piece, is_core) * piece.count) * like.count
                 if self.groups > 1:
                     met = met + _seconds_of(piece, _is_met) * piece.count * like.count
         return seconds, met

@@ -13,7 +13,7 @@ from ..calibration.forms.elementary import Number
 from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..plan.blocks import fold_sequence
 from .collectives import Group, Links, domain_of
-from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, longest_path
+from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, is_core, longest_path
 from .operators.work import Work
 from .overlap import Overlapped, overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
@@ -180,7 +180,10 @@ class StageTimer:
         return AttentionProgram(ProgramWriter(self.context(load)), spec).core_work()
 
     def core_seconds(self, spec: AttentionSpec, load: TokenLoad) -> Number:
-        """Seconds of the attention core alone, as `layer` has it."""
+        """Seconds of the attention core alone, as `layer` has it; of a recurrent one with its states' way."""
+        if spec.kind == "linear":
+            written = self._attention_written(spec, None, replace(load, context=0))
+            return sum(operation.seconds for operation in written.operations if is_core(operation))
         return self.clock.time(self._core_work(spec, load)).seconds
 
     def embedding(self, load: TokenLoad) -> Piece:

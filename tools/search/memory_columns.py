@@ -35,6 +35,9 @@ from .stage_grid import Lines
 # The layers of a stage, and whether it is the first one.
 _Kind = tuple[tuple[LayerRun, ...], bool]
 
+# Larger than any memory, and a whole number of 64 bits.
+_MOST_BYTES = 2.0**62
+
 
 @dataclass(frozen=True, slots=True)
 class _Device:
@@ -100,7 +103,8 @@ class MemoryColumns:
             for device in self._devices:
                 terms = self._terms(device, columns, lines, line)
                 found = np.maximum(found, terms.total_bytes(self.setting, Load(requests)))
-        return found.astype(np.int64)
+        # What no number holds is more than any device has.
+        return np.fmin(found, _MOST_BYTES).astype(np.int64)
 
     def running(self, lines: Lines) -> Whole:
         """Requests that a replica of each line runs at once at most: by its engine's cache and schedulers."""

@@ -143,8 +143,9 @@ class AttentionProgram:
             else:
                 exchange = context.links.all_gather(fresh, shape.sp_group)
                 operation = Operation(
-                    "attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,)
-                )
+                    "attention.exchange", "AllGather", "attention", "sp", here, whole, inputs=(source,),
+                    of_sequences=spec.kind == "linear",
+                )  # fmt: skip
             source, before = self.writer.transfer(operation, exchange), whole
         else:
             before = here
@@ -156,7 +157,16 @@ class AttentionProgram:
             tokens = context.load.tokens / (shape.sp * shape.kv_sp)
             work = cache_update(tokens, elements, context.setting.kv_element_bytes, context.element_bytes)
         self.writer.compute(
-            Operation("attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,)),
+            Operation(
+                "attention.cache",
+                "KVCacheUpdate",
+                "attention",
+                "attention",
+                before,
+                here,
+                inputs=(source,),
+                of_sequences=spec.kind == "linear",
+            ),
             work,
         )
 
