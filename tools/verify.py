@@ -7,7 +7,6 @@ a foreign shape was understood as its author meant it, nobody can prove.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
@@ -129,12 +128,17 @@ def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
     return "" if safety == found else f"it is called {safety}, and its patch is of the kind {found}"
 
 
+def _copied(value: Any) -> Any:
+    """A copy of a JSON value: several times as fast as a deep copy, which a patch of thousands of nodes needs."""
+    return json.loads(json.dumps(value))
+
+
 class _Replay:
     """The document as it stands after each step; stops at the first step that does not fit."""
 
     def __init__(self, certificate: Mapping[str, Any]) -> None:
         self.claimed = certificate
-        self.document: Any = copy.deepcopy(certificate.get("read"))
+        self.document: Any = _copied(certificate.get("read"))
         self.sha256 = content_sha256(self.document)
         self.valid = False
         self.not_checked: list[str] = []
@@ -184,7 +188,7 @@ class _Replay:
             return Check(what=what, holds=False, detail="it has no patch")
         try:
             # Its values become parts of the document, which the next patches change.
-            replayed: Any = jsonpatch.JsonPatch(copy.deepcopy(cast("list[Any]", patch)))
+            replayed: Any = jsonpatch.JsonPatch(_copied(patch))
             self.document = replayed.apply(self.document, in_place=True)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError) as error:
             return Check(

@@ -54,11 +54,13 @@ def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[L
         InputError: a list covers another number of layers, or names an unknown kind.
     """
     names = _named_kinds(fields)
+    stated = fields.count("num_hidden_layers", MAX_LAYERS)
+    if isinstance(fields.values.get("num_hidden_layers"), list):
+        raise fields.refuse("field 'num_hidden_layers' must be a whole number, not a list")
     if names is None:
         count = fields.size("num_hidden_layers", "a model has this many layers", MAX_LAYERS)
         mixers: list[Mixer | None] = _implied_mixers(fields, profile, count)
     else:
-        stated = fields.optional_size("num_hidden_layers", MAX_LAYERS)
         if stated is not None and stated != len(names):
             raise fields.refuse(f"num_hidden_layers is {stated} but the layer types cover {len(names)} layers")
         mixers = [_mixer(fields, name) for name in names]
