@@ -13,19 +13,16 @@ from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import expect
-from ..tools.performance.estimate import estimate
 from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.collector import collector_paused
 from ..tools.plan.document import ModelBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
-from ..tools.plan.reader import read_document
 from ..tools.search.describe import describe, in_format, number
-from ..tools.validate import validate_read
 from .citations import citations, rule_citations
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
+from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
@@ -107,11 +104,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
         return _refusal(intent, outcome)
     build = _build_request(intent, outcome)
     document = build_plan(build)
-    with collector_paused():
-        read = read_document(document)
-        report = validate_read(read)
-        figures_ = estimate(read.view, intent.usd_per_gpu_hour, intent.calibration)
-        read.view.release()
+    report, figures_ = judged(document, intent.usd_per_gpu_hour, intent.calibration)
     stated = None
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))

@@ -13,7 +13,6 @@ from typing import Any
 from ..tools.bounds import DEGREE
 from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
-from ..tools.performance.estimate import estimate
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
 from ..tools.plan.placement import gpu_count, phase_width, place
@@ -21,8 +20,8 @@ from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
 from ..tools.search.space import divisible
-from ..tools.validate import validate
 from .intent.intent import StatedDegrees, StatedStrategy
+from .judged import judged
 from .results import StatedStrategyVerdict
 
 # A stated strategy larger than this is not laid out, only refused.
@@ -173,13 +172,8 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
         plan = build_stated(build, architecture)
     except InputError as error:
         return StatedStrategyVerdict(summary=summary, valid=False, findings=(), why_not_built=str(error))
-    report = validate(plan)
-    return StatedStrategyVerdict(
-        summary=summary,
-        valid=report.valid,
-        findings=report.violations,
-        estimate=estimate(plan, calibration=request.calibration),
-    )
+    report, figures = judged(plan, None, request.calibration)
+    return StatedStrategyVerdict(summary=summary, valid=report.valid, findings=report.violations, estimate=figures)
 
 
 def build_stated(request: BuildRequest, architecture: Architecture) -> Plan:
