@@ -207,15 +207,18 @@ def _judge_pinned(
     except InputError as error:
         return Judgement("invalid", content_hash=hashed, contradictions=contradictions, notes=notes, refusal=str(error))
     report = validate(document)
+    unstartable = desk.question.unstartable(document) if report.valid else ()
     judged = Judgement(
         verdict="invalid",
         handle=handle,
         content_hash=hashed,
-        violations=parents_first(report.violations, document),
+        violations=parents_first((*report.violations, *unstartable), document),
         right=right_already(report.violations, document),
         contradictions=contradictions,
         notes=notes,
     )
+    if unstartable:
+        return judged
     if report.valid:
         standing = stand(desk, document, handle, is_repaired=False)
         verdict = "valid" if standing else "invalid"
@@ -242,6 +245,7 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
         mended = desk.question.pinned(fixed.document)
         try:
             standing = stand(desk, mended, desk.put(mended), is_repaired=True)
+            refusal = _unstartable(desk, mended) if standing is None else None
         except InputError as error:
             refusal = str(error)
     return replace(
@@ -258,6 +262,12 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
     )
 
 
+def _unstartable(desk: Desk, document: Mapping[str, Any]) -> str | None:
+    """Why the assumed engine cannot start a plan that a repair gave."""
+    why = desk.question.unstartable(document)
+    return f"what repair gives cannot be started: {why[0].rule} {why[0].message}" if why else None
+
+
 def _verdict(fixed: FixResult, standing: Standing | None) -> Verdict:
     if standing is None:
         return "invalid"
@@ -268,7 +278,7 @@ def _verdict(fixed: FixResult, standing: Standing | None) -> Verdict:
 def stand(desk: Desk, document: Mapping[str, Any], handle: str, *, is_repaired: bool) -> Standing | None:
     """Let `document` stand as a plan, if validation of it says so now and it answers the question; else `None`."""
     question = desk.question
-    if not question.answers(document) or not validate(document).valid:
+    if not question.answers(document) or not validate(document).valid or question.unstartable(document):
         return None
     plan = Plan.model_validate(document)
     figures = estimate(plan, question.intent.usd_per_gpu_hour, question.intent.calibration)

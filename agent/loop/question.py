@@ -16,9 +16,14 @@ from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
 from ...tools.plan.builder import BuildRequest
 from ...tools.plan.document import ModelBlock, Plan, Strategy
+from ...tools.plan.elements import as_mapping
+from ...tools.plan.reader import read_document
+from ...tools.rules.base import Violation
+from ...tools.rules.registry import all_rules
 from ...tools.search.candidate import SearchRequest
 from ...tools.search.search import base_setting
 from ...tools.search.single import candidate_at
+from ...tools.validate import find_violations
 from ..intent.intent import Intent
 from ..model.redaction import words_of
 from ..pipeline import plan_intent
@@ -84,6 +89,17 @@ class Question:
         """Whether `document` is a plan for what was asked: its pinned blocks are those of the request."""
         pinned = self.pinned(document)
         return all(document.get(name) == pinned.get(name) for name in PINNED)
+
+    def unstartable(self, document: Mapping[str, Any]) -> tuple[Violation, ...]:
+        """What keeps the engine that is assumed from starting a plan that names none (rules.md R16); errors alone."""
+        engine = self.request.assumed_engine
+        if engine is None:
+            return ()
+        serving = {**as_mapping(document.get("serving")), "engine": engine}
+        read = read_document({**document, "serving": serving})
+        found = find_violations(read.view, [rule for rule in all_rules() if rule.id.startswith("EN")])
+        read.view.release()
+        return tuple(one for one in found if one.severity == "error")
 
     def own_words(self) -> frozenset[str]:
         """Texts of the format, of a report, and of a plan that no model has a part in."""

@@ -15,7 +15,7 @@ from shardwright.agent.loop.feedback import feedback
 from shardwright.agent.loop.judge import Judgement, judge_document, judge_strategy, judge_text, stand
 from shardwright.tools.validate import validate
 
-from .questions import OPEN, SMALL, STATED, desk, node, question, reference_document
+from .questions import LONG, OPEN, SMALL, STATED, desk, node, question, reference_document
 
 JSON = st.recursive(
     st.none()
@@ -146,6 +146,17 @@ def test_an_illegal_strategy_is_replanned_and_not_accepted_by_itself() -> None:
     assert "TP005" in judgement.rules
     assert judgement.standing is not None
     assert not judgement.is_acceptable
+
+
+@pytest.mark.parametrize("repairs", [True, False])
+def test_what_the_assumed_engine_cannot_start_is_no_plan_though_the_format_allows_it(repairs: bool) -> None:
+    # vLLM loads the weights of attention once: sequence ranks in prefill need other ones than tensor ranks in decode.
+    stated = StatedStrategy(dp=1, prefill=StatedDegrees(sp=4, tp=1), decode=StatedDegrees(tp=4))
+    judgement = judge_strategy(desk(LONG), stated, repairs=repairs)
+    assert "EN010" in judgement.rules and all(rule.startswith("EN") for rule in judgement.rules)
+    assert judgement.standing is None and not judgement.is_acceptable
+    on_paper = judge_strategy(desk(f"{LONG}, --engine none"), stated, repairs=repairs)
+    assert on_paper.rules == () and on_paper.standing is not None
 
 
 def test_a_strategy_far_larger_than_the_hardware_is_refused_by_name_and_not_laid_out() -> None:
