@@ -183,6 +183,14 @@ def check_places(outputs: Mapping[str, Path | None], inputs: Iterable[Path | Non
             raise InputError(f"{taken[target]} and {option} name one file: give each its own")
         taken[target] = option
     for path in inputs:
-        read = None if path is None or is_standard(path) else os.path.realpath(path)
-        if read is not None and Path(read) in taken and Path(read).is_file():
-            raise InputError(f"{taken[Path(read)]} {files.shown_path(Path(read))}: is read here; name another file")
+        read = None if path is None or is_standard(path) else _found(path)
+        if read in taken and read.is_file():
+            raise InputError(f"{taken[read]} {files.shown_path(read)}: is read here; name another file")
+
+
+def _found(path: Path) -> Path | None:
+    """Where a file that is read lies; `None` where nobody can say, which is told of where it is opened."""
+    try:
+        return Path(os.path.realpath(path))
+    except OSError:
+        return None

@@ -179,7 +179,8 @@ def _excluded_text(one: Excluded) -> str:
 def _counts(answer: SearchAnswer) -> Section:
     also = "" if answer.feasible else ", the search for what would do among it"
     screened = count_text(answer.evaluated, "strategy", "strategies")
-    lines = [f"{screened} screened, {answer.simulated:,} loads simulated in {figure(answer.seconds)} s{also}"]
+    simulated = count_text(answer.simulated, "load")
+    lines = [f"{screened} screened, {simulated} simulated in {figure(answer.seconds)} s{also}"]
     lines += _count_lines("rejected", answer.rejected)
     lines += _count_lines("not evaluated, by the bound", answer.pruned)
     return section("Counts", Bullets(tuple(lines)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -260,6 +261,11 @@ def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
     return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), left)
 
 
+def _timeless(out: bytes) -> bytes:
+    """What a call printed, less how long it took."""
+    return re.sub(rb"in [0-9.]+ s\b", b"in - s", out)
+
+
 def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None:
     """What is wrong with how the call ended, beside how it ends where nothing is the matter; `None`: nothing."""
     # A line that was there before the trouble (the name of a chat) may be there, too.
@@ -274,7 +280,7 @@ def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None
         return f"status {found.status}, not {usual.status}"
     if found.lines > usual.lines:
         return f"{found.lines} lines on standard error, not {usual.lines}"
-    if trouble.same_output and found.out != usual.out:
+    if trouble.same_output and _timeless(found.out) != _timeless(usual.out):
         return "another output"
     return None
 

@@ -40,6 +40,7 @@ PAIRS = [
     *(("an unknown option", name) for name in ("stderr closed", "stderr full")),
     *(("validate -", name) for name in ("stdin closed", "stdin not for reading")),
     *(("chat", name) for name in ("stdin closed", "stdout full")),
+    *((name, "a folder that was deleted") for name in ("fix", "plan --mix")),
 ]
 
 
