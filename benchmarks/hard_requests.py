@@ -29,7 +29,7 @@ REQUESTS = (
     "DeepSeek-V3, TPOT under 3 ms",
     "Llama-3.1-405B, 4k in, 1k out, TTFT under 100 ms, 500 concurrent",
     "Mixtral-8x22B on 128 MI300X, 16k in, 2k out, allow attention DP, cheapest, 300 concurrent",
-    "Qwen3-30B-A3B on 64 L40S, 32k in, 4k out, p99 TTFT under 5 s, 200 concurrent",
+    "Qwen3-30B-A3B on 64 L40S with 400 Gbit/s InfiniBand, 32k in, 4k out, p99 TTFT under 5 s, 200 concurrent",
     "gpt-oss-120b, 200 requests/s, 1k in, 200 out, p95 TTFT under 500 ms",
     "Llama-3.1-8B on 2000 A100, 100k in, 100 out, 10000 concurrent",
     "DeepSeek-R1 on 64 H800, 128k in, 1k out, 64 concurrent, p99 TTFT under 60 s",
