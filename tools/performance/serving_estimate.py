@@ -58,10 +58,8 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
 def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
     """How one of `copies` equal schedulers fills its steps, and how far its step times must reach."""
     setting = layout.setting
-    scheduler, constants, serving = setting.engine.entry.scheduler, setting.engine.entry.constants, setting.serving
-    budget, most = scheduler.token_budget, setting.max_sequences
-    if serving is not None:
-        budget = serving.prefill_chunk_tokens or budget
+    scheduler, constants = setting.engine.entry.scheduler, setting.engine.entry.constants
+    budget, most = setting.token_budget, setting.max_sequences
     if isinstance(arrivals, StaticBatch):
         most = max(most, arrivals.sequences)
     users = max(1, math.ceil(_requests(arrivals) / copies))

@@ -142,6 +142,12 @@ class Setting:
         return chosen or DEFAULT_PREFILL_CHUNK_TOKENS
 
     @property
+    def token_budget(self) -> int:
+        """Tokens that one step of a scheduler takes at most: the plan's, else the engine's."""
+        chosen = None if self.serving is None else self.serving.prefill_chunk_tokens
+        return chosen or self.engine.entry.scheduler.token_budget
+
+    @property
     def max_sequences(self) -> int:
         """Requests that one scheduler runs at once at most: the plan's, else the engine's."""
         stated = None if self.serving is None else self.serving.max_batch

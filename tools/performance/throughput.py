@@ -27,7 +27,7 @@ class PromptShare:
 
 def prompts_of_pass(setting: Setting) -> int:
     """Whole prompts that the token budget of a pass holds, and one at least."""
-    return max(1, setting.prefill_chunk_tokens // setting.prompt_tokens)
+    return max(1, setting.token_budget // setting.prompt_tokens)
 
 
 def prompt_share(setting: Setting, attention_groups: Number, requests: Number) -> PromptShare:
