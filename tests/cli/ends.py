@@ -263,7 +263,7 @@ def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
 
 def _timeless(out: bytes) -> bytes:
     """What a call printed, less how long it took."""
-    return re.sub(rb"in [0-9.]+ s\b", b"in - s", out)
+    return re.sub(rb"(in|failed) +[0-9.,]+\b", rb"\1 -", out)
 
 
 def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None:
