@@ -54,7 +54,7 @@ BANDWIDTH_GB_S = Bounds(1e-3, 1e6)
 TFLOPS = Bounds(1e-3, 1e6)
 MEMORY_BYTES = Bounds(2**20, 10**16)
 # The shares that a part can be used for, and a share of nothing at all.
-USABLE_SHARE = Bounds(0.01, 1.0)
+USABLE_SHARE = Bounds(0.001, 1.0)
 SHARE = Bounds(0.0, 1.0)
 CACHE_BYTES = Bounds(2**10, 10**12)
 WATTS = Bounds(1.0, 1e6)

@@ -28,8 +28,8 @@ _NUMBERS = number_bounds()
 
 
 def faults_of(check: Check, cases: Iterable[Case]) -> list[str]:
-    """What gave way, and to what; each call may take 5 s."""
-    bounds = Bounds(seconds=5.0, workers=1)
+    """What gave way, and to what."""
+    bounds = Bounds(workers=1)
     return [
         f"{fault.call}: {fault.cause} ({end.case.about})"
         for end in attacked(check, cases, bounds)
