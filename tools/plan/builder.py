@@ -171,7 +171,7 @@ class _Builder:
                 self.graph.data(before, head, "activations")
 
     def _vocabulary_ranks(self, phase: Phase) -> list[dict[str, int]]:
-        """Ranks of the shards of embedding and LM head; one where both are whole on every device."""
+        """Ranks of the shards of embedding and LM head; none where both are whole on every device."""
         degrees = self._degrees(phase)
         shards = vocabulary_shards(degrees) if "vocab_parallel" in self.request.policy.relaxations else 1
         return ranks_over(dp=degrees.attention_dp or 1, tp=shards) if shards > 1 else []

@@ -41,6 +41,11 @@ class SearchRequest:
         return None if self.serving is None else engine_of(self.serving.engine)
 
     @property
+    def comes_at_rate(self) -> bool:
+        """Whether as many requests are in flight as a stated rate makes, not a number that is stated or looked for."""
+        return self.workload.request_rate is not None and not self.concurrency_open
+
+    @property
     def fills_upwards(self) -> bool:
         """Whether an open concurrency is to be as low as the limits allow, not as high as memory allows."""
         return self.workload.objective == "latency" or self.workload.request_rate is not None

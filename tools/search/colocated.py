@@ -127,7 +127,7 @@ class PairEvaluator:
     def batches(self) -> Batches:
         """The batches that any strategy may be asked for."""
         together = prompts_of_pass(self.setting)
-        if self.request.concurrency_open or self.workload.request_rate is not None:
+        if self.request.concurrency_open or self.request.comes_at_rate:
             return open_batches(together)
         return shared_batches(np.array([self.workload.concurrency]), self.request.space.gpus, together)
 
@@ -252,13 +252,14 @@ class PairEvaluator:
         """What users see of each entry, and the rules that warn of it."""
         (first, second), lines = self.tables.pair(held.shape), held.lines
         most, output_tokens = held.columns.running(lines)[line], self.workload.output_tokens
-        if self.workload.request_rate is None:
+        if not self.request.comes_at_rate:
             most = np.minimum(requests, most)
         prefill = PrefillColumns(self.setting, first, lines, prompts_together(self.setting, first.groups, most))
         decode = DecodeColumns(self.setting, second, lines, self.batches).narrowed(line, most)
-        share = np.ones(len(line)) if self.request.concurrency_open else self.workload.concurrency / requests
-        if self.workload.request_rate is not None and not self.request.concurrency_open:
+        if self.request.comes_at_rate:
             share = held.replicas[held.fits].astype(np.float64)
+        else:
+            share = np.ones(len(line)) if self.request.concurrency_open else self.workload.concurrency / requests
 
         def served(there: Whole) -> Service:
             running = np.minimum(there, most)

@@ -50,7 +50,7 @@ def at_once(
     `part`: of all requests, on each. `seconds`: of a request where so many are there; `most` are looked at.
     """
     rate = request.workload.request_rate
-    if rate is None or request.concurrency_open:
+    if rate is None or not request.comes_at_rate:
         return share
     found = np.ones_like(share)
     for _ in range(_ROUNDS):
@@ -62,7 +62,7 @@ def at_once(
 def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
     """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
     load = request.workload
-    if load.request_rate is None or request.concurrency_open:
+    if load.request_rate is None or not request.comes_at_rate:
         return tokens_per_s
     return np.minimum(tokens_per_s, load.request_rate * load.output_tokens)
 

@@ -88,10 +88,7 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
     is for the scope around it to say.
     """
     steps = steps_of(violation.path, view.raw) or ()
-    changes = view.memo.get(mend)
-    if not isinstance(changes, dict):
-        changes = view.memo[mend] = _named_apart(view)
-    yield from changes.get(steps[:2], ())  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - a memo of many kinds
+    yield from view.once(mend, lambda: _named_apart(view)).get(steps[:2], ())
 
 
 def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:

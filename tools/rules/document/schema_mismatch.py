@@ -23,10 +23,7 @@ def check(view: PlanView) -> tuple[Finding, ...]:
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
     """All values of the document that can only mean one thing, written as the format writes it."""
     del violation
-    found = view.memo.get(mend)
-    if not isinstance(found, tuple):
-        found = view.memo[mend] = tuple(coercions(view.raw))
-    yield from (change for change in found if isinstance(change, Change))  # pyright: ignore[reportUnknownVariableType] - a memo of many kinds
+    yield from view.once(mend, lambda: tuple(coercions(view.raw)))
 
 
 _BASE = "dense-1"

@@ -45,11 +45,12 @@ def faults_of(view: PlanView, rule: str) -> tuple[Fault, ...]:
     """The faults of the plan's claims that `rule` names."""
     if not claim_of(view) or not view.is_sound:
         return ()
-    found = view.memo.get(faults_of)
-    if not isinstance(found, tuple):
-        estimate = evaluation_of(view).estimate
-        found = view.memo[faults_of] = () if estimate is None else tuple(_Attribution(view, estimate).faults())
-    return tuple(fault for fault in found if isinstance(fault, Fault) and fault.rule == rule)  # pyright: ignore[reportUnknownVariableType] - a memo of many kinds
+    return tuple(fault for fault in view.once(faults_of, lambda: _all_faults(view)) if fault.rule == rule)
+
+
+def _all_faults(view: PlanView) -> tuple[Fault, ...]:
+    estimate = evaluation_of(view).estimate
+    return () if estimate is None else tuple(_Attribution(view, estimate).faults())
 
 
 def phase_of(figure: Figure) -> str:

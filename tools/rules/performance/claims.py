@@ -85,10 +85,8 @@ def number_of(value: object) -> float | None:
 
 def figures(view: PlanView) -> tuple[Figure, ...]:
     """Every claimed figure that the tools compute too; none where nothing can be computed."""
-    found = view.memo.get(figures)
-    if not isinstance(found, tuple):
-        found = view.memo[figures] = tuple(_figures(view))
-    return found if view.is_sound else ()  # pyright: ignore[reportUnknownVariableType] - a memo of many kinds
+    found = view.once(figures, lambda: tuple(_figures(view)))
+    return found if view.is_sound else ()
 
 
 def _figures(view: PlanView) -> Iterator[Figure]:

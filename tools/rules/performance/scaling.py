@@ -49,10 +49,7 @@ def _degrees(layout: Layout, phase: str) -> dict[str, int]:
 
 def figure_on_one_device(view: PlanView, layout: Layout, name: str) -> float | None:
     """The named latency of the same model and load on one device, whether or not it would fit there."""
-    found = view.memo.get(figure_on_one_device)
-    if not isinstance(found, LatencyEstimate):
-        found = view.memo[figure_on_one_device] = _latency_on_one_device(layout)
-    value = getattr(found, name, None)
+    value = getattr(view.once(figure_on_one_device, lambda: _latency_on_one_device(layout)), name, None)
     return value if isinstance(value, float) else None
 
 
