@@ -12,6 +12,7 @@ from ..tools.plan.document import Relaxation
 from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
+from ..tools.search.floors import is_too_few
 from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
@@ -85,6 +86,14 @@ class _Binding:
 
 
 def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
+    load = request.workload
+    if is_too_few(request) and load.request_rate is not None:
+        come = load.request_rate * load.output_tokens
+        reason = (
+            f"{load.request_rate:g} requests/s of {load.output_tokens:,} output tokens are {come:,.0f} output tokens/s "
+            f"in all, fewer than the {load.min_tokens_per_second:,.0f} wanted: no hardware changes that"
+        )
+        return _Binding("PE010", reason, None, best)
     missed = "; ".join(best.why_not).replace("PE010: ", "")
     which = "strategy that was looked at" if left_out() else "strategy"
     return _Binding("PE010", f"no {which} on {_kind(request)} holds the limits; the best: {missed}", None, best)
@@ -157,13 +166,14 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         lambda: fewest_gpus(request, usual_node, more_than=have, at_most=at_most),
     )
     # What takes as much hardware as without is no hint.
-    hint = _engine_hint(request, usual_node, at_most if sized is None else sized.request.facts.gpus - 1)
+    most = at_most if sized is None else sized.request.facts.gpus - 1
+    hint = None if is_too_few(request) else _engine_hint(request, usual_node, most)
     return Infeasible(
         reason=f"{binding.reason}; {hint}" if hint else binding.reason,
         rule=binding.rule,
         shortfall_bytes=binding.shortfall_bytes,
         needs=_needs(request, sized, at_most, binding.rule),
-        closest=None if binding.closest is None else binding.closest.model_dump(mode="json"),
+        closest=binding.closest,
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from ..tools.plan.document import Plan, Strategy
 from ..tools.plan.performance import Frozen, PerformanceEstimate, Sparse
 from ..tools.rules.base import Violation
+from ..tools.search.candidate import Candidate
 from .intent.intent import Assumption, Intent
 from .spent import Spent
 
@@ -108,7 +109,7 @@ class Infeasible(Sparse):
     rule: str
     shortfall_bytes: int | None = None
     needs: Needs
-    closest: dict[str, Any] | None = None
+    closest: Candidate | None = None
 
 
 class PlanResult(Frozen):

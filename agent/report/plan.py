@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from .estimate import confidence, estimate_sections, rate_text, with_range
 from .layout import layout_section
+from .search_tables import figures_line, strategy_text
 from .text import (
     NONE,
     Block,
@@ -32,6 +33,7 @@ from .validation import violation_blocks
 if TYPE_CHECKING:
     from ...tools.plan.document import HardwareBlock, Plan, WorkloadBlock
     from ...tools.plan.performance import PerformanceEstimate
+    from ...tools.search.candidate import Candidate
     from ..intent.intent import Assumption, Intent
     from ..results import Alternative, Infeasible, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
 
@@ -142,13 +144,15 @@ def hardware_text(hardware: HardwareBlock) -> str:
     return f"{count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {accelerator}"
 
 
-def workload_text(workload: WorkloadBlock) -> str:
-    """`2,048 tokens in, 256 out, 1 request at once, for latency`."""
-    requests = count_text(workload.concurrency, "request")
+def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> str:
+    """`2,048 tokens in, 256 out, 1 request at once, for latency`; `as_many_as_hold`: their number was left open."""
+    requests = (
+        "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
+    )
     limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
     unlimited = ", no limit stated" if limits == (None, None, None) else ""
     return (
-        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests} at once, "
+        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests}, "
         f"planned for {workload.objective}{unlimited}"
     )
 
@@ -184,7 +188,10 @@ def _infeasible_sections(result: PlanResult) -> list[Section]:
     intent = result.intent
     if intent is not None:
         on = _wanted_hardware(intent)
-        lines += [f"Asked for: {intent.model.name}{on}", workload_text(intent.workload)]
+        lines += [
+            f"Asked for: {intent.model.name}{on}",
+            workload_text(intent.workload, as_many_as_hold=intent.concurrency_open),
+        ]
     if result.report is not None:
         lines += left_out_lines(result.report.left_out)
     return [section("", *lines), infeasible_section(infeasible)]
@@ -198,29 +205,14 @@ def infeasible_section(infeasible: Infeasible) -> Section:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
     facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
     if infeasible.closest:
-        facts.append(f"Closest: {closest_text(infeasible.closest)}")
+        facts.append(f"Closest: {_closest_text(infeasible.closest)}")
     return section("Why, and what would do", Bullets(tuple(facts)))
 
 
-def closest_text(closest: dict[str, Any]) -> str:
-    """The nearest that was found, on one line: its strategy, its figures, and what stands against it."""
-    from ...tools.plan.document import PrecisionBlock, Strategy
-    from ...tools.search.describe import describe, in_format
-
-    rest = dict(closest)
-    parts: list[str] = []
-    if "strategy" in rest:
-        precision = rest.pop("precision", None)
-        formats = in_format(None if precision is None else PrecisionBlock.model_validate(precision))
-        parts.append(describe(Strategy.model_validate(rest.pop("strategy"))) + formats)
-    for name, value in rest.items():
-        if isinstance(value, bool) or value in (None, [], ()):
-            continue
-        unit = name.rsplit("_", 1)[-1]
-        label = name.removesuffix("_" + unit).replace("_", " ") if unit in ("ms", "bytes") else name.replace("_", " ")
-        shown = {"ms": ms_text, "bytes": bytes_text}.get(unit, lambda figure_: value_text(figure_, 300))(value)
-        parts.append(f"{label}: {shown}")
-    return ", ".join(parts)
+def _closest_text(closest: Candidate) -> str:
+    """The strategy, what stands against it, and its figures where it fits into memory."""
+    text = f"{strategy_text(closest)}, why not: {'; '.join(closest.why_not)}"
+    return text if closest.ttft_ms is None else f"{text}. It has {figures_line(closest)}"
 
 
 def _wanted_hardware(intent: Intent) -> str:

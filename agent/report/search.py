@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .estimate import rate_text, with_range
 from .plan import assumption_section, hardware_text, infeasible_section, left_out_lines, workload_text
-from .search_tables import bytes_of, figure_of, front_section, ms_of, ranking_section
+from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
 from .text import (
     Bullets,
     Column,
@@ -93,36 +92,10 @@ def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
     return f"{chosen} (the best of {searched})" if best is not None else f"Number formats searched: {searched}"
 
 
-def strategy_text(candidate: Candidate) -> str:
-    """The strategy in shorthand, with its number formats where they were left open."""
-    from ...tools.search.describe import describe, in_format
-
-    return describe(candidate.strategy) + in_format(candidate.precision)
-
-
-def figures_line(candidate: Candidate) -> str:
-    """The figures of a candidate with figures on one line, and their ranges."""
-    from ...tools.plan.performance import Ranges
-
-    per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
-    ranges = candidate.ranges or Ranges()
-    return (
-        f"TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
-        f"TPOT {with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)} · "
-        f"end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
-        f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU) "
-        f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
-    )
-
-
 def _load_text(asked: AskedFor, best: Candidate | None) -> str:
-    if not asked.concurrency_open:
-        return workload_text(asked.workload)
-    if best is not None:
+    if asked.concurrency_open and best is not None:
         return workload_text(asked.workload.model_copy(update={"concurrency": best.concurrency}))
-    workload = asked.workload
-    lengths = f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out"
-    return f"{lengths}, as many requests at once as hold, planned for {workload.objective}"
+    return workload_text(asked.workload, as_many_as_hold=asked.concurrency_open)
 
 
 def limit_texts(workload: WorkloadBlock) -> Iterator[str]:

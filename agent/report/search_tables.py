@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .text import NONE, Column, Section, Table, bytes_text, figure, ms_text, section
+from .estimate import rate_text, with_range
+from .text import NONE, Column, Section, Table, bytes_text, count_text, figure, ms_text, section
 
 if TYPE_CHECKING:
     from ...tools.search.candidate import Candidate
@@ -26,6 +27,28 @@ _FIGURES = (
     Column("memory", figures=True),
 )
 _LEGEND = "load: requests at once; tok/s: output tokens per second; memory: that of the fullest GPU."
+
+
+def strategy_text(candidate: Candidate) -> str:
+    """The strategy in shorthand, with its number formats where they were left open."""
+    from ...tools.search.describe import describe, in_format
+
+    return describe(candidate.strategy) + in_format(candidate.precision)
+
+
+def figures_line(candidate: Candidate) -> str:
+    """The figures of a candidate with figures on one line, and their ranges."""
+    from ...tools.plan.performance import Ranges
+
+    per_gpu = figure_of(candidate.output_tokens_per_s_per_gpu)
+    ranges = candidate.ranges or Ranges()
+    return (
+        f"TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
+        f"TPOT {with_range(candidate.tpot_ms, ranges.tpot_ms, ms_text)} · "
+        f"end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
+        f"{with_range(candidate.output_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} ({per_gpu} per GPU) "
+        f"on {count_text(candidate.gpus, 'GPU')}, {bytes_of(candidate.memory_per_gpu_bytes)} on the fullest"
+    )
 
 
 # How many of the columns name a strategy.

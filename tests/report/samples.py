@@ -23,6 +23,7 @@ from shardwright.tools.plan.performance import (
     TimeParts,
 )
 from shardwright.tools.rules.base import Violation
+from shardwright.tools.search.candidate import Candidate
 
 from ..plan.tiny import DENSE, tiny_plan
 
@@ -147,12 +148,13 @@ def infeasible() -> PlanResult:
             rule="ME001",
             shortfall_bytes=788 * GB,
             needs=Needs(gpus=48, nodes=6, accelerator="rtx-4090", note="PP 6 of TP 8"),
-            closest={
-                "strategy": {"dp": 1, "gpu_count": 1, "prefill": {"tp": 1}, "decode": {"tp": 1}},
-                "feasible": False,
-                "gpus": 1,
-                "shortfall_bytes": 788 * GB,
-                "why_not": ["ME001: short by 788 GB"],
-            },
+            closest=Candidate(
+                strategy=Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(tp=1), decode=PhaseStrategy(tp=1)),
+                feasible=False,
+                why_not=("ME001: short by 788 GB",),
+                gpus=1,
+                concurrency=1,
+                shortfall_bytes=788 * GB,
+            ),
         ),
     )

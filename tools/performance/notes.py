@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from ..engines.defaults import engine_relaxations
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
+from .collectives import domain_of
 from .kv_cache import all_layers
 from .layout import Layout
 from .operation import TokenLoad
@@ -127,9 +129,9 @@ def _load(layout: Layout) -> Iterator[str]:
 
 def _spread(layout: Layout, index: int) -> tuple[object, ...]:
     """How the stages of a replica lie over the domains."""
-    replica = layout.replicas[index]
+    replica, hardware = layout.replicas[index], layout.setting.hardware
     return tuple(
-        (phase.phase, StageTimer(layout.setting, phase, stage).shape)
+        (phase.phase, *Counter(domain_of(device, hardware) for device in stage.devices).values())
         for phase in replica.phases
         for stage in phase.stages
     )

@@ -23,7 +23,15 @@ _REQUESTS = 2 ** np.arange(9)
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
     """Whether every strategy of `request` misses a limit: on TPOT by the decode step alone, on rates by arithmetic."""
-    return _is_too_much(request) or _is_too_slow(request, setting)
+    return is_too_few(request) or _is_too_much(request) or _is_too_slow(request, setting)
+
+
+def is_too_few(request: SearchRequest) -> bool:
+    """Whether more output tokens are asked for than all the requests have that come: no hardware changes that."""
+    load = request.workload
+    if load.request_rate is None or load.min_tokens_per_second is None:
+        return False
+    return load.min_tokens_per_second > load.request_rate * load.output_tokens
 
 
 def _is_too_much(request: SearchRequest) -> bool:

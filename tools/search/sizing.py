@@ -23,8 +23,8 @@ from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
 from .floors import is_out_of_reach
 from .ranking import worth
-from .search import Holding, base_setting, fits_somehow, holding, search
-from .weights import least_bytes, weights_bytes
+from .search import Holding, base_setting, fits_somehow, holding, holds_limits, search
+from .weights import may_hold, weights_bytes
 
 # Clusters beyond this many accelerators are not tried.
 MAX_GPUS = 256
@@ -132,9 +132,8 @@ class Range:
 
 def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | None:
     """The smallest cluster in `reach` with a plan, from one search of the largest."""
-    usable = request.facts.memory_bytes * request.policy.memory_utilization
     largest = resized(request, *_cluster(reach.at_most, reach.usual_node))
-    if largest.facts.gpus * usable < least_bytes(request, setting):
+    if not may_hold(largest, setting):
         return None
     try:
         rows = holding(largest, replace(setting, hardware=largest.facts))
@@ -152,27 +151,19 @@ def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | N
 def _simulated(rows: Holding, largest: SearchRequest, setting: Setting, reach: Range) -> Sized | None:
     """The smallest cluster in `reach` that does under the simulated load, which the screen of `rows` does not know.
 
-    Where one does not, one a quarter larger is tried next; then those between, by halving.
+    Where one does not, one a quarter larger is tried next; then those between, by halving. What is found is searched.
     """
     clusters = list(_clusters(rows, largest, reach))
-    low, place, found = -1, 0, None
-    while place < len(clusters):
-        sized = _searched(largest, setting, clusters[place])
-        if sized is not None:
-            found = sized
-            break
+    low, place = -1, 0
+    while place < len(clusters) and not _does(largest, setting, clusters[place]):
         low, enough = place, math.prod(clusters[place]) * (1.0 + _GROWTH)
         place = next((p for p in range(low + 1, len(clusters)) if math.prod(clusters[p]) >= enough), len(clusters) - 1)
         if place == low:
-            break
-    while found is not None and place - low > 1:
+            return None
+    while place < len(clusters) and place - low > 1:
         middle = (low + place) // 2
-        sized = _searched(largest, setting, clusters[middle])
-        if sized is None:
-            low = middle
-        else:
-            found, place = sized, middle
-    return found
+        low, place = (low, middle) if _does(largest, setting, clusters[middle]) else (middle, place)
+    return next(filter(None, (_searched(largest, setting, cluster) for cluster in clusters[place:])), None)
 
 
 def _clusters(rows: Holding, largest: SearchRequest, reach: Range) -> Iterator[tuple[int, int]]:
@@ -184,6 +175,11 @@ def _clusters(rows: Holding, largest: SearchRequest, reach: Range) -> Iterator[t
             return
         yield cluster
         gpus = math.prod(cluster)
+
+
+def _does(largest: SearchRequest, setting: Setting, cluster: tuple[int, int]) -> bool:
+    sized = resized(largest, *cluster)
+    return holds_limits(sized, replace(setting, hardware=sized.facts))
 
 
 def _searched(largest: SearchRequest, setting: Setting, cluster: tuple[int, int]) -> Sized | None:

@@ -1,7 +1,8 @@
-"""Bytes that no strategy can do without: all weights once, and the caches of the requests in flight."""
+"""Bytes that no strategy can do without: weights, the caches of the requests in flight, buffers between devices."""
 
 from __future__ import annotations
 
+from ..performance.budget import communication_buffer_bytes
 from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.setting import Setting
 from .candidate import SearchRequest
@@ -29,3 +30,14 @@ def least_bytes(request: SearchRequest, setting: Setting) -> float:
     """
     requests = 1 if request.concurrency_open else request.workload.concurrency
     return weights_bytes(setting) + requests * request_bytes(setting, all_layers(setting), setting.request_tokens)
+
+
+def may_hold(request: SearchRequest, setting: Setting) -> bool:
+    """Whether the devices of `request` could hold what it asks for, were it spread over them perfectly.
+
+    A replica is one device that holds the weights and a prompt, or several with the buffers of their communication.
+    """
+    usable = setting.hardware.memory_bytes * setting.memory_utilization
+    alone = weights_bytes(setting) + request_bytes(setting, all_layers(setting), setting.prompt_tokens)
+    beside = 0 if alone <= usable else communication_buffer_bytes(2)
+    return request.facts.gpus * (usable - beside) >= least_bytes(request, setting)
