@@ -1,8 +1,8 @@
 """Attacks the package from outside and says what gave way: the table, one line for each distinct cause, its input.
 
     python benchmarks/attack.py [KIND ...] [--documents 20000] [--requests 5000] [--certificates 2000] [--entrances 0]
-        [--threads 20] [--memory 2000] [--seed 1] [--workers 2] [--seconds 10] [--minutes inf]
-        [--save attack-findings]
+        [--threads 20] [--memory 2000] [--seed 1] [--first 0] [--workers 2] [--seconds 10]
+        [--minutes inf] [--save attack-findings]
     python benchmarks/attack.py --again attack-findings/documents-03.json
 
 Kinds: `documents` are mutated plans, `requests` fuzzed sentences, `entrances` every file that the command line reads
@@ -103,7 +103,7 @@ def cases_of(kind: str, arguments: argparse.Namespace) -> Iterator[Case]:
             "certificates": certificate_case,
             "threads": thread_case,
         }
-        yield from (makers[kind](seed, number) for number in range(count))
+        yield from (makers[kind](seed, number) for number in range(arguments.first, count))
 
 
 def bounds_of(kind: str, arguments: argparse.Namespace) -> Bounds:
@@ -208,6 +208,7 @@ def main() -> int:
     for kind, count in counts.items():
         parser.add_argument(f"--{kind}", type=int, default=count, help="attacks of this kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number to go on from, where an attack was ended")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=10.0, help="that a call may take of the processor")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which a kind is ended")
