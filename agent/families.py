@@ -60,11 +60,8 @@ def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) ->
         yield FamilyLost(family=name, strategy=strategy, summary=describe(strategy), reason=lost.reason, rule=lost.rule)
 
 
-def excluded(request: SearchRequest, *, asked_apart: bool | None) -> Iterator[Excluded]:
-    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so.
-
-    `asked_apart` is what the request says of separate prefill and decode, `None` where it says nothing.
-    """
+def excluded(request: SearchRequest) -> Iterator[Excluded]:
+    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so."""
     space = request.space
     model = request.architecture
     if space.input_tokens < SP_MIN_INPUT_TOKENS:
@@ -77,10 +74,10 @@ def excluded(request: SearchRequest, *, asked_apart: bool | None) -> Iterator[Ex
     if uneven:
         yield _uneven(space, uneven)
     if request.disaggregated:
-        said = "separate prefill and decode was asked for" if asked_apart else "none of them holds the limits (PE010)"
-        yield Excluded(family="replicas that serve both phases", reason=said)
-    else:
-        said = "it was not asked for" if asked_apart is None else "it was ruled out"
+        yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
+    elif not request.looks_apart:
+        few = f"it was not asked for, and is searched unasked on 2 to {request.most_apart} GPUs only"
+        said = "it was ruled out" if request.disaggregated is False else few
         yield Excluded(family="separate prefill and decode", reason=said)
     if space.engine is not None:
         title = TITLES[space.engine]

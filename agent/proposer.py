@@ -13,9 +13,10 @@ from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
-from ..tools.checkpoint import leaves_out, left_out
+from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
+from ..tools.plan.placement import is_disaggregated
 from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import precision_name
@@ -115,34 +116,25 @@ def examine(intent: Intent) -> Examined | Refused:
             return _refused(largest, search(largest), choice.gpus_per_node)
         if sized.result is None or sized.result.best is None:
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
-        return Examined(sized.request, sized.result, sized.result.best, (_sized_assumption(sized),))
+        assumptions = _sized_assumption(sized), *_placement(sized.request, sized.result)
+        return Examined(sized.request, sized.result, sized.result.best, assumptions)
     result = search(request)
     if result.best is None:
-        apart = _apart(request, result)
-        if apart is not None:
-            return apart
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
-    return Examined(request.settled(result.best), result, result.best)
+    return Examined(request.settled(result.best), result, result.best, tuple(_placement(request, result)))
 
 
-def _apart(request: SearchRequest, result: SearchResult) -> Examined | None:
-    """A plan with prefill and decode on replicas of their own, where replicas that serve both miss a limit of time.
-
-    Only where it was left open how phases are placed, and something fits at all.
-    """
-    if request.disaggregated is not None or request.facts.gpus < 2:
-        return None
-    if not any(candidate.ttft_ms is not None for candidate in result.candidates):
-        return None
-    if leaves_out("prefill and decode on replicas of their own"):
-        return None
-    apart = replace(request, disaggregated=True)
-    found = search(apart)
-    if found.best is None:
-        return None
-    why = "no strategy whose replicas serve both phases holds the limits: " + "; ".join(result.candidates[0].why_not)
-    assumption = Assumption(field="disaggregated", value=True, reason=why)
-    return Examined(apart.settled(found.best), found, found.best, (assumption,))
+def _placement(request: SearchRequest, result: SearchResult) -> Iterator[Assumption]:
+    """That prefill and decode lie apart, where that was left open, and what the best with them together has."""
+    best = result.best
+    if request.disaggregated is not None or best is None or not is_disaggregated(best.strategy):
+        return
+    together = next((one for one in result.candidates if not is_disaggregated(one.strategy)), None)
+    reason = "whether they share replicas was left open, and no such strategy fits into memory"
+    if together is not None:
+        stands = figures(together) if together.feasible else "; ".join(together.why_not)
+        reason = f"whether they share replicas was left open; {named(together)}, the best where they do: {stands}"
+    yield Assumption(field="disaggregated", value=True, reason=reason)
 
 
 def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> Refused:
@@ -253,7 +245,7 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
             reason=f"no hardware was named: {reason}",
         )
-        assumptions = (assumption, *_formats_of(found.request, intent))
+        assumptions = assumption, *_formats_of(found.request, intent), *_placement(found.request, found.result)
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
 

@@ -126,7 +126,7 @@ def _answer(
         pruned=result.pruned,
         seconds=seconds,
         families=tuple(families_lost(request, result)),
-        excluded=tuple(excluded(request, asked_apart=intent.disaggregated)),
+        excluded=tuple(excluded(request)),
         stated=_stated_rank(intent, result),
         infeasible=found.infeasible if isinstance(found, Refused) else None,
         within_reach=tuple(within_reach(request)) if _misses_limits(found) else (),

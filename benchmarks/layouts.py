@@ -136,7 +136,8 @@ def _case(layout: dict[str, Any], load: dict[str, Any]) -> Case:
         precision=PrecisionBlock.model_validate({**layout["precision"], **load.get("precision", {})}),
         policy=PolicyBlock.model_validate({"relaxations": list(layout["relaxations"])}),
         serving=None if "serving" not in load else ServingBlock.model_validate(load["serving"]),
-        disaggregated=prefill.replicas is not None or None,
+        # What was published of replicas that serve both phases was chosen among such.
+        disaggregated=prefill.replicas is not None,
     )
     return Case(
         name=layout["name"],

@@ -70,8 +70,6 @@ def one(words: str, start: float) -> dict[str, float]:
         warm.append(time.perf_counter() - begun)
         busy.append(time.process_time() - worked)
     legal = result.evaluated + sum(result.pruned.values())
-    if request.disaggregated:
-        legal += result.rejected.get("ME001", 0)
     return {
         "cold": cold, "warm": min(warm), "busy": min(busy), "legal": legal, "evaluated": result.evaluated,
         "apart": bool(request.disaggregated), "front": len(result.pareto),

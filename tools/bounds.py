@@ -39,6 +39,8 @@ class Bounds(NamedTuple):
 
 # Degrees, nodes, GPUs; places, ids and layers.
 DEGREE = Bounds(1, 1_000_000)
+# GPUs of several nodes.
+GPUS = Bounds(1, DEGREE.most * DEGREE.most)
 INDEX = Bounds(0, 1_000_000_000)
 # Tokens of a request or of a pass: ten times the longest context that a model offers.
 TOKENS = Bounds(1, 100_000_000)

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from ...tools.plan.placement import is_disaggregated
 from ...tools.search.candidate import Candidate, SearchResult
 from ...tools.search.describe import describe
 from ...tools.search.search import search
@@ -56,12 +55,12 @@ def _run(bench: Bench, arguments: SearchArguments) -> Answer:
 def _found(desk: Desk, kept: StatedStrategy | None) -> SearchResult:
     """The search of the question, from the desk where it was done before.
 
-    Phases lie apart where the request says so, where the degrees that are wanted do, or where nothing else holds.
+    Phases lie as the request says; where it says nothing and only one kind is searched, apart where that is wanted.
     """
     question = desk.question
     apart = question.intent.disaggregated
     wants_apart = kept is not None and None not in (kept.prefill.replicas, kept.decode.replicas)
-    if apart is None and (wants_apart or is_disaggregated(question.reference_plan.strategy)):
+    if apart is None and wants_apart and not replace(question.request, disaggregated=None).looks_apart:
         apart = True
     if apart not in desk.searches:
         asked = question.intent.workload.concurrency

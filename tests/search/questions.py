@@ -127,7 +127,7 @@ def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
             weights=draw.choice(("bf16", "fp8")),
             serving=None if engine is None else ServingBlock(engine=engine),
             concurrency_open=draw.random() < 0.25,
-            disaggregated=draw.random() < 0.3 or None,
+            disaggregated=draw.random() < 0.3,
         )
         load, positions = drawn.search.workload, drawn.search.architecture.max_position_embeddings
         if load.input_tokens + load.output_tokens <= positions:

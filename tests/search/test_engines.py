@@ -105,7 +105,7 @@ def test_copies_of_experts_fill_up_groups_that_experts_do_not_divide_into(engine
 def test_a_named_engine_cuts_the_weights_of_attention_once() -> None:
     """Sequence ranks hold whole weights, which a decode with more tensor ranks would have to cut again."""
     for engine, alike in (("sglang", True), (None, False)):
-        request = SpaceRequest(read_architecture(MOE), 1, 4, 16384, engine=engine)
+        request = SpaceRequest(read_architecture(MOE), 1, 4, 16384, disaggregated=False, engine=engine)
         pairs = {(one.prefill.sp > 1, one.prefill.tp == one.decode.tp) for one in strategies(request)}
         assert ((True, False) not in pairs) is alike
 

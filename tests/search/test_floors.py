@@ -10,8 +10,10 @@ import pytest
 from shardwright.tools.checkpoint import best_so_far
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.floors import is_out_of_reach
+from shardwright.tools.search.found import fits_somehow
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.sizing import fewest_gpus
+from shardwright.tools.search.weights import may_hold
 
 from .requests import search_request
 
@@ -61,3 +63,26 @@ def test_rates_beyond_all_arithmetic_are_out_of_reach_and_those_that_are_served_
     for rate, expected in ((served, False), (1000 * served, True)):
         wanted = replace(asked, workload=asked.workload.model_copy(update={"request_rate": rate}))
         assert is_out_of_reach(wanted, setting) is expected
+
+
+def test_more_tokens_than_come_are_out_of_reach_of_any_hardware() -> None:
+    asked = replace(CASES["dense"], workload=CASES["dense"].workload.model_copy(update={"request_rate": 10.0}))
+    setting = base_setting(asked)
+    for tokens_per_s, expected in ((2560.0, False), (2561.0, True)):
+        wanted = asked.workload.model_copy(update={"min_tokens_per_second": tokens_per_s})
+        assert is_out_of_reach(replace(asked, workload=wanted), setting) is expected
+
+
+@pytest.mark.parametrize("requests", [1, 7])
+@pytest.mark.parametrize("gpus", [1, 2, 4])
+def test_what_fits_by_any_strategy_is_within_the_bound_on_memory(gpus: int, requests: int) -> None:
+    """Of rising shares of the memory: the bound excludes some, and none into which a strategy fits."""
+    asked = search_request("Llama-3.2-1B", (1, gpus, "h100-sxm"), concurrency=requests, **LOAD)
+    seen: set[tuple[bool, bool]] = set()
+    for percent in (1, 2, 3, 4, 5, 6, 8, 10):
+        policy = asked.policy.model_copy(update={"memory_utilization": percent / 200})
+        part = replace(asked, policy=policy)
+        setting = base_setting(part)
+        seen.add((may_hold(part, setting), fits_somehow(part, setting)))
+    assert (False, True) not in seen
+    assert {(False, False), (True, True)} <= seen

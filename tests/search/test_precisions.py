@@ -9,7 +9,8 @@ import pytest
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PrecisionBlock
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.search import base_setting, fits_somehow, holding, search
+from shardwright.tools.search.found import fits_somehow
+from shardwright.tools.search.search import base_setting, holding, search
 from shardwright.tools.search.sizing import fewest_gpus
 
 from .requests import search_request

@@ -57,7 +57,7 @@ def test_of_a_large_space_nothing_is_left_out(
     model: str, hardware: tuple[int, int, str], relaxations: tuple[Relaxation, ...]
 ) -> None:
     request = search_request(model, hardware, input_tokens=2048, output_tokens=128, concurrency=64)
-    request = replace(request, policy=PolicyBlock(relaxations=relaxations))
+    request = replace(request, policy=PolicyBlock(relaxations=relaxations), disaggregated=False)
     result, setting = search(request), base_setting(request)
     count = sum(1 for _ in strategies(request.space))
     assert count > 700 and not result.pruned

@@ -17,7 +17,8 @@ from ..catalog.dtypes import DType, weight_bytes_per_element
 from ..plan.document import PrecisionBlock, Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
-from ..search.search import base_setting, fits_somehow, holding, holds_limits
+from ..search.found import fits_somehow
+from ..search.search import base_setting, holding, holds_limits
 from ..search.sizing import Sized, resized
 from ..search.space import pair_shapes
 from ..search.weights import weights_bytes
@@ -141,7 +142,9 @@ def _shorter_by_memory(intent: PlanIntent, request: SearchRequest) -> Iterator[O
 
     def fits(tokens: int) -> bool:
         shorter = replace(part, workload=_of_length(workload, tokens))
-        return len(holding(shorter, base_setting(shorter)).columns) > 0
+        if shorter.disaggregated:
+            return len(holding(shorter, base_setting(shorter)).columns) > 0
+        return fits_somehow(shorter, base_setting(shorter))
 
     yield from _shorter(intent, request.workload, fits)
 

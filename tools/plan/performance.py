@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Union, get_
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, create_model, model_serializer
 
-from ..bounds import CLAIM, DEGREE
+from ..bounds import CLAIM, GPUS
 
 
 class Frozen(BaseModel):
@@ -251,7 +251,7 @@ class CostEstimate(Frozen):
     unit: CostUnit
     price_source: str | None = None
     per_million_output_tokens_range: tuple[NonNegative, NonNegative] | None = None
-    billed_gpus: Annotated[int, DEGREE.whole()] | None = None
+    billed_gpus: Annotated[int, GPUS.whole()] | None = None
 
 
 class LoadEstimate(Frozen):

@@ -14,10 +14,17 @@ from ..plan.performance import Ranges, Sparse
 from ..rules.engines import Engine, engine_of
 from .space import SpaceRequest
 
+# Devices up to which an open placement is searched with phases apart: with a load that is stated, and with an open one,
+# which asks for each of some 80 numbers of requests.
+MOST_APART, MOST_APART_OF_OPEN_LOAD = 128, 32
+
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits."""
+    """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits.
+
+    `disaggregated`: prefill and decode on replicas of their own, on the same ones, or (`None`) whichever is better.
+    """
 
     architecture: Architecture
     hardware: HardwareBlock
@@ -44,6 +51,16 @@ class SearchRequest:
     def comes_at_rate(self) -> bool:
         """Whether as many requests are in flight as a stated rate makes, not a number that is stated or looked for."""
         return self.workload.request_rate is not None and not self.concurrency_open
+
+    @property
+    def most_apart(self) -> int:
+        """Devices up to which strategies with phases apart are searched where the placement was left open."""
+        return MOST_APART_OF_OPEN_LOAD if self.concurrency_open else MOST_APART
+
+    @property
+    def looks_apart(self) -> bool:
+        """Whether strategies with phases apart are searched; they take two devices at least."""
+        return bool(self.disaggregated) or (self.disaggregated is None and 2 <= self.facts.gpus <= self.most_apart)
 
     @property
     def fills_upwards(self) -> bool:

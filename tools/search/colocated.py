@@ -229,7 +229,7 @@ class PairEvaluator:
         is_billed = self.workload.objective == "cost"
         found = columns(
             self.workload,
-            prefill=index + row, decode=index + row, prefill_replicas=replicas, decode_replicas=replicas,
+            prefill=index + row, decode=index + row, prefill_replicas=np.int64(0), decode_replicas=replicas,
             concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
             gpus=gpus, billed=self._billed(shape, lines)[row, replicas - 1] if is_billed else gpus,
             ttft=service.ttft[entry], tpot=service.tpot[entry], rate=yielded(self.request, rate),

@@ -29,8 +29,8 @@ class Columns:
 
     GPUs in use, and those that are billed (looked at for cost alone: all of the nodes that they are in), seconds,
     output tokens per second, bytes of the fullest GPU, the rules that warn (as bits). `over` is the share by which the
-    limit that is missed by most is missed, `cost` what the objective wants to be small. Colocated rows have one option
-    for both phases.
+    limit that is missed by most is missed, `cost` what the objective wants to be small. Replicas that serve both phases
+    have one option for both, and are counted as those that decode.
     """
 
     prefill: Whole

@@ -7,14 +7,13 @@ bound that is named and counted. What is shown and decided is of the simulated r
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 
-from ..checkpoint import checked, leaves_out, left_out
+from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
@@ -23,20 +22,14 @@ from ..plan.view import parse_device
 from ..rules.memory.insufficient_memory import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
 from .candidate_columns import columns_of, reordered
-from .colocated import PairEvaluator, Replica, TooLarge
 from .columns import Columns, Whole, front, joined, order
-from .disaggregated import SplitEvaluator
 from .families import family
-from .loads import STEP_SHARE, replica_numbers
+from .found import LISTED, Found
+from .loads import STEP_SHARE
 from .precisions import over_precisions
-from .screen import screened
 from .simulated import Screened, Simulator
 from .single import refined, too_large
-from .space import pair_shapes
-from .weights import weights_bytes
 
-# Candidates that are shown beside the best of each family and the Pareto front.
-LISTED = 200
 # Leading candidates that are looked at between two steps of the ladder of requests.
 _MOST_REFINED = 3
 # Work on the best, and on what is shown beside it, in shares of what the best alone is given.
@@ -72,7 +65,7 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     if request.precisions:
         return over_precisions(request, search)
     setting = base_setting(request) if setting is None else setting
-    return _Answer(request, setting, _screen(request, setting)).result()
+    return _Answer(request, setting, Found(request, setting)).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ def holding(request: SearchRequest, setting: Setting) -> Holding:
     Raises:
         InputError: number formats are open.
     """
-    found = _screen(request, setting)
+    found = Found(request, setting)
     rows = joined(found.rows)
     return Holding(rows.take(rows.over <= 0.0), request, found.name)
 
@@ -110,7 +103,7 @@ def holds_limits(request: SearchRequest, setting: Setting) -> bool:
     Raises:
         InputError: number formats are open.
     """
-    return _Answer(request, setting, _screen(request, setting)).holds()
+    return _Answer(request, setting, Found(request, setting)).holds()
 
 
 def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Callable[[Columns, int], Strategy]]:
@@ -119,141 +112,26 @@ def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Ca
     Raises:
         InputError: number formats are open.
     """
-    found = _screen(request, setting)
+    found = Found(request, setting)
     return joined(found.rows), found.name
-
-
-def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
-    """Whether any strategy fits into memory with a request on each replica; no times are computed.
-
-    Raises:
-        InputError: number formats are open.
-    """
-    _refuse_open(request)
-    if request.disaggregated:
-        return SplitEvaluator(request, setting).fits_somehow()
-    evaluator = PairEvaluator(request, setting)
-    return any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space))
-
-
-def _refuse_open(request: SearchRequest) -> None:
-    """One setting has the formats of one search: what looks at it must not be asked about several."""
-    if request.precisions:
-        raise InputError("number formats are open; ask for each of them by itself (SearchRequest.each_precision)")
-
-
-class _Found:
-    """Rows of a search that can matter, how to name their strategies, and the counts of all others."""
-
-    def __init__(self, name: Callable[[Columns, int], Strategy]) -> None:
-        self.name = name
-        self.rows: list[Columns] = []
-        self.fronts: list[Columns] = []
-        self.too_large: list[TooLarge] = []
-        self.evaluated = 0
-        self.rejected: Counter[str] = Counter()
-        self.pruned: Counter[str] = Counter()
-
-
-def _screen(request: SearchRequest, setting: Setting) -> _Found:
-    """The rows of the whole space of `request`.
-
-    Raises:
-        InputError: number formats are open.
-    """
-    _refuse_open(request)
-    return _disaggregated(request, setting) if request.disaggregated else _colocated(request, setting)
-
-
-def _colocated(request: SearchRequest, setting: Setting) -> _Found:
-    evaluator = PairEvaluator(screened(request), setting)
-    replicas: list[Replica] = []
-
-    def name(rows: Columns, row: int) -> Strategy:
-        return replicas[int(rows.decode[row])].strategy(int(rows.decode_replicas[row]))
-
-    found = _Found(name)
-    shapes = list(pair_shapes(request.space))
-    least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
-    widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
-    for shape in checked(shapes, 1):
-        if found.rows and leaves_out("some of the strategies whose replicas serve both phases"):
-            break
-        # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
-        stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
-        narrow = sum(len(replica_numbers(1, room)) for room in shape.rooms[: stages - 1])
-        found.evaluated += narrow
-        found.rejected["ME001"] += narrow
-        if stages > len(shape.rooms):
-            continue
-        held = evaluator.variants(shape, stages)
-        own = [Replica(shape, line) for line in held.lines.lines]
-        room = sum(len(one.numbers) for one in own)
-        found.evaluated += room
-        found.too_large.extend(evaluator.too_large(held))
-        if not held.fits.any():
-            found.rejected["ME001"] += room
-            continue
-        rows = evaluator.rows(len(replicas), held)
-        chosen = evaluator.chosen(rows)
-        replicas.extend(own)
-        found.rejected["ME001"] += room - len(chosen)
-        found.rejected["PE010"] += int((chosen.over > 0.0).sum())
-        found.rows.append(chosen)
-        found.fronts.append(_front_of(rows.columns.take(rows.leads)))
-    return found
-
-
-def _disaggregated(request: SearchRequest, setting: Setting) -> _Found:
-    evaluator = SplitEvaluator(screened(request), setting)
-    found = _Found(evaluator.strategy)
-    looked_at = 0
-    for rows in evaluator.rows():
-        found.rejected["PE010"] += int((rows.over > 0.0).sum())
-        found.rows.append(rows.take(_leading(rows)))
-        found.fronts.append(_front_of(rows))
-        looked_at += len(rows)
-        if leaves_out("some of the strategies with prefill and decode on replicas of their own"):
-            found.evaluated = looked_at
-            return found
-    counts = evaluator.counts()
-    found.rejected["ME001"] = counts.total - counts.fitting
-    found.evaluated = counts.evaluated + found.rejected["ME001"]
-    found.pruned["beyond_limits"] = counts.fitting - counts.timely
-    found.pruned["dominated"] = counts.timely - counts.evaluated
-    return found
-
-
-def _leading(rows: Columns) -> Whole:
-    """The best rows, and those of the fewest GPUs that hold every limit."""
-    best = order(rows)[:LISTED]
-    holds = np.flatnonzero(rows.over <= 0.0)
-    few = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
-    return np.union1d(best, few)
-
-
-def _front_of(rows: Columns) -> Columns:
-    """The front of those rows that hold every limit."""
-    holding = rows.take(rows.over <= 0.0)
-    return holding.take(front(holding))
 
 
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front, all simulated."""
 
-    def __init__(self, request: SearchRequest, setting: Setting, found: _Found) -> None:
+    def __init__(self, request: SearchRequest, setting: Setting, found: Found) -> None:
         self.request, self.setting, self.found = request, setting, found
         self.rows = joined(found.rows)
+        self._order = order(self.rows)
         self.simulator = Simulator(request, setting)
 
     def result(self) -> SearchResult:
         """The answer of the search."""
         workload = self.request.workload
-        sequence = self._leading_rows()
-        leading = self.simulator.leading([self._screened(row) for row in sequence])
+        leading = self.simulator.leading(self._kinds())
         timed = {(one.strategy, one.concurrency): one for one in leading}
         if any(one.feasible for one in leading):
-            for strategy, concurrency in (*self._points(), *self._families(sequence)):
+            for strategy, concurrency in (*self._points(), *self._families()):
                 if self.simulator.is_spent(_SHARES) or leaves_out("the load of some strategies beside the best"):
                     break
                 one = self.simulator.judged(strategy, concurrency)
@@ -284,10 +162,13 @@ class _Answer:
 
     def holds(self) -> bool:
         """Whether one of the leading rows holds every limit."""
-        return self.simulator.hold([self._screened(row) for row in self._leading_rows()])
+        return self.simulator.hold(self._kinds())
 
-    def _leading_rows(self) -> list[int]:
-        return list(islice(self._distinct(order(self.rows)), _MOST_SCREENED))
+    def _kinds(self) -> list[list[Screened]]:
+        """The leading rows of replicas that serve both phases, and those with phases apart."""
+        apart = self.rows.prefill_replicas[self._order] > 0
+        rows = (islice(self._distinct(self._order[apart == kind]), _MOST_SCREENED) for kind in (False, True))
+        return [[self._screened(row) for row in own] for own in rows]
 
     def _screened(self, row: int) -> Screened:
         """A row as the simulator takes it."""
@@ -312,12 +193,14 @@ class _Answer:
                 seen.add(key)
                 yield int(row)
 
-    def _families(self, sequence: Iterable[int]) -> Iterator[tuple[Strategy, int]]:
+    def _families(self) -> Iterator[tuple[Strategy, int]]:
         """The first strategy of each family."""
         families: set[str] = set()
-        options: set[tuple[int, int, bool]] = set()
-        for row in sequence:
-            option = int(self.rows.prefill[row]), int(self.rows.decode[row]), bool(self.rows.decode_replicas[row] > 1)
+        options: set[tuple[int, ...]] = set()
+        for row in islice(self._distinct(self._order), _MOST_SCREENED):
+            # Replicas that serve both phases are a family of their own where there are several.
+            counts = self.rows.prefill_replicas[row] > 0, self.rows.decode_replicas[row] > 1
+            option = int(self.rows.prefill[row]), int(self.rows.decode[row]), *map(int, counts)
             if len(families) >= _MOST_FAMILIES:
                 return
             if option in options:

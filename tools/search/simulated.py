@@ -52,37 +52,51 @@ class Simulator:
         self.count = self._users = 0
         self._known: dict[tuple[Strategy, int], Candidate] = {}
 
-    def is_spent(self, shares: int = 1) -> bool:
-        """Whether as many users were simulated as are worth their time, or so many shares of that."""
+    def is_spent(self, shares: int) -> bool:
+        """Whether so many times as many users were simulated as the best of a kind are worth."""
         return self._users > shares * _MOST_USERS
 
-    def leading(self, screened: Sequence[Screened]) -> list[Candidate]:
-        """The strategies that may be the best, of those `screened`, best first."""
-        most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
-        found = self._until_behind(screened, most)
-        if not any(one.feasible for one in found):
-            rest = sorted(screened[len(found) :], key=lambda one: one.tightness)
-            found += self._until_behind(rest, most)
+    def leading(self, kinds: Sequence[Sequence[Screened]]) -> list[Candidate]:
+        """The strategies that may be the best, of those screened, best first of each kind.
+
+        A kind is looked at for what may be better than the best of those before: how far the screen errs differs.
+        """
+        found: list[Candidate] = []
+        for screened in kinds:
+            most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
+            own = self._until_behind(screened, most, found)
+            if not any(one.feasible for one in (*found, *own)):
+                rest = sorted(screened[len(own) :], key=lambda one: one.tightness)
+                own += self._until_behind(rest, most, found)
+            found += own
         return found
 
-    def hold(self, screened: Sequence[Screened]) -> bool:
+    def hold(self, kinds: Sequence[Sequence[Screened]]) -> bool:
         """Whether one of the strategies holds every limit, of those that do by the screen."""
-        likely = sorted((row for row in screened if row.cost < inf), key=lambda one: one.tightness)
-        return any(self.judged(row.strategy, row.concurrency).feasible for row in likely[:_MOST_MISSING])
+        for screened in kinds:
+            likely = sorted((row for row in screened if row.cost < inf), key=lambda one: one.tightness)
+            if any(self.judged(row.strategy, row.concurrency).feasible for row in likely[:_MOST_MISSING]):
+                return True
+        return False
 
-    def _until_behind(self, screened: Iterable[Screened], most_missing: int) -> list[Candidate]:
+    def _until_behind(
+        self, screened: Iterable[Screened], most_missing: int, known: Sequence[Candidate]
+    ) -> list[Candidate]:
         found: list[Candidate] = []
-        best = inf
+        objective, begun = self.request.workload.objective, self._users
+        best = min((worth(one, objective) for one in known if one.feasible), default=inf)
+        least = _LEAST if best == inf else 0
         for row in screened:
-            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf) or self.is_spent()
-            if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= _LEAST and is_behind):
+            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf)
+            is_behind |= self._users - begun > _MOST_USERS
+            if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= least and is_behind):
                 break
             if found and leaves_out("the load of some of the leading strategies"):
                 break
             one = self.judged(row.strategy, row.concurrency)
             found.append(one)
             if one.feasible:
-                best = min(best, worth(one, self.request.workload.objective))
+                best = min(best, worth(one, objective))
         return found
 
     def judged(self, strategy: Strategy, concurrency: int) -> Candidate:

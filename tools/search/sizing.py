@@ -22,8 +22,9 @@ from ..plan.document import HardwareBlock
 from .candidate import SearchRequest, SearchResult
 from .columns import TIE_SHARE
 from .floors import is_out_of_reach
+from .found import fits_somehow
 from .ranking import worth
-from .search import Holding, base_setting, fits_somehow, holding, holds_limits, search
+from .search import Holding, base_setting, holding, holds_limits, search
 from .weights import may_hold, weights_bytes
 
 # Clusters beyond this many accelerators are not tried.
@@ -74,29 +75,46 @@ def fewest_gpus(
 ) -> Sized | None:
     """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
 
-    Where cost is the objective and one node does, the part of it that is the cheapest per token. What a replica does is
-    the same on any number of nodes, so that one search of a large cluster shows every smaller one.
+    Where the placement of phases was left open, both are searched on what is found; fewer that do with phases apart are
+    looked for up to `most_apart`.
+
+    Where cost is the objective and one node does, it is the part of it that is the cheapest per token (with replicas
+    that serve both phases, where that was left open). What a replica does is the same on any number of nodes, so that
+    one search of a large cluster shows every smaller one.
     """
     if request.precisions:
         return _over_precisions(request, usual_node, more_than, at_most)
+    bounds = Range(usual_node, more_than, at_most, request.disaggregated)
+    if request.disaggregated is not None:
+        return _fewest(request, bounds)
+    together = _fewest(replace(request, disaggregated=False), bounds)
+    if together is not None and (together.result is None or request.workload.objective == "cost"):
+        return together
+    fewer = min(request.most_apart, at_most if together is None else together.request.facts.gpus - 1)
+    if fewer <= more_than or not resized(request, 1, fewer).looks_apart:
+        return together
+    return _fewest(replace(request, disaggregated=True), replace(bounds, at_most=fewer)) or together
+
+
+def _fewest(request: SearchRequest, bounds: Range) -> Sized | None:
+    usual_node, at_most = bounds.usual_node, bounds.at_most
     if at_most > usual_node:
         at_most -= at_most % usual_node  # several nodes are whole ones
     # Nothing that was timed depends on the number of nodes.
     setting = base_setting(request)
-    beyond = more_than
     largest = resized(request, *_cluster(at_most, usual_node))
     if is_out_of_reach(largest, replace(setting, hardware=largest.facts)):
         return None
     # A reach that is nearly the largest would only be searched twice.
     for gpus in (*(step * usual_node for step in _REACHES if 2 * step * usual_node <= at_most), at_most):
-        if gpus <= more_than:
+        if gpus <= bounds.more_than:
             continue
         if leaves_out(f"some of the clusters of up to {gpus:,} accelerators"):
             return None
         with looking_at(f"clusters of up to {gpus:,} accelerators"):
-            reach = _within(request, setting, Range(usual_node, beyond, gpus))
-        if reach is not None:
-            return reach
+            sized = _within(request, setting, replace(bounds, at_most=gpus))
+        if sized is not None:
+            return sized
     return None
 
 
@@ -123,11 +141,15 @@ def _worth(sized: Sized) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`."""
+    """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`.
+
+    `apart`: how phases are placed on what is found, as in a request.
+    """
 
     usual_node: int
     more_than: int
     at_most: int
+    apart: bool | None
 
 
 def _within(request: SearchRequest, setting: Setting, reach: Range) -> Sized | None:
@@ -163,7 +185,8 @@ def _simulated(rows: Holding, largest: SearchRequest, setting: Setting, reach: R
     while place < len(clusters) and place - low > 1:
         middle = (low + place) // 2
         low, place = (low, middle) if _does(largest, setting, clusters[middle]) else (middle, place)
-    return next(filter(None, (_searched(largest, setting, cluster) for cluster in clusters[place:])), None)
+    asked = replace(largest, disaggregated=reach.apart)
+    return next(filter(None, (_searched(asked, setting, cluster) for cluster in clusters[place:])), None)
 
 
 def _clusters(rows: Holding, largest: SearchRequest, reach: Range) -> Iterator[tuple[int, int]]:
@@ -220,5 +243,5 @@ def _by_memory(request: SearchRequest, setting: Setting, reach: Range, unknown: 
             continue
         sized = resized(request, *_cluster(gpus, reach.usual_node))
         if fits_somehow(sized, replace(setting, hardware=sized.facts)):
-            return Sized(sized, None, unknown)
+            return Sized(replace(sized, disaggregated=reach.apart), None, unknown)
     return None

@@ -30,7 +30,10 @@ SP_MIN_INPUT_TOKENS = 8192
 
 @dataclass(frozen=True, slots=True)
 class SpaceRequest:
-    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine."""
+    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine.
+
+    `disaggregated`: prefill and decode on replicas of their own alone, on the same ones alone, or (`None`) either.
+    """
 
     architecture: Architecture
     nodes: int
@@ -307,8 +310,8 @@ def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, re
 
 
 def strategies(request: SpaceRequest) -> Iterator[Strategy]:
-    """The whole space: colocated strategies, or disaggregated ones where they are asked for."""
-    if request.disaggregated:
-        yield from disaggregated(request)
-    else:
+    """The whole space: replicas that serve both phases, and replicas of one phase each, unless one of them is asked."""
+    if not request.disaggregated:
         yield from colocated(request)
+    if request.disaggregated is not False:
+        yield from disaggregated(request)

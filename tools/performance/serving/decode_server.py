@@ -12,6 +12,8 @@ from .records import Requests
 from .turns import steps_to_reach
 
 _OUTGROWN, _SHOWN, _DONE = 0, 1, 2
+# Of a decode step of so many sequences: seconds of the pass, and of each token of context in full and windowed layers.
+Rates = dict[int, tuple[float, float, float]]
 
 
 class DecodeServer:
@@ -20,9 +22,10 @@ class DecodeServer:
     A request is let in when its prompt and whole output fit in the cache. Nothing is put back.
     """
 
-    def __init__(self, step: StepColumns, policy: Policy, requests: Requests) -> None:
-        """An idle server at time 0 for some of `requests`."""
+    def __init__(self, step: StepColumns, policy: Policy, requests: Requests, rates: Rates) -> None:
+        """An idle server at time 0 for some of `requests`; servers that are alike share `rates`, empty at first."""
         self._step = step
+        self._rates = rates
         self._policy = policy
         self._requests = requests
         self._waiting: deque[int] = deque()
@@ -78,13 +81,13 @@ class DecodeServer:
 
     def _price(self) -> None:
         """Seconds of the next step, and by how much each one after it takes longer."""
-        n, step = self._running, self._step
-        place = position(step.sequences, n)
-        per_token, per_window_token = (
-            rate_at(step.decode_per_token, place),
-            rate_at(step.decode_per_window_token, place),
-        )
-        self._first_s = pass_time(step, n, n, n, n) + per_token * self._context + per_window_token * self._windowed
+        n = self._running
+        if n not in self._rates:
+            place, step = position(self._step.sequences, n), self._step
+            rates = rate_at(step.decode_per_token, place), rate_at(step.decode_per_window_token, place)
+            self._rates[n] = pass_time(step, n, n, n, n), *rates
+        pass_s, per_token, per_window_token = self._rates[n]
+        self._first_s = pass_s + per_token * self._context + per_window_token * self._windowed
         self._growth_s = per_token * n + per_window_token * self._growing
 
     def _duration(self, steps: int) -> float:

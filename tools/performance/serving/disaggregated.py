@@ -7,13 +7,14 @@ the prefill side cannot hold what the decode side does not take, reality stops e
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
 from .costs import StepColumns, chunk_time, columns_of, pass_time
-from .decode_server import DecodeServer
+from .decode_server import DecodeServer, Rates
 from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
@@ -97,9 +98,13 @@ class _Run:
         self.seen = Seen([0.0] * count, [0.0] * count, [0.0] * count)
         self.prefill_step = columns_of(deployment.prefill_table)
         decode_step = columns_of(deployment.decode_table)
+        rates: Rates = {}
         self.servers = [
-            DecodeServer(decode_step, deployment.decode_policy, requests) for _ in range(deployment.decode_servers)
+            DecodeServer(decode_step, deployment.decode_policy, requests, rates)
+            for _ in range(deployment.decode_servers)
         ]
+        # Seconds of a batch of prompts, each (cached, to compute).
+        self.prefill_s: dict[tuple[tuple[int, int], ...], float] = {}
         # Loads that servers have or had; the first of the least loaded is on top, below what is out of date.
         self.by_load = [(0, number) for number in range(len(self.servers))]
         self.free = deployment.prefill_servers
@@ -145,8 +150,10 @@ class _Run:
             while self.line and len(batch) < share and (not batch or self._to_compute(self.line[0]) <= room):
                 room -= self._to_compute(self.line[0])
                 batch.append(self.line.popleft())
-            prompts = [(self.requests.cached[request], self._to_compute(request)) for request in batch]
-            took = _prefill_time(self.prefill_step, prompts, budget)
+            prompts = tuple((self.requests.cached[request], self._to_compute(request)) for request in batch)
+            took = self.prefill_s.get(prompts)
+            if took is None:
+                took = self.prefill_s[prompts] = _prefill_time(self.prefill_step, prompts, budget)
             self.free -= 1
             self.prefill_busy_s += took
             heappush(self.events, (now + took, _PREFILLED, len(self.batches)))
@@ -205,7 +212,7 @@ class _Run:
         )
 
 
-def _prefill_time(step: StepColumns, prompts: list[tuple[int, int]], budget: int) -> float:
+def _prefill_time(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int) -> float:
     """Seconds in which prompts, each (cached, to compute), go through passes of `budget` tokens, in order."""
     seconds = 0.0
     room, chunks, rows, tokens = budget, 0, 0, 0

@@ -1,0 +1,46 @@
+"""Whether prefill and decode share replicas: left open, both are searched and the better one is the answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shardwright.tools.plan.placement import is_disaggregated
+from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.ranking import worth
+from shardwright.tools.search.search import search
+
+from .requests import search_request
+
+LOAD = {"input_tokens": 2048, "output_tokens": 256}
+ASKED = {
+    "throughput": search_request("Llama-3.1-70B-Instruct", (1, 8, "h100-sxm"), concurrency=64, **LOAD),
+    "latency": search_request("Llama-3.1-8B-Instruct", (1, 4, "h100-sxm"), concurrency=8, objective="latency", **LOAD),
+    "experts, cost": search_request("Qwen3-30B-A3B", (1, 4, "h100-sxm"), concurrency=32, objective="cost", **LOAD),
+    "a limit, the load open": search_request("Llama-3.1-8B-Instruct", (1, 2, "h100-sxm"), tpot_ms_max=20.0, **LOAD),
+    "a rate": search_request("Llama-3.1-8B-Instruct", (1, 4, "l40s"), concurrency=1, request_rate=2.0, **LOAD),
+}
+
+
+@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
+def test_an_open_placement_is_as_good_as_the_better_of_both(asked: SearchRequest) -> None:
+    stated = [search(replace(asked, disaggregated=apart)) for apart in (False, True)]
+    found = search(asked)
+    objective = asked.workload.objective
+    best = min(worth(one.best, objective) for one in stated if one.best is not None)
+    assert found.best is not None and worth(found.best, objective) <= best * 1.005
+    assert found.evaluated + sum(found.pruned.values()) == sum(
+        one.evaluated + sum(one.pruned.values()) for one in stated
+    )
+
+
+def test_which_of_both_it_is_depends_on_the_load() -> None:
+    """Else the promise above would be kept by one of them alone."""
+    found = {is_disaggregated(best.strategy) for asked in ASKED.values() if (best := search(asked).best) is not None}
+    assert found == {True, False}
+
+
+def test_one_device_has_no_two_kinds_of_replica() -> None:
+    asked = search_request("Llama-3.1-8B-Instruct", (1, 1, "h100-sxm"), **LOAD)
+    assert search(asked).evaluated == search(replace(asked, disaggregated=False)).evaluated
