@@ -18,8 +18,6 @@ _EVERY_UP_TO = 16
 _STEPS = 8
 # By how much the next step may raise the rate at most.
 STEP_SHARE = 1 / _STEPS
-# As many requests are there as come while one is answered, which takes the longer the more are there.
-_ROUNDS = 4
 # More requests than this in one batch of one stage no engine schedules.
 MOST_SEQUENCES = 4096
 
@@ -47,16 +45,19 @@ def at_once(
 ) -> Whole:
     """Requests that replicas have at once: their `share`, or at a stated rate what comes while one is answered.
 
-    `part`: of all requests, on each. `seconds`: of a request where so many are there; `most` are looked at.
+    The fewest in whose time no more of them come, by halving, or `most`. `part`: of all requests, on each. `seconds`:
+    of a request where so many are there, which grow by less than their number.
     """
     rate = request.workload.request_rate
     if rate is None or not request.comes_at_rate:
         return share
-    found = np.ones_like(share)
-    for _ in range(_ROUNDS):
-        came = rate * part * seconds(found)
-        found = np.clip(np.ceil(came), 1, most).astype(np.int64)
-    return found
+    fewest, enough = np.ones_like(share), np.maximum(most, 1).astype(np.int64)
+    for _ in range(int(enough.max(initial=1)).bit_length()):
+        middle = (fewest + enough) // 2
+        does = middle >= rate * part * seconds(middle)
+        enough = np.where(does, middle, enough)
+        fewest = np.where(does, fewest, np.minimum(middle + 1, enough))
+    return enough
 
 
 def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
