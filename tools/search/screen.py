@@ -1,7 +1,7 @@
 """What a search may leave out before it simulates: limits and costs with the room that the screen's error asks for.
 
-The screen is a closed form of the mean (`performance/service.py`). Nine in ten simulated costs were 0.82 to 1.05 of the
-screened ones; of 200 random problems one in a hundred lost more than 0.33% by it (`benchmarks/screen.py --seed 83`).
+The screen is a closed form of the mean (`performance/service.py`). Nine in ten simulated costs were 0.82 to 1.16 of the
+screened ones; of 200 random problems one in a hundred lost more than 0.5% by it (`benchmarks/screen.py`, seeds 71, 83).
 """
 
 from __future__ import annotations
