@@ -336,12 +336,19 @@ def misplaced(usual: Ended, found: Ended, *, is_refused: bool) -> str | None:
     return None if found.status == usual.status else f"status {found.status}, not {usual.status}"
 
 
-# The program as its script runs it, which tells on a pipe that it has begun: before that, no line of ours is run.
+# The program as its script runs it. At the first import of `main` it tells on a pipe that it has begun: before that, an
+# interrupt is the interpreter's business.
 _ENTRY = """
 import os, sys
 from shardwright.agent.cli import main
+
+def tell(event, arguments):
+    if event == "import" and arguments[0] == "shardwright.agent.cli.process" and pipes:
+        os.write(pipes.pop(), b"x")
+
 if __name__ == "__main__":
-    os.write(int(sys.argv.pop(1)), b"x")
+    pipes = [int(sys.argv.pop(1))]
+    sys.addaudithook(tell)
     sys.exit(main())
 """
 
