@@ -12,7 +12,7 @@ from ..tools.plan.document import Relaxation
 from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
-from ..tools.search.floors import is_too_few
+from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
@@ -86,9 +86,8 @@ class _Binding:
 
 
 def _time_binds(request: SearchRequest, best: Candidate) -> _Binding:
-    load = request.workload
-    if is_too_few(request) and load.request_rate is not None:
-        come = load.request_rate * load.output_tokens
+    come, load = tokens_that_come(request), request.workload
+    if come is not None:
         reason = (
             f"{load.request_rate:g} requests/s of {load.output_tokens:,} output tokens are {come:,.0f} output tokens/s "
             f"in all, fewer than the {load.min_tokens_per_second:,.0f} wanted: no hardware changes that"
@@ -167,7 +166,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     )
     # What takes as much hardware as without is no hint.
     most = at_most if sized is None else sized.request.facts.gpus - 1
-    hint = None if is_too_few(request) else _engine_hint(request, usual_node, most)
+    hint = None if tokens_that_come(request) is not None else _engine_hint(request, usual_node, most)
     return Infeasible(
         reason=f"{binding.reason}; {hint}" if hint else binding.reason,
         rule=binding.rule,

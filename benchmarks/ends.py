@@ -30,14 +30,13 @@ from shardwright.tests.cli.ends import (
     WRITERS,
     Call,
     Ended,
-    disturbed,
     ended,
     fault,
-    interrupted,
     misplaced,
     prepared,
     written,
 )
+from shardwright.tests.cli.interrupts import disturbed, interrupted
 
 INTERRUPTED = ("plan -o", "validate", "search", "fix", "eval --jobs 2 --journal", "sweep --jobs 2 -o")
 

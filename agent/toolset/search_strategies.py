@@ -60,7 +60,7 @@ def _found(desk: Desk, kept: StatedStrategy | None) -> SearchResult:
     question = desk.question
     apart = question.intent.disaggregated
     wants_apart = kept is not None and None not in (kept.prefill.replicas, kept.decode.replicas)
-    if apart is None and wants_apart and not replace(question.request, disaggregated=None).looks_apart:
+    if apart is None and wants_apart and not question.request.looks_apart:
         apart = True
     if apart not in desk.searches:
         asked = question.intent.workload.concurrency

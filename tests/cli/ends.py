@@ -1,8 +1,8 @@
 """Odd ends of a process: commands with standard streams, files and surroundings that do not work, each as a real one.
 
 Tables of calls (`CALLS`) and of what may be the matter (`TROUBLES`), of options that write a file (`WRITERS`) and of
-where (`PLACES`). Of each pair `fault` and `misplaced` say what is wrong with how it ended, `disturbed` of an interrupt:
-in all of them a message is one line, the status is the right one, and no traceback is shown.
+where (`PLACES`). Of each pair `fault` and `misplaced` say what is wrong with how it ended: in all of them a message is
+one line, the status is the right one, and no traceback is shown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -334,71 +333,3 @@ def misplaced(usual: Ended, found: Ended, *, is_refused: bool) -> str | None:
         is_said = found.status == 2 and 1 <= found.lines <= usual.lines + 1
         return None if is_said else f"status {found.status}, {found.lines} lines: must be refused in one line"
     return None if found.status == usual.status else f"status {found.status}, not {usual.status}"
-
-
-# The program as its script runs it. At the first import of `main` it tells on a pipe that it has begun: before that, an
-# interrupt is the interpreter's business.
-_ENTRY = """
-import os, sys
-from shardwright.agent.cli import main
-
-def tell(event, arguments):
-    if event == "import" and arguments[0] == "shardwright.agent.cli.process" and pipes:
-        os.write(pipes.pop(), b"x")
-
-if __name__ == "__main__":
-    pipes = [int(sys.argv.pop(1))]
-    sys.addaudithook(tell)
-    sys.exit(main())
-"""
-
-
-def interrupted(one: Call, folder: Path, after_s: float) -> Ended:
-    """The call as a process that is interrupted so many seconds after it began; `left` names processes, too."""
-    entry = folder / "entry.py"
-    entry.write_text(_ENTRY)
-    told, tell = os.pipe()
-    process = subprocess.Popen(
-        [sys.executable, entry, str(tell), *one.arguments],
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        pass_fds=(tell,),
-        start_new_session=True,
-        # A shell that runs this in the background has it ignore interrupts, which children inherit.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    os.close(tell)
-    os.read(told, 1)
-    os.close(told)
-    time.sleep(after_s)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGINT)
-    out, err = process.communicate(timeout=PATIENCE_S)
-    left = [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
-    if not has_ended(process.pid):
-        left.append("processes")
-    return Ended(process.returncode, out, err.decode(errors="replace"), tuple(left))
-
-
-def has_ended(group: int) -> bool:
-    """Whether every process of a group has ended, or does within a generous time."""
-    until = time.monotonic() + PATIENCE_S
-    while time.monotonic() < until:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def disturbed(usual: Ended, found: Ended) -> str | None:
-    """What is wrong with how an interrupted call ended; `None`: nothing."""
-    if not found.is_clean:
-        return f"left {found.left}" if found.left else "a traceback"
-    if found.status not in (130, usual.status):
-        return f"status {found.status}, neither 130 nor {usual.status}"
-    return None if found.lines <= 1 else f"{found.lines} lines on standard error"

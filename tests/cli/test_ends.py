@@ -20,15 +20,14 @@ from .ends import (
     PLACES,
     TROUBLES,
     Ended,
-    disturbed,
     ended,
     fault,
-    interrupted,
     misplaced,
     prepared,
     written,
 )
 from .ends import WRITERS as ALL_WRITERS
+from .interrupts import disturbed, interrupted
 
 BY_NAME = {one.name: one for one in (*CALLS, *HELPS)}
 TROUBLE = {one.name: one for one in TROUBLES}

@@ -23,15 +23,16 @@ _REQUESTS = 2 ** np.arange(9)
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
     """Whether every strategy of `request` misses a limit: on TPOT by the decode step alone, on rates by arithmetic."""
-    return is_too_few(request) or _is_too_much(request) or _is_too_slow(request, setting)
+    return tokens_that_come(request) is not None or _is_too_much(request) or _is_too_slow(request, setting)
 
 
-def is_too_few(request: SearchRequest) -> bool:
-    """Whether more output tokens are asked for than all the requests have that come: no hardware changes that."""
+def tokens_that_come(request: SearchRequest) -> float | None:
+    """Output tokens per second of all requests that come, where more are wanted: no hardware changes that."""
     load = request.workload
     if load.request_rate is None or load.min_tokens_per_second is None:
-        return False
-    return load.min_tokens_per_second > load.request_rate * load.output_tokens
+        return None
+    come = load.request_rate * load.output_tokens
+    return come if come < load.min_tokens_per_second else None
 
 
 def _is_too_much(request: SearchRequest) -> bool:

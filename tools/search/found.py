@@ -45,9 +45,10 @@ class Found:
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
         self._together: list[Replica] = []
-        self._apart = SplitEvaluator(screened(request), setting)
+        loosened = screened(request)
+        self._apart = SplitEvaluator(loosened, setting)
         if not request.disaggregated:
-            self._screen_together(PairEvaluator(screened(request), setting))
+            self._screen_together(PairEvaluator(loosened, setting))
         if request.looks_apart:
             self._screen_apart()
 
