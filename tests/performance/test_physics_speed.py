@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 # By how much a run may be longer by chance.
 CHANCE = 0.1
 quick = settings(
-    derandomize=True, deadline=None, max_examples=80,
+    derandomize=True, deadline=None, max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 kinds_of_speed = st.sampled_from(["memory", "compute", "intra", "inter"])
@@ -104,8 +104,10 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment
 @given(alone, st.sampled_from([1, 7, 100, 1000, 10_000]))
 def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: Deployment, more: int) -> None:
     short, long = times(deployment), times(longer_input(deployment, more))
-    # What a pair of tokens takes is a secant up to the prompt's length, and may fall by a trace with it.
-    assert at_most(short.ttft_ms, long.ttft_ms * (1 + 1e-4))
+    # What a pair of tokens takes is a secant up to the prompt's length, and may fall by a trace with it; one chunk more
+    # fills a pipeline better.
+    trace = 1e-4 if deployment.strategy.prefill.pp == 1 else 1e-2
+    assert at_most(short.ttft_ms, long.ttft_ms * (1 + trace))
     assert at_most(short.tpot_ms, long.tpot_ms)
 
 

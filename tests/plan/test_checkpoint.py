@@ -39,7 +39,7 @@ def worked() -> str:
 def test_work_that_was_stopped_anywhere_leaves_nothing_half_done() -> None:
     fresh = f"import runpy; print(runpy.run_path({__file__!r})['worked']())"
     passed = [0]
-    for stop in (1, 3, 10, 30, 100, 200, 400):
+    for stop in (1, 10, 100, 400):
         with stoppable(after(stop)), pytest.raises(StoppedError):
             worked()
 

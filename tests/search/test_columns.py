@@ -32,8 +32,8 @@ SHARE = 1e-9
 # A cut must be faster than the even one by this share to be chosen.
 WORTH_SHARE = 0.002
 FIGURES = ("ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu")
-QUESTIONS = list(islice(drawn_questions(seed=20260, most_gpus=8), 60))
-OTHERS = 6
+QUESTIONS = list(islice(drawn_questions(seed=20260, most_gpus=8), 40))
+OTHERS = 4
 
 
 def sampled(result: SearchResult, draw: random.Random) -> list[Candidate]:
@@ -58,7 +58,7 @@ def test_every_candidate_has_the_figures_of_its_own_plan(part: int) -> None:
             if place_ == 0 and one.ttft_ms is not None:
                 assert_figures_of_the_graph(asked, one)
             seen += one.ttft_ms is not None
-    assert seen > 50
+    assert seen > 30
 
 
 def figures_of(one: Candidate) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -17,9 +18,9 @@ from .requests import search_request
 
 CASES = [
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 4.5}),
-    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "request_rate": 60.0, "tpot_ms_max": 25.0}),
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "request_rate": 25.0, "tpot_ms_max": 25.0}),
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "concurrency": 64, "ttft_ms_max": 60.0}),
-    ("Qwen3-30B-A3B", {"input_tokens": 1024, "output_tokens": 512, "request_rate": 30.0, "objective": "throughput"}),
+    ("Qwen3-30B-A3B", {"input_tokens": 1024, "output_tokens": 512, "request_rate": 10.0, "objective": "throughput"}),
 ]
 
 
@@ -46,15 +47,23 @@ def test_a_limit_that_no_number_holds_finds_no_cluster() -> None:
     assert fewest_gpus(request, 8, at_most=32) is None
 
 
+@cache
+def least_for(model: str, **workload: float) -> tuple[SearchRequest, int]:
+    request = search_request(model, (1, 8, "h100-sxm"), **workload)
+    least = fewest_gpus(request, 8)
+    assert least is not None
+    return request, least.request.facts.gpus
+
+
 @pytest.mark.parametrize("at_most", [1, 3, 8, 9, 15, 17, 23])
 def test_no_cluster_is_larger_than_what_was_allowed(at_most: int) -> None:
-    request = search_request(
-        "Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=2048, output_tokens=256, request_rate=60.0
-    )
-    found, least = fewest_gpus(request, 8, at_most=at_most), fewest_gpus(request, 8)
-    assert least is not None
-    assert (found is not None) == (least.request.facts.gpus <= at_most)
-    assert found is None or found.request.facts.gpus <= at_most
+    few = least_for("Llama-3.1-8B-Instruct", input_tokens=2048, output_tokens=256, tpot_ms_max=4.5)
+    nodes = least_for("Llama-3.1-405B-Instruct", input_tokens=512, output_tokens=64)
+    assert few[1] < 8 < nodes[1] < 23
+    for request, least in (few, nodes):
+        found = fewest_gpus(request, 8, at_most=at_most)
+        assert (found is not None) == (least <= at_most)
+        assert found is None or found.request.facts.gpus <= at_most
 
 
 def test_clusters_that_are_known_to_be_too_small_are_not_found_again() -> None:

@@ -79,7 +79,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     prompts, outputs = found.inputs, found.outputs
     count = len(prompts)
     # The core takes arrays in place of lists.
-    blank: list[Any] = [np.zeros(count), np.zeros(count), np.zeros(count)]
+    blank: list[Any] = [np.zeros(count) for _ in core.Seen._fields]
     seen = core.Seen(*blank)
     columns: list[Any] = [_array(value, float) for value in columns_of(server.table)]
     client = policy.client_s + policy.client_s_per_token * prompts

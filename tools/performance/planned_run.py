@@ -21,8 +21,9 @@ _MOST_PASSES = 20_000
 # An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
 _LIVES, _WARMUP_SHARE = 10, 0.4
 _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
-# How often a run is made longer, since its requests took longer than those of the last.
-_LONGER = 2
+# How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
+# does not show whether they pile up.
+_LONGER, _FACTOR = 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +97,15 @@ def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingT
 
 
 def _open(layout: Layout, rate_per_s: float) -> PlannedRun:
-    """A run that lasts several times as long as a request does in it."""
+    """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
     most = max(_FEWEST_OPEN // 10, min(_MOST_OPEN, _most_requests(layout)))
     count = _count(rate_per_s, run_alone(layout).end_to_end.mean, most)
     times = serve(layout, _arrivals(rate_per_s, count), lengths)
     for _ in range(_LONGER):
         wanted = _count(rate_per_s, times.end_to_end.mean, most)
+        if not times.is_settled:
+            wanted = max(wanted, min(most, _FACTOR * count))
         if wanted <= 1.5 * count:
             break
         count = wanted

@@ -55,7 +55,7 @@ def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
         policy = replace(policy, token_budget=max(policy.token_budget, lengths.input_tokens))
     inputs = inputs_of(table, policy, arrivals, lengths)
     count = len(inputs.requests.inputs)
-    seen = Seen([-1.0] * count, [-1.0] * count, [-1.0] * count)
+    seen = Seen(*([-1.0] * count for _ in Seen._fields))
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     slow = OneByOne(table, policy, inputs)
     requests = slow.serve()
@@ -115,7 +115,7 @@ def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
     inputs = inputs_of(MEETING, policy, Burst(2), Lengths(4000, 50))
     chunk, step = cost(MEETING, [], [(0, 4000)], 1) + 4e-6 * 4001, decode_seconds(MEETING, [4001]) + 4e-3
     late = replace(inputs, requests=inputs.requests._replace(arrivals=[0.0, chunk + 0.5 * step]))
-    seen = Seen([0.0] * 2, [0.0] * 2, [0.0] * 2)
+    seen = Seen(*([0.0] * 2 for _ in Seen._fields))
     totals = run(late.step, late.rules, late.requests, seen)
     assert seen.first[0] == pytest.approx(cost(MEETING, [], [(0, 4000)], 1) + 0.016, rel=1e-2)
     assert max(totals.gap_s) > 0.9 * chunk

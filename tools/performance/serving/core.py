@@ -117,6 +117,7 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
         while pending[0] <= now:
             seen.arrived[arrived] = heappop(pending)
             place = least(present)
+            seen.ahead[arrived] = waits[place]
             lines[place].append(arrived)
             waits[place] += 1
             present[place] += 1

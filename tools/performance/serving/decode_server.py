@@ -49,6 +49,11 @@ class DecodeServer:
         """Requests here, waiting ones included."""
         return self._running + len(self._waiting)
 
+    @property
+    def waiting(self) -> int:
+        """Requests here that were not let in yet."""
+        return len(self._waiting)
+
     def receive(self, request: int, now: float) -> None:
         """A request with its first token and its cache is here at `now`; it joins when the step under way is over."""
         self._waiting.append(request)

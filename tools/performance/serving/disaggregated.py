@@ -20,7 +20,7 @@ from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen
 from .replicas import shares_of
-from .simulate import falls_behind, warmup_of
+from .simulate import warmup_of, without_line
 from .step_table import StepTable
 from .summary import Outcome, times_of
 
@@ -95,7 +95,9 @@ class _Run:
         count = len(requests.inputs)
         self.deployment = deployment
         self.requests = requests
-        self.seen = Seen([0.0] * count, [0.0] * count, [0.0] * count)
+        self.seen = Seen(*([0.0] * count for _ in Seen._fields))
+        # Of each request: those who waited for the cache of a decode server when it came there.
+        self.ahead_of_decode = [0.0] * count
         self.prefill_step = columns_of(deployment.prefill_table)
         decode_step = columns_of(deployment.decode_table)
         rates: Rates = {}
@@ -122,6 +124,7 @@ class _Run:
             now, kind, number = heappop(self.events)
             if kind == _ARRIVED:
                 self.seen.arrived[self.arrived] = now
+                self.seen.ahead[self.arrived] = len(self.line)
                 self.line.append(self.arrived)
                 self.arrived += 1
                 # Those who come at the same time may share a pass.
@@ -170,6 +173,7 @@ class _Run:
         while self.servers[self.by_load[0][1]].load != self.by_load[0][0]:
             heappop(self.by_load)
         number = self.by_load[0][1]
+        self.ahead_of_decode[request] = self.servers[number].waiting
         self.servers[number].receive(request, now)
         self._after(number)
 
@@ -193,7 +197,7 @@ class _Run:
         for server in self.servers:
             for request, shown in server.shown.items():
                 self.seen.first[request] = shown
-        arrived, first, done = self.seen
+        arrived, first, done, ahead = self.seen
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
         kept = range(self.warmup, len(inputs))
@@ -208,7 +212,7 @@ class _Run:
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
-            saturated=falls_behind(self.requests, arrived, done, self.warmup),
+            without_line=min(without_line(self.requests, line) for line in (ahead, self.ahead_of_decode)),
         )
 
 

@@ -49,6 +49,8 @@ class StaticBatch:
 # 5,000, but five for each user: the run stays under 50 ms.
 REQUESTS_PER_USER = 10
 _FEWEST_PER_USER, _MOST_OF_REPLICA = 5, 5_000
+# Of requests that come at random, the share before which nobody waits is near the idle part of a server's time.
+_SETTLED_SHARE = 0.05
 
 
 def closed_loop(users: int, replicas: int) -> ClosedLoop:
@@ -111,7 +113,7 @@ class ServingTimes:
     `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on
     all of them. `prefill_share` is the part of the time in which steps carry prompts, and `inter_token_p99_s` the 99th
     percentile of the gap between two tokens as the engine makes them. `preemptions` counts requests put back for want
-    of cache. `saturated`: fewer requests were answered than came, so that latencies grow with the length of the run.
+    of cache. `without_line` is the share of an open loop's last third of requests before which nobody waited.
     TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
     """
 
@@ -124,4 +126,14 @@ class ServingTimes:
     prefill_share: float = 0.0
     inter_token_p99_s: float = 0.0
     preemptions: int = 0
-    saturated: bool = False
+    without_line: float = 1.0
+
+    @property
+    def saturated(self) -> bool:
+        """Whether requests come faster than they are served, so that latencies grow with the length of the run."""
+        return self.without_line == 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether a longer run would say the same of `saturated`: now and then nobody waits."""
+        return self.without_line >= _SETTLED_SHARE

@@ -37,11 +37,15 @@ class Requests(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What `run` fills in, in s, by request: when it arrived, first showed something, and was done."""
+    """What `run` fills in, by request: when it arrived, first showed something, and was done (s); its place in line.
+
+    `ahead` are those of its group who waited to be let in when it came.
+    """
 
     arrived: list[float]
     first: list[float]
     done: list[float]
+    ahead: list[float]
 
 
 class Totals(NamedTuple):

@@ -6,7 +6,6 @@ runs. What has no answer (a prompt that the cache cannot hold, a run without end
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from ...checkpoint import checkpoint
@@ -19,10 +18,8 @@ from .records import Requests, Seen, Totals
 from .step_table import StepTable
 from .summary import Outcome, times_of
 
-# Of the requests that come after the warm-up: more than this left unanswered means that the server falls behind.
-_BEHIND_SHARE, _FEWEST_BEHIND = 0.05, 10.0
-# Random arrivals move the number in the system by as many times its standard deviation.
-_DEVIATIONS = 3.0
+# Whether requests pile up shows in those of an open loop that come after this share of them.
+_LATE = 2 / 3
 
 
 def simulate(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
@@ -39,7 +36,7 @@ def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths
     checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
     count = len(inputs.requests.inputs)
-    seen = Seen([0.0] * count, [0.0] * count, [0.0] * count)
+    seen = Seen(*([0.0] * count for _ in Seen._fields))
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     if isinstance(arrivals, StaticBatch):
         # Nobody sees anything before the whole batch is prefilled.
@@ -64,7 +61,7 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
             f"raise Policy.token_budget {inputs.rules.token_budget}"
         )
     outputs, client_s = inputs.requests.outputs, inputs.client_s
-    arrived, first, done = seen
+    arrived, first, done, ahead = seen
     kept = range(warmup, count)
     return Outcome(
         ttft_s=[first[i] - arrived[i] + client_s[i] for i in kept],
@@ -77,19 +74,17 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, warmup: int) -> Outco
         prefill_s=totals.prefill_s,
         decoding_s=totals.decoding_s,
         preemptions=totals.preemptions,
-        saturated=falls_behind(inputs.requests, arrived, done, warmup),
+        without_line=without_line(inputs.requests, ahead),
     )
 
 
-def falls_behind(requests: Requests, arrived: Sequence[float], done: Sequence[float], warmup: int) -> bool:
-    """Whether fewer requests of an open loop are answered than come, once it is warm (or half of them are there)."""
+def without_line(requests: Requests, ahead: Sequence[float]) -> float:
+    """The share of an open loop's last requests before which nobody waited: none where more come than are served.
+
+    1 of a closed loop, whose users wait for each other, and of a burst.
+    """
     count = len(requests.inputs)
     if len(requests.arrivals) < count or requests.arrivals[-1] <= 0.0:
-        return False
-    start = warmup or count // 2
-    begin, end = arrived[start], arrived[-1]
-    came = count - 1 - start
-    answered = sum(1 for time in done if begin < time <= end)
-    there = start + 1 - sum(1 for time in done if time <= begin)
-    noise = _DEVIATIONS * math.sqrt(2.0 * there)
-    return came - answered > max(_FEWEST_BEHIND, _BEHIND_SHARE * came, noise)
+        return 1.0
+    late = ahead[int(_LATE * count) :]
+    return sum(1 for others in late if others == 0) / len(late)

@@ -17,7 +17,8 @@ class Outcome:
     """A run of one replica. Seconds by request; `tpot_s` only of answers longer than one token.
 
     `prefill_s` is the time with prompts in the step, `decoding_s` the sum over decoding requests of the time that each
-    spent, `gap_s` with `gap_tokens` the gaps between tokens and how many tokens came after each.
+    spent, `gap_s` with `gap_tokens` the gaps between tokens and how many tokens came after each; `without_line` is that
+    of `ServingTimes`.
     """
 
     ttft_s: Sequence[float]
@@ -30,7 +31,7 @@ class Outcome:
     prefill_s: float
     decoding_s: float
     preemptions: int
-    saturated: bool
+    without_line: float
 
 
 def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
@@ -52,7 +53,7 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
         prefill_share=sum(outcome.prefill_s * count for outcome, count in replicas) / total_s,
         inter_token_p99_s=weighted_percentile(gaps, 0.99),
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
-        saturated=any(outcome.saturated for outcome, _ in replicas),
+        without_line=min(outcome.without_line for outcome, _ in replicas),
     )
 
 
