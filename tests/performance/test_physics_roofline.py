@@ -28,7 +28,7 @@ from .physics_space import Deployment, deployments, faster_part
 from .test_physics_speed import step_ms
 
 quick = settings(
-    derandomize=True, deadline=None, max_examples=120,
+    derandomize=True, deadline=None, max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 PLAIN_KINDS = ("full", "mla")

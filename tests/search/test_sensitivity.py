@@ -15,7 +15,7 @@ from shardwright.tools.search.sensitivity import changes, sensitivity
 from shardwright.tools.search.sizing import facts_of
 
 
-def request(workload: WorkloadBlock, *, gpus: int = 4, concurrency_open: bool = False) -> SearchRequest:
+def request(workload: WorkloadBlock, *, gpus: int = 2, concurrency_open: bool = False) -> SearchRequest:
     hardware = HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=gpus)
     return SearchRequest(
         architecture=find_model("llama-3.1-8b").architecture(),

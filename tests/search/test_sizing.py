@@ -19,7 +19,7 @@ from .requests import search_request
 CASES = [
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 4.5}),
     ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "request_rate": 25.0, "tpot_ms_max": 25.0}),
-    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "concurrency": 64, "ttft_ms_max": 60.0}),
+    ("Llama-3.1-8B-Instruct", {"input_tokens": 2048, "output_tokens": 256, "concurrency": 24, "ttft_ms_max": 60.0}),
     ("Qwen3-30B-A3B", {"input_tokens": 1024, "output_tokens": 512, "request_rate": 10.0, "objective": "throughput"}),
 ]
 
@@ -98,11 +98,11 @@ def test_the_cheapest_kind_is_that_of_looking_at_each_price() -> None:
     workload = {
         "input_tokens": 2048,
         "output_tokens": 256,
-        "request_rate": 20.0,
+        "request_rate": 8.0,
         "tpot_ms_max": 30.0,
         "objective": "cost",
     }
-    candidates = kinds(workload, ["h100-sxm", "h200-sxm", "a100-80gb-sxm", "l40s"])
+    candidates = kinds(workload, ["h100-sxm", "a100-80gb-sxm", "l40s"])
     found = cheapest(candidates, 16)
     assert found is not None
     usd: dict[str, float] = {}
