@@ -48,11 +48,9 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """`text` without secrets, however they are escaped in it."""
-        if not self._may_hold(text):
-            return text
         pieces: list[str] = []
         at = 0
-        for start, end in self._spans(text):
+        for start, end in self.spans(text):
             pieces += (text[at:start], REDACTED)
             at = end
         return "".join((*pieces, text[at:])) if pieces else text
@@ -88,8 +86,10 @@ class Redactor:
         bare = Layer(None, text).folded.replace("\\", "")
         return any(form.replace("\\", "") in bare for form in self._forms) or hides_letters(text)
 
-    def _spans(self, text: str) -> list[tuple[int, int]]:
+    def spans(self, text: str) -> list[tuple[int, int]]:
         """The parts of `text` that hold secrets, in order and apart."""
+        if not self._may_hold(text):
+            return []
         found = (
             layer.source(at, at + len(form))
             for layer in layers(text)
@@ -151,17 +151,18 @@ class RedactedStream:
 
     def feed(self, piece: str) -> str:
         """What may be shown after `piece` has come."""
-        text = self._redactor.text(self._kept + piece)
-        kept = self._redactor.held_back(text)
-        if kept > MOST_HELD_BACK:
-            text, kept = text[: len(text) - kept] + REDACTED, 0
-        self._kept = text[len(text) - kept :]
-        return text[: len(text) - kept]
+        text = self._kept + piece
+        at = len(text) - self._redactor.held_back(text)
+        # A secret may be the beginning of a longer one, or run into the next.
+        at = min((start for start, end in self._redactor.spans(text) if start < at < end), default=at)
+        is_too_much = len(text) - at > MOST_HELD_BACK
+        self._kept = "" if is_too_much else text[at:]
+        return self._redactor.text(text[:at]) + REDACTED * is_too_much
 
     def end(self) -> str:
         """What was held back."""
         rest, self._kept = self._kept, ""
-        return rest
+        return self._redactor.text(rest)
 
 
 def _is_secret(text: str) -> bool:

@@ -7,7 +7,7 @@ import json
 from urllib.parse import quote
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from shardwright.agent.model.redaction import REDACTED, RedactedStream, Redactor
@@ -34,14 +34,15 @@ def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: byt
         assert REDACTED in Redactor([secret]).text(encoded)
 
 
-@given(SECRETS, st.lists(st.integers(1, 9), min_size=1, max_size=20), st.text(max_size=9))
+# Of letters that escapes are made of: parts of a secret are secrets, stand in one another, or end as an escape.
+TRICKY = st.text(st.sampled_from("a\\fn0%41&;lt"), min_size=6, max_size=12)
+
+
+@given(SECRETS | TRICKY, st.lists(st.integers(1, 9), min_size=1, max_size=20), st.text(max_size=9))
+@example("000000\\f", [1], "")
 def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], around: str) -> None:
-    # A text in which the secret stands twice, overlapping, is redacted as one; a stream has shown the first by then.
-    assume(f"{around}{secret}".lower().find(secret.lower()) == len(around))
-    # Nor is a backslash before it, which a stream has shown, too, by the time that it is seen to begin no escape.
+    # A backslash before it has been shown by the time that it is seen to begin no escape.
     assume(not around.endswith("\\"))
-    # Nor is one that ends it: its last letter may begin an escape of what comes next.
-    assume(not secret.endswith("\\"))
     text, redactor = f"{around}{secret} {around}", Redactor([secret])
     stream, shown, at = RedactedStream(redactor), [], 0
     for turn in range(len(text)):
