@@ -59,6 +59,7 @@ class LoadArguments(TypedDict, total=False):
     request_rate: float
     min_tokens_per_second: float
     prefix_cache_hit_rate: float
+    expert_imbalance: float
     input_tokens_range: tuple[int, int]
     output_tokens_range: tuple[int, int]
     objective: Objective

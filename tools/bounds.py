@@ -58,6 +58,8 @@ MEMORY_BYTES = Bounds(2**20, 10**16)
 # The shares that a part can be used for, and a share of nothing at all.
 USABLE_SHARE = Bounds(0.001, 1.0)
 SHARE = Bounds(0.0, 1.0)
+# Load of the busiest group of experts over the mean: no more than one group has it all.
+IMBALANCE = Bounds(1.0, DEGREE.most)
 CACHE_BYTES = Bounds(2**10, 10**12)
 WATTS = Bounds(1.0, 1e6)
 FLOP_PER_BYTE = Bounds(1e-3, 1e9)

@@ -34,6 +34,7 @@ _FIELDS = {
     "engine": r"(?:serving\s)?engine|推理引擎|引擎",
     "usd_per_gpu_hour": r"price|价格",
     "memory_utilization": r"memory\sutili[sz]ation|显存利用率",
+    "expert_imbalance": r"expert\s(?:load\s)?imbalance|专家(?:负载)?不均衡(?:度|系数)?",
     "prefix_cache_hit_rate": r"prefix[\s\-]cach(?:e|ing)(?:\shit\srate)?|前缀缓存(?:命中率)?",
     "strategy": r"(?:parallel\s|stated\s|forced\s)?(?:strategy|layout|degrees?|split)|(?:并行)?策略|并行方式|布局",
     "precision": r"(?:number\s)?(?:format|precision|quanti[sz]ation)s?|精度|量化",

@@ -23,6 +23,7 @@ FIGURES: dict[str, Callable[[Intent], float | None]] = {
     "tpot_ms_max": lambda intent: intent.workload.tpot_ms_max,
     "request_rate": lambda intent: intent.workload.request_rate,
     "min_tokens_per_second": lambda intent: intent.workload.min_tokens_per_second,
+    "expert_imbalance": lambda intent: intent.workload.expert_imbalance,
     "usd_per_gpu_hour": lambda intent: intent.usd_per_gpu_hour,
 }
 WHOLE = frozenset({"gpus", "nodes", "concurrency", "input_tokens", "output_tokens"})
@@ -36,6 +37,7 @@ TITLES = {
     "tpot_ms_max": "TPOT limit (ms)",
     "request_rate": "requests/s",
     "min_tokens_per_second": "tokens/s",
+    "expert_imbalance": "load of the busiest experts over the mean",
     "usd_per_gpu_hour": "USD per GPU hour",
 }
 

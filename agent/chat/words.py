@@ -92,6 +92,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "requests/s": load.request_rate,
         "least tokens/s": load.min_tokens_per_second,
         "prefix cache hit rate": load.prefix_cache_hit_rate,
+        "load of the busiest experts over the mean": load.expert_imbalance,
         "objective": load.objective,
         "number formats": formats,
         "relaxations": ", ".join(intent.relaxations) or None,

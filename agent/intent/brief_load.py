@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from typing import Any, Literal
 
-from ...tools.bounds import LATENCY_MS, REQUESTS, REQUESTS_PER_S, TOKENS, TOKENS_PER_S, USD, Bounds
+from ...tools.bounds import IMBALANCE, LATENCY_MS, REQUESTS, REQUESTS_PER_S, TOKENS, TOKENS_PER_S, USD, Bounds
 from .brief_card import share
 from .brief_facts import Fact, Facts, only, same, show
 from .errors import BriefError
 
 Limit = Literal["ttft", "tpot"]
-_FIGURES = {"request_rate": REQUESTS_PER_S, "min_tokens_per_second": TOKENS_PER_S, "usd_per_gpu_hour": USD}
+_FIGURES = {
+    "request_rate": REQUESTS_PER_S,
+    "min_tokens_per_second": TOKENS_PER_S,
+    "usd_per_gpu_hour": USD,
+    "expert_imbalance": IMBALANCE,
+}
 
 _PROPER: dict[Limit, re.Pattern[str]] = {
     "ttft": re.compile(r"ttft|first|首"),

@@ -73,6 +73,7 @@ LOAD_ROWS: tuple[Row, ...] = (
         r"tokens?[^#<]{0,20}per (?:user|request|stream|session)|per user[^#<]{0,20}tokens?|单用户|每用户|"
         r"interactivity",
     ),
+    ("expert_imbalance", "count", r"experts?\b[^#<]{0,12}im ?balance|专家[^#<]{0,6}不(?:均衡|平衡|均)"),
     ("prefix_cache_hit_rate", "share count", r"prefix|cache hit|cached|hit ?rate|reuse|前缀|缓存命中|命中率"),
     ("ttft_ms_max", "ms count", _TTFT, rf"{GPU} count|\bgpus\b"),
     ("tpot_ms_max", "ms ms/token count", _TPOT, r"tokens/s|tokens per s|\brate\b|\btps\b"),

@@ -31,6 +31,7 @@ _FIGURES: dict[str, _Figure] = {
     "request_rate": _Figure("request rate", bounds.REQUESTS_PER_S),
     "min_tokens_per_second": _Figure("throughput in tokens/s", bounds.TOKENS_PER_S),
     "prefix_cache_hit_rate": _Figure("prefix cache hit rate as a share", bounds.SHARE),
+    "expert_imbalance": _Figure("load of the busiest experts over the mean", bounds.IMBALANCE),
     "ttft_ms_max": _Figure("TTFT in ms", bounds.LATENCY_MS),
     "tpot_ms_max": _Figure("TPOT in ms", bounds.LATENCY_MS),
     "memory_utilization": _Figure("share of memory to use", bounds.USABLE_SHARE),

@@ -238,6 +238,7 @@ def _workload(said: Said, notes: _Notes) -> tuple[WorkloadBlock, bool]:
         request_rate=said.request_rate,
         min_tokens_per_second=said.min_tokens_per_second,
         prefix_cache_hit_rate=said.prefix_cache_hit_rate,
+        expert_imbalance=said.expert_imbalance,
         input_tokens_range=said.input_tokens_range,
         output_tokens_range=said.output_tokens_range,
         objective=objective,

@@ -92,6 +92,7 @@ class Said(FrozenModel):
     request_rate: float | None = None
     min_tokens_per_second: float | None = None
     prefix_cache_hit_rate: float | None = None
+    expert_imbalance: float | None = None
     ttft_ms_max: float | None = None
     ttft_statistic: Statistic | None = None
     tpot_ms_max: float | None = None

@@ -14,6 +14,7 @@ from .claims import Claims
 from .load_context import counts_work, is_about_reading, is_listed
 from .load_lexicon import (
     CALENDAR,
+    EXPERT_IMBALANCE,
     HEADROOM,
     LENGTHS,
     NO_PREFIX_CACHE,
@@ -68,6 +69,9 @@ def read_load(page: Page, claims: Claims) -> None:
         claims.claim("concurrency", 1, page.take(*match.span()))
     for match in page.search(NO_PREFIX_CACHE):
         claims.claim("prefix_cache_hit_rate", 0.0, page.take(*match.span()))
+    for match in page.search(EXPERT_IMBALANCE):
+        factor = next(filter(None, match.groups()))
+        claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
     for quantity in find_quantities(page.text):
         if quantity.unit == "requests/s":
             claims.claim("request_rate", quantity.decimal_value, page.take(quantity.start, quantity.end))

@@ -20,7 +20,7 @@ from shardwright.tools.performance.layout import Layout, make_layout
 from shardwright.tools.performance.memory import device_memory, usable_bytes
 from shardwright.tools.performance.operators.attention import causal_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, naive_flops
-from shardwright.tools.performance.operators.moe import active_experts, slowest_load
+from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.setting import Setting, make_setting
 from shardwright.tools.plan.document import PhaseStrategy, PolicyBlock, PrecisionBlock, ServingBlock, Strategy
 from shardwright.tools.plan.document import WorkloadBlock as Workload
@@ -325,7 +325,7 @@ def touched_experts(experts: str, top_k: str, tokens: str) -> str:
 def imbalance(experts: str, top_k: str, groups: str, tokens: str) -> str:
     """Load of the slowest expert group over the mean one."""
     hosted = int(experts) // int(groups)
-    load = slowest_load(int(tokens), int(experts), int(top_k), hosted, 1 / int(groups), int(groups))
+    load = slowest_load(int(tokens), Routing(int(experts), int(top_k)), hosted, 1 / int(groups), int(groups))
     return _plain(load.imbalance, 2)
 
 

@@ -14,7 +14,7 @@ from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
-from shardwright.tools.performance.operators.moe import active_experts, slowest_load
+from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.operators.work import Work
 from shardwright.tools.performance.roofline import LAUNCH_S, Roof, compute_efficiency, rate_dtype
 from shardwright.tools.performance.timing import StageTimer
@@ -116,13 +116,14 @@ def test_window_pairs_count_what_each_token_sees(new: int, context: int, window:
     groups=st.sampled_from([1, 2, 8, 64]),
     top_k=st.integers(1, 8),
     experts=st.sampled_from([8, 64, 256]),
+    imbalance=st.none() | st.floats(1.0, 300.0),
 )
 def test_the_slowest_expert_group_has_at_least_the_mean_and_at_most_everything(
-    tokens: int, groups: int, top_k: int, experts: int
+    tokens: int, groups: int, top_k: int, experts: int, imbalance: float | None
 ) -> None:
     groups = min(groups, experts)
     hosted = experts // groups
-    load = slowest_load(tokens, experts, top_k, hosted, hosted / experts, groups)
+    load = slowest_load(tokens, Routing(experts, top_k, imbalance), hosted, hosted / experts, groups)
     mean = tokens * top_k / groups
     assert mean * (1 - 1e-9) <= load.copies <= tokens * min(top_k, hosted) * (1 + 1e-9) or hosted < top_k
     assert 0 < load.touched <= hosted

@@ -32,7 +32,7 @@ from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from .benchmark import benchmark_of
 from .confidence import calibration_of, ranges_of
-from .explain import explain
+from .explain import expert_imbalance, explain
 from .layout import Layout, layout_from_view
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
@@ -92,7 +92,7 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
             headroom=_headroom(layout, run.times),
         ),
         cost=_cost(layout, throughput),
-        notes=estimate_notes(layout, transfer),
+        notes=estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)),
         explanation=explain(*explained, transfer) if with_explanation else None,
     )
 

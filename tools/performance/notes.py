@@ -11,23 +11,21 @@ from ..engines.defaults import engine_relaxations
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
 from .collectives import domain_of
-from .kv_cache import all_layers
 from .layout import Layout
 from .operation import TokenLoad
-from .operators.moe import slowest_load
 from .schedule import host_seconds
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
 
 
-def estimate_notes(layout: Layout, transfer_seconds: float) -> tuple[str, ...]:
-    """The notes of an estimate, most telling first."""
+def estimate_notes(layout: Layout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
+    """The notes of an estimate, most telling first; `imbalance` is that of experts in a decode step."""
     return (
         *_formats(layout),
         *_capacity(layout),
         *_brought(layout),
         *_vocabulary(layout),
-        *_experts(layout),
+        *_experts(layout, imbalance),
         *_transfer(transfer_seconds),
         *_load(layout),
         *_general(layout),
@@ -90,19 +88,18 @@ def _vocabulary(layout: Layout) -> Iterator[str]:
     )
 
 
-def _experts(layout: Layout) -> Iterator[str]:
-    setting, phase = layout.setting, layout.phase("decode")
-    moe = next((run.spec.moe for run in setting.runs(*all_layers(setting)) if run.spec.moe is not None), None)
-    stage = next((stage for stage in phase.stages if stage.experts), None)
-    if moe is None or stage is None:
+def _experts(layout: Layout, imbalance: float | None) -> Iterator[str]:
+    if imbalance is None:
         return
-    requests = math.ceil(setting.workload.concurrency / max(1, len(layout.decode_replicas)))
-    hosted, slots = max(len(ids) for ids in stage.experts), sum(len(ids) for ids in stage.experts)
-    share = hosted * (phase.degrees.tp_expert or 1) / slots if slots else 0.0
-    load = slowest_load(float(requests), moe.experts, moe.top_k, hosted, share, phase.degrees.ep)
+    stated = layout.setting.workload.expert_imbalance
+    source = (
+        "a measured skew of routing and chance among few tokens; state workload.expert_imbalance where yours is known"
+        if stated is None
+        else f"the workload states {stated:g}"
+    )
     yield (
-        f"experts: uniform routing; the slowest of {phase.degrees.ep} expert groups is taken at {load.imbalance:.2f} "
-        "times the mean load of a decode step (the expected maximum); skewed routing would be slower"
+        f"experts: the busiest of {layout.phase('decode').degrees.ep} expert groups is taken at {imbalance:.2f} times "
+        f"the mean load of a decode step ({source})"
     )
 
 

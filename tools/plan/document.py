@@ -73,6 +73,7 @@ class WorkloadBlock(Sparse):
     request_rate: RequestRate | None = None
     min_tokens_per_second: TokenRate | None = None
     prefix_cache_hit_rate: Annotated[float, bounds.SHARE.real()] | None = None
+    expert_imbalance: Annotated[float, bounds.IMBALANCE.real()] | None = None
     input_tokens_range: tuple[Tokens, Tokens] | None = None
     output_tokens_range: tuple[Tokens, Tokens] | None = None
     objective: Objective = "latency"

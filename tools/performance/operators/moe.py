@@ -1,7 +1,8 @@
 """The routed experts of one device: how many are touched, how many token copies arrive, what the slowest one computes.
 
-Routing is taken as uniform and independent, which touches the most experts; real routing is skewed. The slowest device
-sets the pace: its load is the expected maximum of that uniform routing, no measured skew is added.
+Experts are touched as by uniform and independent routing, which touches the most. The slowest device sets the pace: its
+load is what the workload states, else the larger of the expected maximum of uniform routing, which rules small batches,
+and the measured skew (`calibration/forms/expert_skew.py`), which rules large ones.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from ...calibration.forms.elementary import Number, exceeds, larger, smaller
+from ...calibration.forms.expert_skew import skewed_load
 from ...calibration.shapes import GroupedGemm
 from .linear import Matrix
 from .work import Work
@@ -33,20 +35,36 @@ class ExpertLoad:
     imbalance: Number
 
 
-def slowest_load(tokens: Number, experts: int, top_k: int, hosted: int, share: float, groups: int) -> ExpertLoad:
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Each token goes to `top_k` of `experts`; `imbalance`: load of the busiest group over the mean, where stated."""
+
+    experts: int
+    top_k: int
+    imbalance: float | None = None
+
+
+def slowest_load(tokens: Number, routing: Routing, hosted: int, share: float, groups: int) -> ExpertLoad:
     """Load of the slowest of `groups` expert groups that hosts `hosted` experts, `share` of all expert slots.
 
     The expected maximum of `groups` near-normal loads of mean m is m + sqrt(2 m ln groups), and a token sends at most
     min(k, hosted) copies to one group.
     """
-    mean = tokens * top_k * share
+    mean = tokens * routing.top_k * share
     if not exceeds(mean, 0.0):
         return ExpertLoad(tokens, 0.0, 0.0, 1.0)
+    most = tokens * min(routing.top_k, hosted)
     spread = (2.0 * mean * math.log(groups)) ** 0.5 if groups > 1 else 0.0
-    copies = larger(mean, smaller(tokens * min(top_k, hosted), mean + spread))
-    expected = hosted * active_experts(experts, top_k, tokens) / experts
-    touched = smaller(float(hosted), smaller(copies, expected * copies / mean))
-    return ExpertLoad(tokens, copies, touched, copies / mean)
+    random = larger(mean, smaller(most, mean + spread))
+    expected = hosted * active_experts(routing.experts, routing.top_k, tokens) / routing.experts
+    touched = smaller(float(hosted), smaller(random, expected * random / mean))
+    if groups == 1:
+        copies = mean
+    elif routing.imbalance is None:
+        copies = larger(random, smaller(most, mean * skewed_load(groups)))
+    else:
+        copies = larger(mean, smaller(most, mean * routing.imbalance))
+    return ExpertLoad(tokens, copies, smaller(touched, copies), copies / mean)
 
 
 @dataclass(frozen=True, slots=True)

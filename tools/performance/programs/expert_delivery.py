@@ -14,7 +14,7 @@ from ...catalog.architecture import MoESpec
 from ...catalog.dtypes import element_bytes
 from ..collectives import NO_TRANSFER, ExpertRoutes, Transfer, pick_transfer
 from ..operators.linear import NO_MATRIX
-from ..operators.moe import ExpertBank, ExpertLoad, expert_work, slowest_load
+from ..operators.moe import ExpertBank, ExpertLoad, Routing, expert_work, slowest_load
 from ..operators.work import Work
 from .tensors import weights_by_role
 from .writer import ProgramContext
@@ -44,9 +44,8 @@ class Delivery:
 def expert_load(context: ProgramContext, spec: MoESpec) -> ExpertLoad:
     """Load of the slowest expert group of the stage."""
     shape = context.shape
-    return slowest_load(
-        1.0 * context.load.all_tokens, spec.experts, spec.top_k, shape.hosted_experts, shape.expert_share, shape.ep
-    )
+    routing = Routing(spec.experts, spec.top_k, context.setting.workload.expert_imbalance)
+    return slowest_load(1.0 * context.load.all_tokens, routing, shape.hosted_experts, shape.expert_share, shape.ep)
 
 
 def expert_bank(context: ProgramContext, spec: MoESpec) -> ExpertBank:
