@@ -119,7 +119,7 @@ def test_imbalance_bubbles_and_the_way_of_the_cache_are_stated(layout_of: Any) -
     moe = estimate_layout(layout_of("DeepSeek-V3", {"attention_dp": 16, "ep": 16}, **WIDE_EP))
     prefill, decode = (why.expert_imbalance for why, _, _ in phases(moe))
     # Fewer tokens are spread less evenly.
-    assert prefill is not None and decode is not None and 1.0 < prefill < decode
+    assert prefill is not None and decode is not None and 1.0 < prefill <= decode
     staged = estimate_layout(layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2, "pp": 2}))
     assert phases(staged)[0][0].bubble_pct == pytest.approx(50, abs=3)
     degrees = TP8 | {"replicas": 1}
