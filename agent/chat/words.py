@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...tools.comparison.result import ComparedFigure, Comparison
-from ...tools.plan.document import Plan
-from ...tools.search.describe import describe, in_format, number, precision_name
+from ...tools.search.describe import describe, number, precision_name
 from ..intent.intent import Intent, StatedDegrees, StatedStrategy
 from ..report.compare import shown_figure
 from ..report.plan import figures_text, hardware_text, left_out_lines
@@ -169,8 +168,3 @@ def read_section(readings: tuple[str, ...], unread: tuple[str, ...]) -> Section:
     """How words were read, and which were not."""
     left = ("Not acted on:", Bullets(unread)) if unread else ()
     return section("How it was read", Bullets(readings), *left)
-
-
-def formats_of(plan: Plan) -> str:
-    """The number formats of a plan."""
-    return in_format(plan.precision).removeprefix(" in ")

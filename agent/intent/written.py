@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ...tools.plan.document import Degree, Tokens
+from ...tools.plan.document import Tokens
 
 
 def _counted(value: Any) -> Any:
@@ -22,4 +22,3 @@ def _counted(value: Any) -> Any:
 
 
 WrittenTokens = Annotated[Tokens, BeforeValidator(_counted)]
-WrittenCount = Annotated[Degree, BeforeValidator(_counted)]

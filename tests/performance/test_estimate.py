@@ -299,3 +299,9 @@ def test_comparing_many_layouts_of_one_setting_is_quick(layout_of: Any) -> None:
             estimate_layout(replace(layout, memo={}))
     # A hundred estimates; the bound leaves room for a machine that does other things too.
     assert time.process_time() - start < 2.0
+
+
+def test_what_is_assumed_of_a_card_is_said(layout_of: Any) -> None:
+    known, unknown = (estimate_layout(layout_of("Llama-3.2-1B", accelerator=name)).notes for name in ("l4", "a10g"))
+    assert any("a10g states no multiprocessors: 132 assumed" in note for note in unknown)
+    assert not any("multiprocessors" in note for note in known)

@@ -33,8 +33,6 @@ from .forms.mla import MlaDecodeConstants, MlaPrefillConstants
 from .profile import KernelProfile
 from .profile_file import KernelEntry, KernelKind, ProfileFile
 
-# Names the file that every command without `--calibration` takes.
-ENVIRONMENT = "SHARDWRIGHT_CALIBRATION"
 MAX_FILE_BYTES = 4 << 20
 _MOST_ENTRIES = 2000
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
+from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
@@ -135,6 +136,7 @@ def _spread(layout: Layout, index: int) -> tuple[object, ...]:
 
 
 def _general(layout: Layout) -> Iterator[str]:
+    yield from chip_assumptions(layout.setting.hardware.accelerator)
     serving = layout.setting.serving
     if serving is None or serving.prefill_chunk_tokens is None:
         yield f"prompts are taken in chunks of {DEFAULT_PREFILL_CHUNK_TOKENS:,} tokens (none stated)"

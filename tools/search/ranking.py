@@ -50,11 +50,6 @@ def warning_bits(rules: Iterable[str]) -> int:
 UNEVEN_STAGES = warning_bits(["PP008"])
 
 
-def warning_rules(bits: int) -> tuple[str, ...]:
-    """The rules that a number stands for."""
-    return tuple(rule for place, rule in enumerate(_WARNING_RULES) if bits >> place & 1)
-
-
 def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]:
     """Rules that warn of where `phases` run: TP across domains, idle devices (GP005), uneven experts (EN003)."""
     found: set[str] = set()

@@ -34,6 +34,3 @@ class Work:
             self.dtype,
             (*self.kernels, *other.kernels),
         )
-
-
-NO_WORK = Work(0.0, 0.0, 0.0, "bf16")
