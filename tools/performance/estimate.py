@@ -124,9 +124,7 @@ def _ranges(layout: Layout, latency: LatencyEstimate, throughput: ThroughputEsti
 
 
 def _percentiles(statistics: Statistics) -> Percentiles:
-    return Percentiles(
-        p50=statistics.p50 * 1e3, p90=statistics.p90 * 1e3, p95=statistics.p95 * 1e3, p99=statistics.p99 * 1e3
-    )
+    return Percentiles(**{name: ms for name, ms in statistics.in_ms().items() if name != "mean"})
 
 
 def _throughput(layout: Layout, times: ServingTimes) -> ThroughputEstimate:

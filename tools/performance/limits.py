@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal
 
 from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
@@ -16,7 +16,6 @@ from ..plan.performance import Percentiles, PerformanceEstimate
 
 if TYPE_CHECKING:
     from .planned_run import PlannedRun
-    from .serving.load import Statistics
 
 # Figures that are equal but for rounding hold.
 _ROUNDING = 1e-9
@@ -39,8 +38,8 @@ class Limit:
 class RunFigures:
     """What limits are about: TTFT and TPOT in ms by statistic, output tokens per second, whether the queue grows."""
 
-    ttft_ms: Mapping[Statistic, float]
-    tpot_ms: Mapping[Statistic, float]
+    ttft_ms: Mapping[str, float]
+    tpot_ms: Mapping[str, float]
     output_tokens_per_s: float
     saturated: bool
 
@@ -70,17 +69,7 @@ class MissedLimit:
 def figures_of_run(run: PlannedRun) -> RunFigures:
     """The figures of a simulated run."""
     times = run.times
-    return RunFigures(_in_ms(times.ttft), _in_ms(times.tpot), times.output_tokens_per_s, times.saturated)
-
-
-def _in_ms(statistics: Statistics) -> dict[Statistic, float]:
-    return {
-        "mean": statistics.mean * 1e3,
-        "p50": statistics.p50 * 1e3,
-        "p90": statistics.p90 * 1e3,
-        "p95": statistics.p95 * 1e3,
-        "p99": statistics.p99 * 1e3,
-    }
+    return RunFigures(times.ttft.in_ms(), times.tpot.in_ms(), times.output_tokens_per_s, times.saturated)
 
 
 def figures_of_estimate(estimate: PerformanceEstimate) -> RunFigures:
@@ -94,8 +83,8 @@ def figures_of_estimate(estimate: PerformanceEstimate) -> RunFigures:
     )
 
 
-def _with_mean(mean: float, percentiles: Percentiles) -> dict[Statistic, float]:
-    return cast("dict[Statistic, float]", {"mean": mean, **percentiles.model_dump()})
+def _with_mean(mean: float, percentiles: Percentiles) -> dict[str, float]:
+    return {"mean": mean, **percentiles.model_dump()}
 
 
 def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:

@@ -105,6 +105,10 @@ class Statistics:
         """Those of requests that each take so much longer, or shorter, but no less than nothing."""
         return Statistics(*(max(0.0, getattr(self, one.name) + seconds) for one in fields(self)))
 
+    def in_ms(self) -> dict[str, float]:
+        """Each by its name, in milliseconds."""
+        return {one.name: 1e3 * getattr(self, one.name) for one in fields(self)}
+
 
 @dataclass(frozen=True, slots=True)
 class ServingTimes:
