@@ -132,8 +132,9 @@ def test_a_longer_prompt_never_has_a_lower_ttft(
     options |= {"concurrency": 1}
     shorter = seen(layout_of(model, degrees, input_tokens=tokens, **options))
     longer = seen(layout_of(model, degrees, input_tokens=tokens + more, **options))
-    # A first token is shown some steps late, and a step takes less where a longer prompt leaves less to cache.
-    assert longer.ttft_ms >= shorter.ttft_ms * (1 - 1e-3)
+    # A first token is shown some steps late, and a step takes less where a longer prompt leaves less to cache; what a
+    # short last chunk takes is read off between measured lengths.
+    assert longer.ttft_ms >= shorter.ttft_ms * (1 - 2e-3)
 
 
 @settings(deadline=None, max_examples=20)

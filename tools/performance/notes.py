@@ -17,6 +17,7 @@ from .operation import TokenLoad
 from .schedule import host_seconds
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
+from .transfer import handoff_seconds
 
 
 def estimate_notes(layout: Layout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
@@ -27,7 +28,7 @@ def estimate_notes(layout: Layout, transfer_seconds: float, imbalance: float | N
         *_brought(layout),
         *_vocabulary(layout),
         *_experts(layout, imbalance),
-        *_transfer(transfer_seconds),
+        *_transfer(layout, transfer_seconds),
         *_load(layout),
         *_general(layout),
     )
@@ -104,9 +105,16 @@ def _experts(layout: Layout, imbalance: float | None) -> Iterator[str]:
     )
 
 
-def _transfer(seconds: float) -> Iterator[str]:
+def _transfer(layout: Layout, seconds: float) -> Iterator[str]:
     if seconds > 0.0:
         yield f"TTFT includes {seconds * 1e3:.1f} ms for the KV cache's way from prefill to decode, none of it hidden"
+    if not layout.is_disaggregated:
+        return
+    handoff_s, engine = handoff_seconds(layout.setting), layout.setting.engine.entry.engine
+    if handoff_s is None:
+        yield f"how long {engine} takes to hand a request from prefill to decode is not known, and counted as nothing"
+    elif handoff_s > 0.0:
+        yield f"TTFT includes {handoff_s * 1e3:.0f} ms in which {engine} hands a request from prefill to decode"
 
 
 def _load(layout: Layout) -> Iterator[str]:

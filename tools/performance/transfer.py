@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..catalog.architecture import AttentionSpec
+from ..engines import sglang, trtllm, vllm
 from .collectives import Links, group_of
 from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
 from .layout import Layout
@@ -13,6 +14,15 @@ from .shape import PhaseLayout, StageLayout
 def cache_ends(phase: PhaseLayout) -> int:
     """Devices that send or receive the cache of one request: one attention group of each stage."""
     return sum(max(1, len(stage.attention_devices) // phase.attention_groups) for stage in phase.stages)
+
+
+def handoff_seconds(setting: Setting) -> float | None:
+    """Seconds in which an engine hands a request from prefill to decode, beside the way of its cache, as measured.
+
+    `None` of an engine that nothing was measured of.
+    """
+    known = {"vllm": vllm.HANDOFF_S, "sglang": sglang.HANDOFF_S, "trtllm": trtllm.HANDOFF_S}
+    return known.get(setting.engine.entry.engine)
 
 
 def kv_transfer_seconds(layout: Layout) -> float:

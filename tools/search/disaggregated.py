@@ -16,7 +16,7 @@ from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
-from ..performance.transfer import send_seconds
+from ..performance.transfer import handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy
 from .candidate import SearchRequest
 from .columns import Columns, Floats, Mask, Whole, columns
@@ -142,13 +142,13 @@ class SplitEvaluator:
         return np.asarray(billed_gpus(node, end_of_replicas(node, taken, decode.replicas, decode)))
 
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
-        """Seconds of the cache's way: over the network unless the first replica of each kind are in one domain."""
+        """Seconds to hand on a request: its cache takes a network unless the first of each kind are in one domain."""
         domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
         taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)
         end = end_of_replicas(self.space.gpus_per_node, taken, 1, decode)
         apart: Mask = end > domain
         links = np.minimum(prefill.ends, decode.ends)
-        found = decode.second.copy()
+        found = decode.second + (handoff_seconds(self.setting) or 0.0)
         for count in np.unique(links):
             for between in (False, True):
                 rows = (links == count) & (apart == between)

@@ -1,0 +1,27 @@
+"""A request that changes from a prefill to a decode replica: what that adds to its first token, engine by engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from shardwright.tools.engines import sglang, trtllm, vllm
+from shardwright.tools.performance.estimate import estimate_layout
+from shardwright.tools.performance.planned_run import run_alone
+
+ENGINES = {"vllm": vllm.HANDOFF_S, "sglang": sglang.HANDOFF_S, "trtllm": trtllm.HANDOFF_S}
+APART = {"tp": 2, "tp_ffn": 2, "replicas": 1}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_phases_apart_take_the_hand_off_of_the_engine_and_say_so(engine: str, layout_of: Any) -> None:
+    serving = {"engine": engine}
+    together = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, serving=serving)
+    apart = layout_of("Llama-3.1-8B", APART, decode=APART, dp=2, nodes=1, serving=serving)
+    found = estimate_layout(apart)
+    assert found.explanation is not None
+    moved_s = found.explanation.kv_transfer_ms * 1e-3 + ENGINES[engine]
+    assert run_alone(apart).ttft.mean >= run_alone(together).ttft.mean * 0.5 + moved_s
+    assert any("hands a request" in note for note in found.notes) == (ENGINES[engine] > 0.0)
+    assert not any("hands a request" in note for note in estimate_layout(together).notes)
