@@ -24,6 +24,8 @@ _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
 # How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
 # does not show whether they pile up.
 _LONGER, _FACTOR = 2, 4
+# What answers less of what comes than this is too slow, without a longer run.
+_FAR_BEHIND = 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,10 @@ def _open(layout: Layout, rate_per_s: float) -> PlannedRun:
     most = max(_FEWEST_OPEN // 10, min(_MOST_OPEN, _most_requests(layout)))
     count = _count(rate_per_s, run_alone(layout).end_to_end.mean, most)
     times = serve(layout, _arrivals(rate_per_s, count), lengths)
+    asked = rate_per_s * lengths.output_tokens
     for _ in range(_LONGER):
+        if times.saturated and times.output_tokens_per_s < _FAR_BEHIND * asked:
+            break
         wanted = _count(rate_per_s, times.end_to_end.mean, most)
         if not times.is_settled:
             wanted = max(wanted, min(most, _FACTOR * count))
