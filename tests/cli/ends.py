@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).parents[2]
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in, 64 out, one user, lowest latency"
 TINY_MODEL = "Qwen3-0.6B on 1 H100, 1k in, 64 out"
 # Nobody listens there.
-NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "1")
+NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "5")
 PATIENCE_S = 300
 MARKS = ("Traceback", "Exception ignored", "Fatal Python", "Error in sys", "BrokenPipeError", "OSError")
 
