@@ -93,24 +93,29 @@ def _by_model(
 
     Raises:
         ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
+        InputError: the transcript could not be written.
     """
     result = agent.run_intent(intent, request_text(request) or "")
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
-    if use is not None and _is_silent(use):
-        why = use.fault or "the time allowed was over before it was asked"
-        message = f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
-        if must_answer:
-            raise ServiceError(message)
-        click.echo(f"shardwright plan: {one_line(message)}", err=True)
-    if use is not None and use.transcript_failure is not None:
-        raise InputError(use.transcript_failure)
+    if use is None:
+        return result.exit_status
+    silence = _silence(use)
+    if use.transcript_failure is not None:
+        raise InputError("; ".join(filter(None, (use.transcript_failure, silence))))
+    if silence is not None and must_answer:
+        raise ServiceError(silence)
+    if silence is not None:
+        click.echo(f"shardwright plan: {one_line(silence)}", err=True)
     return result.exit_status
 
 
-def _is_silent(use: ModelUse) -> bool:
-    """Whether a model was to be asked and gave no answer, or none any more."""
-    return use.status != "infeasible" and (not use.turns or use.status == "endpoint_failed")
+def _silence(use: ModelUse) -> str | None:
+    """Why a model that was to be asked gave no answer, or none any more; `None` where it did."""
+    if use.status == "infeasible" or (use.turns and use.status != "endpoint_failed"):
+        return None
+    why = use.fault or "the time allowed was over before it was asked"
+    return f"{use.model}: {why}; the plan is the {_AUTHORS[use.plan_from]}"
 
 
 # Whose plan stands where the model did not answer, as the line on stderr says it.

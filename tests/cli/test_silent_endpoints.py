@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from shardwright.agent.cli.app import run
@@ -69,3 +71,16 @@ def test_seconds_that_cannot_be_are_refused_in_one_line(
     assert out == ""
     assert len(err.splitlines()) == 1
     assert option in err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("proposer", ["llm", "auto"])
+def test_a_failed_endpoint_hides_no_transcript_that_could_not_be_written(
+    proposer: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "run.json"
+    place.symlink_to("/dev/full")
+    asked = ("--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "2")
+    assert run(["plan", SMALL, "--proposer", proposer, *asked, "--transcript", str(place)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "run.json" in line and "built-in proposer" in line
