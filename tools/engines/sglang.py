@@ -5,13 +5,13 @@ from __future__ import annotations
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
 
+# What handing a request from prefill to decode adds to its first token: as for vLLM, of 12 runs (DeepSeek-R1 on B200,
+# GB200, GB300), where it lies between -0.10 and 0.02 s.
+HANDOFF_S = 0.0
 # `mem_fraction_static` is of what is free before the weights are loaded, and holds weights and KV cache alone:
 # activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
 # (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
 # Kimi-K2 on eight ranks log it.
-# What handing a request from prefill to decode adds to its first token: as for vLLM, of 12 runs (DeepSeek-R1 on B200,
-# GB200, GB300), where it lies between -0.10 and 0.02 s.
-HANDOFF_S = 0.0
 MEMORY_USE = MemoryUse(
     batch=Batch(8192, 1024),
     alone_bytes=0.4 * GIB,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from ..calibration.forms.elementary import Number, larger
 from ..plan.document import Statistic, WorkloadBlock
@@ -38,8 +38,8 @@ class Limit:
 class RunFigures:
     """What limits are about: TTFT and TPOT in ms by statistic, output tokens per second, whether the queue grows."""
 
-    ttft_ms: Mapping[str, float]
-    tpot_ms: Mapping[str, float]
+    ttft_ms: Mapping[Statistic, float]
+    tpot_ms: Mapping[Statistic, float]
     output_tokens_per_s: float
     saturated: bool
 
@@ -83,8 +83,8 @@ def figures_of_estimate(estimate: PerformanceEstimate) -> RunFigures:
     )
 
 
-def _with_mean(mean: float, percentiles: Percentiles) -> dict[str, float]:
-    return {"mean": mean, **percentiles.model_dump()}
+def _with_mean(mean: float, percentiles: Percentiles) -> dict[Statistic, float]:
+    return cast("dict[Statistic, float]", {"mean": mean, **percentiles.model_dump()})
 
 
 def stated_limits(workload: WorkloadBlock) -> tuple[Limit, ...]:

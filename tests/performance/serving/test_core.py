@@ -69,7 +69,7 @@ def test_compiled_by_numba_the_core_gives_the_same_numbers(
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, Lengths(300, 200, 0.4))
-    plain, fast = (Seen(*([0.0] * 200 for _ in Seen._fields)), Seen(*(numpy.zeros(200) for _ in Seen._fields)))
+    plain, fast = (Seen.blank(200), Seen(*(numpy.zeros(200) for _ in Seen._fields)))
     expected = core.run(inputs.step, inputs.rules, inputs.requests, plain)
     got = compiled(in_arrays(inputs.step), inputs.rules, in_arrays(inputs.requests), fast)
     assert got.preemptions == expected.preemptions > 0

@@ -46,7 +46,7 @@ def test_a_run_that_cannot_be_is_refused_by_the_field_that_is_wrong(case: dict[s
 def test_a_run_that_needs_too_many_steps_is_cut_off_and_says_so() -> None:
     inputs = inputs_of(ENGINE, ROOMY, ClosedLoop(1, 100), Lengths(10, 10))
     inputs = replace(inputs, rules=inputs.rules._replace(most_events=20))
-    seen = Seen(*([0.0] * 100 for _ in Seen._fields))
+    seen = Seen.blank(100)
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     with pytest.raises(InputError, match="needs more than 20 steps; lower the requests"):
         outcome_of(inputs, seen, totals, 0)

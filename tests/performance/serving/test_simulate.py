@@ -115,7 +115,7 @@ def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
     inputs = inputs_of(MEETING, policy, Burst(2), Lengths(4000, 50))
     chunk, step = cost(MEETING, [], [(0, 4000)], 1) + 4e-6 * 4001, decode_seconds(MEETING, [4001]) + 4e-3
     late = replace(inputs, requests=inputs.requests._replace(arrivals=[0.0, chunk + 0.5 * step]))
-    seen = Seen(*([0.0] * 2 for _ in Seen._fields))
+    seen = Seen.blank(2)
     totals = run(late.step, late.rules, late.requests, seen)
     assert seen.first[0] == pytest.approx(cost(MEETING, [], [(0, 4000)], 1) + 0.016, rel=1e-2)
     assert max(totals.gap_s) > 0.9 * chunk

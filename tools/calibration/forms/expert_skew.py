@@ -8,16 +8,16 @@ with the growth over these that H100 in 16 bits and B200 in 8 bits showed; less 
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import log2
 
-# Ranks -> load of the busiest over the mean one; beyond the last number of ranks it stays.
-_FACTORS = {1: 1.0, 4: 1.22, 8: 1.37, 32: 1.50, 64: 1.66}
+# Ranks, and the load of the busiest over the mean one; beyond the last number of ranks it stays.
+_FACTORS = ((1, 1.0), (4, 1.22), (8, 1.37), (32, 1.50), (64, 1.66))
 
 
 def skewed_load(ranks: int) -> float:
     """Load of the busiest of `ranks` (1 or more) over the mean; between measured ones in proportion to logarithms."""
-    above = next((one for one in _FACTORS if one >= ranks), 64)
-    if above <= ranks:
-        return _FACTORS[above]
-    below = max(one for one in _FACTORS if one < ranks)
-    return _FACTORS[below] + (_FACTORS[above] - _FACTORS[below]) * log2(ranks / below) / log2(above / below)
+    for (low, least), (high, most) in pairwise(_FACTORS):
+        if ranks < high:
+            return least + (most - least) * log2(ranks / low) / log2(high / low)
+    return _FACTORS[-1][1]

@@ -95,7 +95,7 @@ class _Run:
         count = len(requests.inputs)
         self.deployment = deployment
         self.requests = requests
-        self.seen = Seen(*([0.0] * count for _ in Seen._fields))
+        self.seen = Seen.blank(count)
         # Of each request: those who waited for the cache of a decode server when it came there.
         self.ahead_of_decode = [0.0] * count
         self.prefill_step = columns_of(deployment.prefill_table)

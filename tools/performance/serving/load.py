@@ -6,6 +6,10 @@ Only the format lives here; `simulate.py` fills it in. Times are seconds.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...plan.document import Statistic
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +109,12 @@ class Statistics:
         """Those of requests that each take so much longer, or shorter, but no less than nothing."""
         return Statistics(*(max(0.0, getattr(self, one.name) + seconds) for one in fields(self)))
 
-    def in_ms(self) -> dict[str, float]:
+    def in_ms(self) -> dict[Statistic, float]:
         """Each by its name, in milliseconds."""
-        return {one.name: 1e3 * getattr(self, one.name) for one in fields(self)}
+        seconds: dict[Statistic, float] = {
+            "mean": self.mean, "p50": self.p50, "p90": self.p90, "p95": self.p95, "p99": self.p99
+        }  # fmt: skip
+        return {name: 1e3 * value for name, value in seconds.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ class Seen(NamedTuple):
     done: list[float]
     ahead: list[float]
 
+    @classmethod
+    def blank(cls, count: int) -> Seen:
+        """That of so many requests, to be filled in."""
+        return cls(*([0.0] * count for _ in cls._fields))
+
 
 class Totals(NamedTuple):
     """Requests done; seconds: end, with prompts in the step, sum over decoding requests; gaps between tokens."""

@@ -36,7 +36,7 @@ def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths
     checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
     count = len(inputs.requests.inputs)
-    seen = Seen(*([0.0] * count for _ in Seen._fields))
+    seen = Seen.blank(count)
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     if isinstance(arrivals, StaticBatch):
         # Nobody sees anything before the whole batch is prefilled.
