@@ -82,7 +82,7 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
     if space.engine is not None:
         title = TITLES[space.engine]
         said = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
-        reason = f"{said} (rules EN003 and EN005 to EN012)"
+        reason = f"{said} (rules EN003 and EN005 to EN013)"
         yield Excluded(family=f"what {title} has no settings for", reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""The rules of serving engines: EN001 to EN012."""
+"""The rules of serving engines: EN001 to EN013."""
 
 from __future__ import annotations
 

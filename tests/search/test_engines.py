@@ -34,13 +34,15 @@ RULES = [rule for rule in all_rules() if rule.id.startswith("EN")]
 MOST = 150
 
 
-def errors(config: dict[str, Any], engine: Engine | None, searched_for: Engine | None) -> tuple[int, set[str]]:
+def errors(
+    config: dict[str, Any], engine: Engine | None, searched_for: Engine | None, nodes: int = 1
+) -> tuple[int, set[str]]:
     """Strategies looked at of the space for `searched_for`, and the rules of `engine` that their plans break."""
-    hardware = HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=12)
+    hardware = HardwareBlock(accelerator="h100-sxm", nodes=nodes, gpus_per_node=12 // nodes)
     request = SpaceRequest(
         architecture=read_architecture(config),
-        nodes=1,
-        gpus_per_node=12,
+        nodes=nodes,
+        gpus_per_node=12 // nodes,
         input_tokens=16384,
         relaxations=frozenset({"attention_dp"}),
         engine=searched_for,
@@ -73,6 +75,11 @@ def test_no_strategy_of_the_space_breaks_a_rule_of_the_named_engine(kind: str, e
     count, found = errors(CONFIGS[kind], engine, engine)
     assert count > 0
     assert found == set()
+
+
+def test_a_named_engine_that_fills_nodes_alike_has_replicas_that_do() -> None:
+    for engine, searched_for, is_broken in (("sglang", "sglang", False), ("sglang", None, True), ("vllm", None, False)):
+        assert ("EN013" in errors(DENSE, engine, searched_for, nodes=3)[1]) is is_broken
 
 
 SIDES = [

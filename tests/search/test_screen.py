@@ -71,7 +71,7 @@ def test_what_a_replica_runs_at_once_is_what_its_engine_has_room_for() -> None:
             continue
         tables, layers = Tables(setting, request.hardware.gpus_per_node), request.architecture.num_layers
         for shape in islice(pair_shapes(request.space), 4):
-            numbers = range(1, len(shape.rooms) + 1)
+            numbers = tuple(shape.rooms)
             lines = lines_of(tuple(Line(even_cut(layers, stages)) for stages in numbers))
             running = MemoryColumns(setting, tuple(one.layout for one in tables.pair(shape))).running(lines)
             for stages, most in zip(numbers, running, strict=True):

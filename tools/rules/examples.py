@@ -111,6 +111,8 @@ class _Base:
     dp: int = 1
     relaxations: tuple[str, ...] = ()
     redundant_experts: int = 0
+    nodes: int = 1
+    gpus_per_node: int = 8
 
 
 _TP2 = {"tp": 2, "tp_ffn": 2}
@@ -121,6 +123,7 @@ _BASES: dict[str, _Base] = {
     "dense-pp2-tp2": _Base(DENSE, {**_TP2, "pp": 2}),
     "dense-tp3": _Base(_DENSE_BY_3, {"tp": 3, "tp_ffn": 3}),
     "dense-pp3": _Base(DENSE, {"pp": 3}),
+    "dense-pp3-two-nodes": _Base({**DENSE, "num_hidden_layers": 9}, {"pp": 3}, nodes=2, gpus_per_node=2),
     "dense-pp4": _Base(DENSE, {"pp": 4}),
     "dense-pp2-decode-tp2": _Base(DENSE, {"pp": 2}, {**_TP2, "pp": 1}),
     "dense-dp2-tp2": _Base(DENSE, _TP2, dp=2),
@@ -181,7 +184,7 @@ def _built(name: str) -> dict[str, Any]:
     strategy = Strategy(dp=base.dp, gpu_count=1, prefill=prefill, decode=decode)
     request = BuildRequest(
         model=ModelBlock(name=f"tiny {base.config['model_type']}", config=dict(base.config)),
-        hardware=HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=8),
+        hardware=HardwareBlock(accelerator="h100-sxm", nodes=base.nodes, gpus_per_node=base.gpus_per_node),
         workload=WorkloadBlock(input_tokens=_LONG_PROMPT_TOKENS, output_tokens=64, concurrency=4),
         precision=PrecisionBlock(weights="bf16", kv_cache="bf16", activations="bf16"),
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),

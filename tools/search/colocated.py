@@ -42,7 +42,7 @@ class Replica:
     @property
     def numbers(self) -> list[int]:
         """The numbers of such replicas that are looked at."""
-        return replica_numbers(1, self.shape.rooms[self.line.stages - 1])
+        return replica_numbers(1, self.shape.rooms[self.line.stages])
 
     @property
     def width(self) -> int:
@@ -138,7 +138,7 @@ class PairEvaluator:
             steps = replica_ladder(groups, microbatches(self.setting, stages))
             # More than the schedulers take at once would only wait.
             return steps[steps <= self.setting.max_sequences * groups]
-        return -(-self.workload.concurrency // np.array(replica_numbers(1, shape.rooms[stages - 1])))
+        return -(-self.workload.concurrency // np.array(replica_numbers(1, shape.rooms[stages])))
 
     def held(self, shape: PairShape, lines: Lines) -> Held:
         """The memory of each of `lines` for every number of requests, and whether that fits."""
@@ -155,7 +155,7 @@ class PairEvaluator:
     def variants(self, shape: PairShape, least_stages: int = 1) -> Held:
         """Pipelines of `least_stages` and more in the even cut, and those that fit in the best one too."""
         layers, engine = self.request.architecture.num_layers, self.request.named_engine
-        numbers = range(least_stages, len(shape.rooms) + 1)
+        numbers = [stages for stages in shape.rooms if stages >= least_stages]
         if engine is not None:
             # A named engine has one cut of its own.
             cuts = {stages: engine_cut(engine, layers, stages) for stages in numbers}
@@ -175,7 +175,7 @@ class PairEvaluator:
         for stages in numbers:
             batch = TYPICAL_BATCH
             if not self.request.concurrency_open:
-                least = -(-self.workload.concurrency // shape.rooms[stages - 1])
+                least = -(-self.workload.concurrency // shape.rooms[stages])
                 batch = rounded_batch(-(-least // (stages * (shape.decode.attention_dp or 1))))
             ends = [table.ends(stages) for table in self.tables.pair(shape)]
             key = batch, *(id(last) for _, last in ends)
@@ -189,7 +189,7 @@ class PairEvaluator:
     def fits_somehow(self, shape: PairShape) -> bool:
         """Whether it fits into memory at its fewest requests with any number of stages."""
         layers = self.request.architecture.num_layers
-        lines = lines_of(tuple(Line.even(layers, stages) for stages in range(1, len(shape.rooms) + 1)))
+        lines = lines_of(tuple(Line.even(layers, stages) for stages in shape.rooms))
         return bool(self.held(shape, lines).fits.any())
 
     def too_large(self, held: Held) -> list[TooLarge]:
@@ -243,7 +243,7 @@ class PairEvaluator:
 
     def _billed(self, shape: PairShape, lines: Lines) -> Whole:
         """Devices of all nodes that 1, 2, … replicas of each line are in."""
-        node, counts = self.request.hardware.gpus_per_node, np.arange(1, max(shape.rooms, default=0) + 1)
+        node, counts = self.request.hardware.gpus_per_node, np.arange(1, max(shape.rooms.values(), default=0) + 1)
         prints = (footprint(node, shape.stage, int(stages)) for stages in lines.stages)
         found = [np.asarray(billed_gpus(node, end_of_replicas(node, 0, counts, one))) for one in prints]
         return np.array(found, dtype=np.int64).reshape(len(found), len(counts))

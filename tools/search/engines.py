@@ -1,7 +1,7 @@
 """Which strategies an engine has settings for: the rules EN003, EN005 to EN011 as conditions on degrees.
 
 The rules read graphs; the space is bounded before there is one. Without an engine, on paper, nothing is left out.
-EN012, on stages, bounds their number (`space.py`).
+EN012 and EN013, on stages, bound their number (`space.py`).
 """
 
 from __future__ import annotations

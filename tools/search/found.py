@@ -62,16 +62,16 @@ class Found:
         setting = evaluator.setting
         shapes = list(pair_shapes(evaluator.request.space))
         least = weights_bytes(setting) / (setting.hardware.memory_bytes * setting.memory_utilization)
-        widest = max((len(shape.rooms) * shape.stage for shape in shapes), default=0)
+        widest = max((max(shape.rooms) * shape.stage for shape in shapes), default=0)
         for shape in checked(shapes, 1):
             if self.rows and leaves_out("some of the strategies whose replicas serve both phases"):
                 break
             # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
             stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
-            narrow = sum(len(replica_numbers(1, room)) for room in shape.rooms[: stages - 1])
+            narrow = sum(len(replica_numbers(1, room)) for number, room in shape.rooms.items() if number < stages)
             self.evaluated += narrow
             self.rejected["ME001"] += narrow
-            if stages > len(shape.rooms):
+            if stages > max(shape.rooms):
                 continue
             held = evaluator.variants(shape, stages)
             own = [Replica(shape, line) for line in held.lines.lines]

@@ -41,7 +41,7 @@ class PhaseReplica:
     @property
     def footprint(self) -> Footprint:
         """The devices that it takes."""
-        return self.shape.prints[self.line.stages - 1]
+        return self.shape.prints[self.line.stages]
 
     @property
     def option(self) -> PhaseOption:
@@ -117,12 +117,12 @@ class PhaseSides:
         """The pipelines of a layout that hold the weights and one request, in the even cut and in the best one."""
         layers, engine = self.request.architecture.num_layers, self.request.named_engine
         least = math.ceil(weights_bytes(self.setting) / self.usable_bytes / shape.stage)
-        self.prints.extend(shape.prints[: least - 1])
-        if least > len(shape.prints):
+        self.prints.extend(one for stages, one in shape.prints.items() if stages < least)
+        numbers = [stages for stages in shape.prints if stages >= least]
+        if not numbers:
             return
         table = self._tables.table(self.phase, shape.degrees, shape.stage)
         memory = MemoryColumns(self.setting, (table.layout,))
-        numbers = range(max(1, least), len(shape.prints) + 1)
         if engine is not None:
             # A named engine has one cut of its own.
             cuts = ((stages, engine_cut(engine, layers, stages)) for stages in numbers)
@@ -142,7 +142,7 @@ class PhaseSides:
         """Those of `lines` that hold one request."""
         if not lines:
             return []
-        self.prints.extend(shape.prints[line.stages - 1] for line in lines)
+        self.prints.extend(shape.prints[line.stages] for line in lines)
         every, ones = np.arange(len(lines)), np.ones(len(lines), dtype=np.int64)
         fits = memory.fullest(lines_of(tuple(lines)), every, ones) <= self.usable_bytes
         return [line for line, one in zip(lines, fits, strict=True) if one]
@@ -154,7 +154,7 @@ class PhaseSides:
         for stages in (line.stages for line in lines if line.stages > 1):
             batch = TYPICAL_BATCH
             if not self.request.concurrency_open:
-                batch = rounded_batch(-(-int(self._loads[-1]) // (stages * shape.room(stages) * table.groups)))
+                batch = rounded_batch(-(-int(self._loads[-1]) // (stages * shape.rooms[stages] * table.groups)))
             ends = table.ends(stages)
             key = batch, id(ends[1])
             if key not in known:
@@ -167,7 +167,7 @@ class PhaseSides:
     def _block(
         self, table: PhaseTable, memory: MemoryColumns, lines: Lines, named: tuple[int, tuple[PhaseReplica, ...]]
     ) -> _Block:
-        numbers = [replica_numbers(1, one.shape.room(one.line.stages)) for one in named[1]]
+        numbers = [replica_numbers(1, one.shape.rooms[one.line.stages]) for one in named[1]]
         line = np.repeat(np.arange(len(lines)), [len(one) for one in numbers])
         counts = np.concatenate(numbers)
         requests = -(-self._loads[None, :] // counts[:, None])

@@ -10,7 +10,7 @@ other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -20,9 +20,10 @@ from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.document import PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, groups_of_ffn
 from ..rules.engine.pipelined_side import pipelines_side
+from ..rules.engine.uneven_nodes import fills_nodes_alike
 from ..rules.engines import Engine
 from .engines import engine_runs, ffn_degrees, loads_once
-from .inventory import Footprint, end_of_replicas, footprint
+from .inventory import Footprint, end_of_replicas, fills_nodes, footprint
 
 # Below this SP is not worth its communication (rule SP004).
 SP_MIN_INPUT_TOKENS = 8192
@@ -171,29 +172,28 @@ def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, in
 
 @dataclass(frozen=True, slots=True)
 class PhaseShape:
-    """Degrees of one phase of a stage; with 1, 2, … stages a replica takes `prints[0]`, `prints[1]`, …"""
+    """Degrees of one phase of a stage; by the number of stages, ascending, what a replica takes of the devices.
+
+    `rooms` is how many replicas they hold, were there no others.
+    """
 
     degrees: PhaseStrategy
     stage: int
-    prints: tuple[Footprint, ...]
-    rooms: tuple[int, ...]
-
-    def room(self, stages: int) -> int:
-        """How many replicas of so many stages the devices hold, were there no others."""
-        return self.rooms[stages - 1]
+    prints: Mapping[int, Footprint]
+    rooms: Mapping[int, int]
 
     def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PhaseOption:
         """The replica of so many stages."""
         update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
-        return PhaseOption(self.degrees.model_copy(update=update), self.stage, self.prints[stages - 1])
+        return PhaseOption(self.degrees.model_copy(update=update), self.stage, self.prints[stages])
 
 
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
     pipelines = pipelines_side(request.engine, request.engine_version, "prefill" if prefill else "decode")
     for stage in stage_widths(request):
-        prints = tuple(_footprints(request, stage))[: None if pipelines else 1]
-        rooms = tuple(one.room(request.nodes, request.gpus_per_node) for one in prints)
+        prints = {stages: one for stages, one in _footprints(request, stage).items() if pipelines or stages == 1}
+        rooms = _rooms(request, prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
             yield PhaseShape(degrees, stage, prints, rooms)
 
@@ -201,17 +201,24 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
 def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
     """All legal degrees of one phase of a replica."""
     for shape in phase_shapes(request, prefill=prefill):
-        for stages in range(1, len(shape.prints) + 1):
+        for stages in shape.prints:
             yield shape.option(stages)
 
 
-def _footprints(request: SpaceRequest, stage: int) -> Iterator[Footprint]:
-    """The footprint with 1, 2, … stages, as many as there are layers and devices for."""
+def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
+    """The footprint by the number of stages, as many as there are layers and devices for and the engine starts."""
+    found: dict[int, Footprint] = {}
     for stages in range(1, request.architecture.num_layers + 1):
-        found = footprint(request.gpus_per_node, stage, stages)
-        if found.room(request.nodes, request.gpus_per_node) < 1:
+        one = footprint(request.gpus_per_node, stage, stages)
+        if one.room(request.nodes, request.gpus_per_node) < 1:
             break
-        yield found
+        if not fills_nodes_alike(request.engine) or fills_nodes(request.gpus_per_node, stage, stages):
+            found[stages] = one
+    return found
+
+
+def _rooms(request: SpaceRequest, prints: Mapping[int, Footprint]) -> dict[int, int]:
+    return {stages: one.room(request.nodes, request.gpus_per_node) for stages, one in prints.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,24 +243,24 @@ class PairOption:
 
 @dataclass(frozen=True, slots=True)
 class PairShape:
-    """Degrees of both phases of a stage; with 1, 2, … stages there is room for `rooms[0]`, `rooms[1]`, … replicas."""
+    """Degrees of both phases of a stage; by the number of stages, ascending, how many replicas there is room for."""
 
     prefill: PhaseStrategy
     decode: PhaseStrategy
     stage: int
-    rooms: tuple[int, ...]
+    rooms: Mapping[int, int]
 
     def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PairOption:
         """The replica of so many stages."""
         update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
         pair = self.prefill.model_copy(update=update), self.decode.model_copy(update=update)
-        return PairOption(*pair, self.stage, self.rooms[stages - 1])
+        return PairOption(*pair, self.stage, self.rooms[stages])
 
 
 def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
     """Layouts of a stage that serves both phases, with every number of stages that layers and devices allow."""
     for stage in stage_widths(request):
-        rooms = tuple(one.room(request.nodes, request.gpus_per_node) for one in _footprints(request, stage))
+        rooms = _rooms(request, _footprints(request, stage))
         if not rooms:
             continue
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
@@ -268,7 +275,7 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
     """Replicas that serve both phases in one layout."""
     for shape in pair_shapes(request):
-        for stages in range(1, len(shape.rooms) + 1):
+        for stages in shape.rooms:
             yield shape.option(stages)
 
 

@@ -1,0 +1,71 @@
+"""EN013: SGLang starts as many processes of a replica on each of its nodes.
+
+It needs a plan that names SGLang and reads the devices of the stages alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...plan.elements import parse_device
+from ...plan.view import NodeView, PlanView
+from ..base import Edit, Example, Finding, Rule
+from ..engines import Engine, named_engine
+from ..reading import stage_devices
+
+_MAX_NAMED = 64
+_MAX_COUNTS = 16
+
+
+def fills_nodes_alike(engine: Engine | None) -> bool:
+    """Whether a replica on several nodes has to have as many devices on each of them under `engine`."""
+    return engine == "sglang"
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield, once for like replicas, those that have more devices on one of their nodes than on another."""
+    if not fills_nodes_alike(named_engine(view)):
+        return
+    devices: dict[int, set[str]] = {}
+    replicas: dict[int, NodeView] = {}
+    for phase in view.phases:
+        if phase.replica is not None:
+            replicas[phase.replica.position] = phase.replica
+            own = devices.setdefault(phase.replica.position, set())
+            own.update(device for stage in phase.stages for device in stage_devices(stage))
+    found: dict[tuple[int, ...], list[NodeView]] = {}
+    for position, names in devices.items():
+        places = map(parse_device, names)
+        counts = Counter(place[0] for place in places if place is not None)
+        if len(set(counts.values())) > 1:
+            found.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replicas[position])
+    for counts, nodes in found.items():
+        yield Finding(
+            f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; SGLang "
+            "starts as many processes on each",
+            where=nodes[0],
+            nodes=nodes[:_MAX_NAMED],
+            value=list(counts[:_MAX_COUNTS]),
+            expected="as many devices on each node",
+        )
+
+
+_BASE = "dense-pp3-two-nodes"
+
+RULE = Rule(
+    id="EN013",
+    name="uneven nodes",
+    severity="error",
+    requirement="In a plan that names SGLang, a replica on several nodes has as many devices on each of them.",
+    rationale=(
+        "SGLang divides tp x pp by the number of nodes and starts that many processes on each: three stages over two "
+        "nodes are refused at the start, and where the product divides, it uses other devices than the plan names."
+    ),
+    source="SGLang arg_groups/validation_hook.py ((tp x pp) % nnodes == 0)",
+    fix="re-plan",
+    remedy="choose a number of stages that its nodes divide, or keep the replica on one node",
+    check=check,
+    good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
+    bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
+)
