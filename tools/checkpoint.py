@@ -92,10 +92,14 @@ class BestSoFar:
         """Whether the time is over; `what` (of what is being looked at, `where`) is then left out."""
         if not self.is_over():
             return False
-        words = f"{what} ({self.where})" if self.where else what
+        words = self.named(what)
         if words not in self.left_out:
             self.left_out = (*self.left_out, words)
         return True
+
+    def named(self, what: str) -> str:
+        """`what`, with what is being looked at."""
+        return f"{what} ({self.where})" if self.where else what
 
 
 _BEST_SO_FAR: ContextVar[BestSoFar | None] = ContextVar("shardwright_best_so_far", default=None)
@@ -124,6 +128,27 @@ def looking_at(where: str) -> Generator[None]:
         yield
     finally:
         limit.where = outer
+
+
+_SHOW: ContextVar[Callable[[str], None] | None] = ContextVar("shardwright_show", default=None)
+
+
+@contextmanager
+def watched(show: Callable[[str], None]) -> Generator[None]:
+    """`show` is given a few words for each step of the work inside."""
+    token = _SHOW.set(show)
+    try:
+        yield
+    finally:
+        _SHOW.reset(token)
+
+
+def doing(what: str) -> None:
+    """Say to whoever watches what is being done: "screening layouts"."""
+    show = _SHOW.get()
+    if show is not None:
+        limit = _BEST_SO_FAR.get()
+        show(what if limit is None else limit.named(what))
 
 
 def leaves_out(what: str) -> bool:

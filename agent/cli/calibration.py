@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from ...tools.errors import InputError
 from .documents import title_of
 from .flags import COUNT, DTYPE, FILE, HARDWARE, TEXT, HardwareFlag, calibration_option, output_format
+from .progress import shown_work
 from .streams import (
     STANDARD,
     check_places,
@@ -24,10 +24,7 @@ from .streams import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...tools.calibration.measure.run import Kernel
-    from ...tools.calibration.measure.table import KernelRow
     from ...tools.fidelity.bench_outputs import Served
 
 _KERNELS = ("gemm", "attention", "moe", "collectives")
@@ -62,7 +59,8 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
         click.echo("shardwright measure: no accelerator here: the host is timed, for trying it out", err=True)
     # Between processes of a host there is no link worth a time, unless it is asked for.
     chosen = wanted or tuple(name for name in _known_kernels() if not machine.is_host or name != "collectives")
-    found = measure(machine, chosen, QUICK if quick else FULL, _progress())
+    with shown_work("timing kernels"):
+        found = measure(machine, chosen, QUICK if quick else FULL)
     text = table_text(found.rows)
     if output is None:
         write_stdout(text)
@@ -97,20 +95,6 @@ def _kernels(words: str) -> tuple[Kernel, ...]:
     if unknown is not None or not names:
         raise click.UsageError(f"--kernels {words[:60]!r} is no list of {', '.join(_KERNELS)}")
     return tuple(name for name in _known_kernels() if name in names)
-
-
-def _progress() -> Callable[[KernelRow], None] | None:
-    """A line on stderr that is written over, where a person watches."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return None
-    done = 0
-
-    def mark(row: KernelRow) -> None:
-        nonlocal done
-        done += 1
-        click.echo(f"\r{done:,} kernels timed ({row.table})".ljust(60), nl=False, err=True)
-
-    return mark
 
 
 @click.command("calibrate", short_help="Fit a calibration to kernel times or serving results of your own.")

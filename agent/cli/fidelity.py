@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,14 +9,11 @@ import click
 
 from .documents import title_of
 from .flags import FILE, output_format
+from .progress import shown_work
 from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ...tools.fidelity.table import MeasuredRow
-
-_ROWS_BETWEEN_MARKS = 50
 
 
 @click.command("fidelity", short_help="Predict a table of measured results and say how far off.")
@@ -36,7 +32,8 @@ def fidelity_command(table: Path, output: Path | None, output_format: str) -> in
     from ...tools.fidelity.run import predict_rows, predictions_csv, report_of
     from ...tools.performance.serving_estimate import serve
 
-    predictions = predict_rows(rows, serve, _progress(len(rows)))
+    with shown_work("predicting rows"):
+        predictions = predict_rows(rows, serve)
     report = report_of(predictions)
 
     def show(_: frozenset[Path]) -> None:
@@ -57,18 +54,3 @@ def _read(table: Path) -> tuple[MeasuredRow, ...]:
     if str(table) == STANDARD:
         return read_table(read_stdin(MAX_TABLE_BYTES), "standard input")
     return read_table_file(table)
-
-
-def _progress(total: int) -> Callable[[int], None] | None:
-    """Marks on stderr where a person watches, nothing anywhere else."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return None
-
-    def mark(done: int) -> None:
-        if done == total:
-            # Blank the line: what follows is the report.
-            click.echo(f"\r{'':40}\r", nl=False, err=True)
-        elif done % _ROWS_BETWEEN_MARKS == 0:
-            click.echo(f"\rpredicted {done:,} of {total:,} rows", nl=False, err=True)
-
-    return mark

@@ -13,6 +13,7 @@ from ..time_limit import within
 from .asking import asked, asks, request_text
 from .flags import FILE, output_format, time_limit_option
 from .mixing import deliver_mix, mix_option
+from .progress import shown_work
 from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
@@ -69,7 +70,7 @@ def plan_command(
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
 
-    with within(options["time_limit"]):
+    with shown_work("planning"), within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
     return result.exit_status
@@ -95,7 +96,8 @@ def _by_model(
         ServiceError: it did not, and it `must_answer`: nobody but a model was to propose.
         InputError: the transcript could not be written.
     """
-    result = agent.run_intent(intent, request_text(request) or "")
+    with shown_work("planning"):
+        result = agent.run_intent(intent, request_text(request) or "")
     _deliver(result, output, output_format)
     use = None if result.report is None else result.report.model_use
     if use is None:

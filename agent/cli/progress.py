@@ -1,4 +1,4 @@
-"""A progress bar on stderr where a person watches, nothing anywhere else."""
+"""What long work does, on stderr where a person watches, and nothing anywhere else."""
 
 from __future__ import annotations
 
@@ -7,15 +7,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from ...tools.checkpoint import watched
+from ..report.safe import one_line
+
 if TYPE_CHECKING:
     from ..evaluation.dataset import Dataset
     from ..evaluation.results import Kept
 
 
+def _is_watched() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def shown_work(first: str) -> Iterator[None]:
+    """One line that says what the work inside does, `first` to begin with, and since when; it is gone at the end."""
+    if not _is_watched():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as line:
+        task = line.add_task(first, total=None)
+        with watched(lambda what: line.update(task, description=one_line(what))):
+            yield
+
+
 @contextmanager
 def progress_bar(total: int) -> Iterator[Callable[[int], None] | None]:
     """Something to tell how many of `total` are done; `None` where stderr is no terminal."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    if not _is_watched():
         yield None
         return
     from rich.console import Console

@@ -11,6 +11,7 @@ from ..time_limit import within
 from .asking import asked, asks
 from .flags import COUNT, FILE, output_format, time_limit_option
 from .mixing import deliver_mix, mix_option
+from .progress import shown_work
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def search_command(
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.
-    with within(time_limit):
+    with shown_work("searching"), within(time_limit):
         answer = search_intent(intent, sensitivity=options["sensitivity"])
     pictures = {} if plot is None else _drawn(answer, plot)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...prompts.render import render
+from ...tools.checkpoint import doing
 from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
@@ -180,6 +181,7 @@ class _Run:
             max_output_tokens=self.options.max_output_tokens,
         )
         self.asked += 1
+        doing(f"asking {self.client.name}, request {self.asked}")
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
         try:
             reply = asked(self.client, request, self.budget.deadline)
@@ -244,6 +246,7 @@ class _Run:
     def _working(self, step: str, done: int) -> Iterator[None]:
         """One step of the tools, after so many calls of the answer: what it leaves is whole, or nothing."""
         with self.clock.working(step, self.asked, done), self.desk.whole(), within(self.options.time_limit_s):
+            doing(step)
             yield
 
     def _why_stop(self, done: int, room: int) -> str | None:

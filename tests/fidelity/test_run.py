@@ -7,6 +7,7 @@ import io
 
 import pytest
 
+from shardwright.tools.checkpoint import watched
 from shardwright.tools.fidelity.peak_memory import RUNTIME_GB, peak_memory_gb
 from shardwright.tools.fidelity.predict import serve_by_roofline
 from shardwright.tools.fidelity.run import COLUMNS, predict_rows, predictions_csv, report_of
@@ -38,10 +39,11 @@ def test_a_report_counts_what_was_modelled_and_why_the_rest_was_not() -> None:
     assert {family.family for family in report.scores.families} == {"tpot", "ttft-low"}
 
 
-def test_progress_is_told_after_each_row() -> None:
-    done: list[int] = []
-    predict_rows(MIXED, serve_by_roofline, done.append)
-    assert done == [1, 2, 3]
+def test_who_watches_is_told_which_row_is_predicted() -> None:
+    shown: list[str] = []
+    with watched(shown.append):
+        predict_rows(MIXED, serve_by_roofline)
+    assert shown == [f"predicting row {number} of 3" for number in (1, 2, 3)]
 
 
 def test_a_run_twice_over_is_the_same() -> None:

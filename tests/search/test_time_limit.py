@@ -8,7 +8,7 @@ from itertools import count
 
 import pytest
 
-from shardwright.tools.checkpoint import best_so_far
+from shardwright.tools.checkpoint import best_so_far, watched
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.search import search
 from shardwright.tools.search.sizing import fewest_gpus
@@ -55,3 +55,14 @@ def test_what_an_inner_search_leaves_out_is_said_with_where() -> None:
     with best_so_far(over_after(1)) as limit:
         fewest_gpus(APART, 8, at_most=8)
     assert limit.left_out and all("clusters of up to 8 accelerators" in one for one in limit.left_out)
+
+
+def test_who_watches_sees_what_a_search_does_and_where() -> None:
+    shown: list[str] = []
+    with watched(shown.append):
+        assert search(REQUEST) == search(REQUEST)
+    assert shown[0].startswith("screening layouts") and shown[-1].startswith("simulating the load")
+    shown.clear()
+    with watched(shown.append), best_so_far(lambda: False):
+        fewest_gpus(REQUEST, 8, at_most=8)
+    assert shown and all(one.endswith("(clusters of up to 8 accelerators)") for one in shown)

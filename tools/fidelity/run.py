@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..checkpoint import doing
 from .degrees import Refused
 from .peak_memory import memory_score
 from .predict import Predictor, Serve, serve_by_roofline
@@ -17,8 +18,6 @@ from .situation import Situation, situation_of
 from .table import MeasuredRow
 
 COLUMNS = ("id", "metric", "measured", "predicted", "error_pct", "reason")
-# Called after every row with the number of rows done.
-Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +31,13 @@ class Prediction:
     reason: str
 
 
-def predict_rows(rows: Sequence[MeasuredRow], serve: Serve, progress: Progress | None = None) -> tuple[Prediction, ...]:
+def predict_rows(rows: Sequence[MeasuredRow], serve: Serve) -> tuple[Prediction, ...]:
     """The prediction of every row, in the table's order."""
     model, yardstick = Predictor(serve), Predictor(serve_by_roofline)
     found: list[Prediction] = []
     for row in rows:
+        doing(f"predicting row {len(found) + 1:,} of {len(rows):,}")
         found.append(_prediction(row, model, yardstick))
-        if progress is not None:
-            progress(len(found))
     return tuple(found)
 
 

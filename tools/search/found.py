@@ -11,7 +11,7 @@ from collections import Counter
 
 import numpy as np
 
-from ..checkpoint import checked, leaves_out
+from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -66,6 +66,7 @@ class Found:
         for shape in checked(shapes, 1):
             if self.rows and leaves_out("some of the strategies whose replicas serve both phases"):
                 break
+            doing(f"screening layouts: {self.evaluated:,} strategies")
             # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
             stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
             narrow = sum(len(replica_numbers(1, room)) for number, room in shape.rooms.items() if number < stages)
@@ -95,6 +96,7 @@ class Found:
             return
         looked_at = 0
         for rows in self._apart.rows():
+            doing(f"screening layouts: {self.evaluated + looked_at:,} strategies")
             self.rejected["PE010"] += int((rows.over > 0.0).sum())
             self.rows.append(rows.take(_leading(rows)))
             self.fronts.append(_front_of(rows))

@@ -13,7 +13,7 @@ from math import inf
 
 import numpy as np
 
-from ..checkpoint import checked, leaves_out
+from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..plan.document import PrecisionBlock, Strategy
 from ..plan.performance import Sparse
@@ -86,6 +86,7 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     for shape in checked(pair_shapes(mixer.space), 1):
         if found and leaves_out("some of the strategies"):
             break
+        doing(f"screening layouts: {sum(map(len, found)):,} strategies")
         first = mixer.evaluators[0].variants(shape)
         rows = mixer.rows(len(replicas), first)
         if len(rows):

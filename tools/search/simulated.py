@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..checkpoint import leaves_out
+from ..checkpoint import doing, leaves_out
 from ..errors import InputError
 from ..performance.setting import Setting
 from ..plan.document import Strategy
@@ -129,6 +129,7 @@ class Simulator:
         key = strategy, concurrency
         if key not in self._known:
             self.count += 1
+            doing(f"simulating the load of strategy {self.count}")
             # Of replicas that are alike one is simulated; those of apart phases all are.
             self._users += concurrency // (1 if strategy.prefill.replicas is not None else strategy.dp)
             try:

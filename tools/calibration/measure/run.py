@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ...checkpoint import doing
 from ...errors import InputError
 from .attention import measure_attention
 from .collectives import measure_collectives
@@ -18,7 +19,6 @@ from .moe import measure_moe
 from .table import KernelRow, Skipped
 
 Kernel = Literal["gemm", "attention", "moe", "collectives"]
-Progress = Callable[[KernelRow], None]
 
 _MEASURES: Mapping[Kernel, Callable[[Machine, Effort], Iterator[KernelRow | Skipped]]] = {
     "gemm": measure_gemm,
@@ -59,9 +59,7 @@ class Measurement:
     report: MeasureReport
 
 
-def measure(
-    machine: Machine, kernels: Sequence[Kernel], effort: Effort, progress: Progress | None = None
-) -> Measurement:
+def measure(machine: Machine, kernels: Sequence[Kernel], effort: Effort) -> Measurement:
     """Time `kernels` on `machine`; collectives are left out where it has one accelerator and no one asked for them.
 
     Raises:
@@ -78,8 +76,7 @@ def measure(
                 skipped[f"{found.table}: {found.reason}"] += 1
                 continue
             rows.append(found)
-            if progress is not None:
-                progress(found)
+            doing(f"timing {found.table}: {len(rows):,} kernels so far")
     left_out = tuple(f"{reason} ({count})" if count > 1 else reason for reason, count in skipped.items())
     if not rows:
         raise InputError(f"nothing could be measured: {'; '.join(left_out) or 'no kernel was asked for'}")
