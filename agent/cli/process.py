@@ -136,7 +136,7 @@ class Interrupts:
             signal.signal(number, self._on_signal)
         if taken and self._come_again():
             signal.signal(signal.SIGALRM, self._on_signal)
-            sys.unraisablehook = self._on_unraisable
+            sys.unraisablehook = self.on_unraisable
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT or number in _ENDS:
@@ -162,8 +162,8 @@ class Interrupts:
                 around += [error.__cause__, error.__context__]
         return False
 
-    def _on_unraisable(self, found: sys.UnraisableHookArgs) -> None:
-        # Of an interrupt nothing is shown: it comes again, behind the finalizer.
+    def on_unraisable(self, found: sys.UnraisableHookArgs) -> None:
+        """What a finalizer raised is shown; of an interrupt nothing is: it comes again, behind the finalizer."""
         if not issubclass(found.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(found)
 
@@ -174,10 +174,13 @@ class Interrupts:
 
 
 def _is_undivided(frame: FrameType | None) -> bool:
-    """Whether this is within an import or the start of a worker process, which are done whole or leave a half."""
+    """Whether this is within an import, the start of a worker process or the hook for what finalizers raise.
+
+    The first two are done whole or leave a half; what the last one raises is shown with a traceback.
+    """
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith("<frozen importlib"):
+        if code.co_filename.startswith("<frozen importlib") or code is Interrupts.on_unraisable.__code__:
             return True
         if code.co_name == "start" and code.co_filename.endswith(_STARTS_WORKERS):
             return True

@@ -158,6 +158,18 @@ class Dying:
         time.sleep(0)
 Dying()
 """,
+    "the report of a finalizer": """
+class Dying:
+    def __del__(self):
+        interrupt()
+        time.sleep(0)
+def once_more(frame, event, arg):
+    if event == "call" and frame.f_code.co_name == "on_unraisable":
+        sys.setprofile(None)
+        interrupt()
+sys.setprofile(once_more)
+Dying()
+""",
     "an import": """
 import pathlib, tempfile
 with tempfile.TemporaryDirectory() as folder:
