@@ -36,6 +36,7 @@ _MEANINGS = {
     "moe_fixed_scale": "factor on the fixed part of a MoE layer",
     "moe_scale": "factor on the rest of a MoE layer",
     "communication_scale": "factor on collectives",
+    "recurrent_layer_us": "small kernels of a recurrent layer, us",
     "client_ms": "wait of the client beside the engine, ms",
     "client_token_us": "the same for each token of the prompt, us",
     "first_token_steps": "steps from the first token to its delivery",

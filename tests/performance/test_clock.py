@@ -9,6 +9,7 @@ from shardwright.tools.calibration.shapes import Attention
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.operators.attention import attention_core
+from shardwright.tools.performance.operators.linear_attention import recurrence
 from shardwright.tools.performance.operators.router import aggregate, routing, weigh
 from shardwright.tools.performance.operators.work import Work
 
@@ -49,3 +50,12 @@ def test_what_a_measured_moe_layer_holds_costs_no_more_than_the_datasheet_asks_f
     # A sum that no MoE kernel ends with is a kernel of its own.
     work = aggregate(64, 2, 4096, 2.0)
     assert seconds(work) > 2 * work.moved_bytes / HOPPER.memory_bandwidth_bytes_s
+
+
+def test_the_small_kernels_of_a_recurrent_layer_take_a_time_of_their_own_in_each_pass() -> None:
+    for tokens in (4, 8192):
+        work = recurrence(tokens, 4, 64 * 128 * 128 / 8, 4.0, tokens * 4096.0)
+        plain = seconds(work, recurrent_layer_us=0.0)
+        assert plain == pytest.approx(Clock(HOPPER, profile_with()).roof.time(work).seconds)
+        assert seconds(work, recurrent_layer_us=50.0) == pytest.approx(plain + 50e-6)
+    assert seconds(attention(32, 8), recurrent_layer_us=50.0) == seconds(attention(32, 8), recurrent_layer_us=0.0)

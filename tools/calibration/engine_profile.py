@@ -61,6 +61,8 @@ class EngineConstants(Frozen):
     # Of the query heads that share a KV head in decode, the share that read it again for themselves: 0 where a kernel
     # reads it once for all of them, 1 where it knows nothing of groups (as the first releases of TensorRT-LLM).
     ungrouped_attention: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    # What a recurrent layer takes beside its roofline in each pass: short convolution, gates, gated norm, launches.
+    recurrent_layer_us: NonNegative = 0.0
     # What a client waits beside the engine before its first token: fixed, and per token of the prompt.
     client_ms: NonNegative
     client_token_us: NonNegative

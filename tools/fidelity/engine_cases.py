@@ -29,7 +29,7 @@ from .situation import Deployment, Figure, Situation
 
 SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
 # Every part of a time in the order of `Case.parts`; the share of attention that is read again is 0 where neutral.
-_VARIED = (*SCALES, "ungrouped_attention")
+_VARIED = (*SCALES, "ungrouped_attention", "recurrent_layer_us")
 _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
     "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
@@ -51,7 +51,7 @@ class Case:
     """One deployment under one load: what was measured, and its server with the columns by factor.
 
     `parts[column]` has one row for each of `SCALES`, one for what attention that reads a KV head for each query head
-    takes longer, and a last one for what no constant scales.
+    takes longer, one for a microsecond in each recurrent layer, and a last one for what no constant scales.
     """
 
     about: About
@@ -74,7 +74,7 @@ class Case:
     def server_with(self, constants: EngineConstants) -> Server:
         """The server with other constants of the engine."""
         again = constants.attention_scale * constants.ungrouped_attention
-        scales = np.array([*(getattr(constants, name) for name in SCALES), again, 1.0])
+        scales = np.array([*(getattr(constants, name) for name in SCALES), again, constants.recurrent_layer_us, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
         table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
         policy = replace(
@@ -100,6 +100,7 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
     plain = dict.fromkeys(SCALES, 1.0) | {
         "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
         "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "ungrouped_attention": 0.0,
+        "recurrent_layer_us": 0.0,
     }  # fmt: skip
     constants = EngineConstants(**(plain | changes))
     return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})

@@ -31,6 +31,7 @@ PRIORS: Mapping[str, tuple[float, float]] = {
     "moe_scale": (0.85, 0.15),
     "communication_scale": (1.1, 0.20),
     "ungrouped_attention": (0.0, 1.0),
+    "recurrent_layer_us": (10.0, 1.0),
     "client_ms": (6.0, 0.8),
     "client_token_us": (1.0, 0.8),
     "first_token_steps": (0.3, 0.7),

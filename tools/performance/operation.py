@@ -29,7 +29,7 @@ OpName = Literal[
     "AllToAll",
     "SendRecv",
 ]
-Role = Literal["qkv", "q_a", "kv_a", "q_b", "kv_b", "out", "gate_up", "down", "router", "lm_head"]
+Role = Literal["qkv", "q_a", "kv_a", "qkv_a", "q_b", "kv_b", "out", "gate_up", "down", "router", "lm_head"]
 Kind = Literal["compute", "memory", "communication"]
 # What a step of the critical path keeps busy: arithmetic, memory, links inside a domain, links between domains, the
 # processor of the host; `pipeline` is a wait for another stage.

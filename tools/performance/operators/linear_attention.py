@@ -15,4 +15,5 @@ def recurrence(
 ) -> Work:
     """`tokens` in all over `sequences`, whose states of `state_elements` are read once per pass."""
     flops = _FLOPS_PER_STATE_ELEMENT * tokens * state_elements
-    return Work(flops, sequences * state_elements * state_bytes + activation_bytes, 0.0, "bf16")
+    moved = sequences * state_elements * state_bytes + activation_bytes
+    return Work(flops, moved, 0.0, "bf16", is_recurrence=True)

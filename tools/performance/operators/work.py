@@ -16,7 +16,8 @@ from ...catalog.dtypes import DType
 class Work:
     """FLOPs, bytes moved (of which weights), and the number format that the arithmetic runs in.
 
-    `kernels` are the kernels that do it, for accelerators whose kernels were measured.
+    `kernels` are the kernels that do it, for accelerators whose kernels were measured. `is_recurrence`: a recurrent
+    layer's, which no table times and whose small kernels an engine's constants stand for.
     """
 
     flops: Number
@@ -24,6 +25,7 @@ class Work:
     weight_bytes: Number
     dtype: DType
     kernels: tuple[Kernel, ...] = ()
+    is_recurrence: bool = False
 
     def __add__(self, other: Work) -> Work:
         """Both, one after the other; the format of the first."""
@@ -33,4 +35,5 @@ class Work:
             self.weight_bytes + other.weight_bytes,
             self.dtype,
             (*self.kernels, *other.kernels),
+            self.is_recurrence or other.is_recurrence,
         )

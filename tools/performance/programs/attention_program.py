@@ -10,7 +10,7 @@ from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.architecture import AttentionSpec
 from ..kv_cache import heads_share, state_element_bytes
 from ..operation import Operation, Role, Where
-from ..operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
+from ..operators.attention import attended_pairs, attention_core
 from ..operators.cache_update import cache_update
 from ..operators.linear import NO_MATRIX, Matrix, linear
 from ..operators.linear_attention import recurrence
@@ -102,10 +102,10 @@ class AttentionProgram:
             rank = self._linear("attention.q_a", "q_a", low, hidden, (norm_name,))
             queries = self._linear("attention.q_b", "q_b", self.weights.get("q_b", NO_MATRIX), round(rank))
             width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
-            self._cache("attention.qkv", width, "qkv")
+            self._cache("attention.qkv", width)
             return width + queries, ("attention.q_b", "attention.cache")
         width = self._linear("attention.qkv", "qkv", qkv, hidden, (norm_name,))
-        self._cache("attention.qkv", width, "qkv")
+        self._cache("attention.qkv", width)
         return width, ("attention.cache",)
 
     def _latent_projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
@@ -113,23 +113,29 @@ class AttentionProgram:
         spec, hidden, weights = self.spec, self.context.hidden, self.weights
         width = 0.0
         inputs: list[str] = []
+        low = weights.get("kv_a", NO_MATRIX)
+        latent, source = low.elements / hidden, "attention.kv_a"
         if spec.q_lora_rank is not None:
-            self._linear("attention.q_a", "q_a", weights.get("q_a", NO_MATRIX), hidden, (norm_name,))
-            width += self._linear("attention.q_b", "q_b", weights.get("q_b", NO_MATRIX), spec.q_lora_rank)
+            # vLLM, SGLang and TensorRT-LLM alike read the input once for both low ranks (fused_qkv_a_proj).
+            source = "attention.qkv_a"
+            self._linear(source, "qkv_a", weights.get("q_a", NO_MATRIX) + low, hidden, (norm_name,))
+            queries = weights.get("q_b", NO_MATRIX)
+            width += self._linear("attention.q_b", "q_b", queries, spec.q_lora_rank, (source,))
             inputs.append("attention.q_b")
         if (other := weights.get("qkv")) is not None:
             width += self._linear("attention.qkv", "qkv", other, hidden, (norm_name,))
             inputs.append("attention.qkv")
-        latent = self._linear("attention.kv_a", "kv_a", weights.get("kv_a", NO_MATRIX), hidden, (norm_name,))
-        self._cache("attention.kv_a", latent, "kv_a")
+        if spec.q_lora_rank is None:
+            self._linear(source, "kv_a", low, hidden, (norm_name,))
+        self._cache(source, latent)
         rank = spec.kv_lora_rank or round(latent)
         width += self._linear("attention.kv_b", "kv_b", weights.get("kv_b", NO_MATRIX), rank)
         return width, (*inputs, "attention.kv_b")
 
-    def _cache(self, source: str, width: float, name: str) -> None:
-        """The exchange of keys and values over sequence ranks, then the write of what is new."""
+    def _cache(self, source: str, width: float) -> None:
+        """The exchange of keys and values, `width` of what `source` gives, over sequence ranks; then their write."""
         context, spec, shape = self.context, self.spec, self.context.shape
-        here = self._shape(name, width)
+        here = self._output_of(source)
         if shape.sp > 1:
             whole = (*here[:2], ("kv_seq", context.load.new_tokens), here[2])
             fresh = context.load.tokens * spec.cache_elements_per_token * self.kv_share * context.element_bytes
@@ -205,7 +211,7 @@ class AttentionProgram:
         if spec.kind == "linear":
             state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
             return recurrence(self.tokens, self.sequences, state, state_element_bytes(setting, spec), moved)
-        pairs, visible, scored = visible_pairs(spec, load.new_tokens, load.context)
+        pairs, visible, scored = attended_pairs(spec, load.new_tokens, load.context)
         pairs, scored = self.sequences * pairs / split, self.sequences * scored / split
         per_token = spec.cache_elements_per_token * self.kv_share * setting.kv_element_bytes
         # All-gather SP reads every key on every rank; Ulysses and a split cache read a part.
@@ -288,28 +294,4 @@ class AttentionProgram:
         )
 
 
-_LOW_RANK: frozenset[Role] = frozenset({"q_a", "kv_a"})
-
-
-def visible_pairs(spec: AttentionSpec, new_tokens: int, context: int) -> tuple[float, float, float]:
-    """Of one sequence: pairs attended to, cached tokens read, and pairs that an indexer scores (0 without one)."""
-    every = causal_pairs(new_tokens, context)
-    visible = float(context + new_tokens)
-    if spec.kind == "compressed":
-        # One entry stands for several tokens; a constant window (kept as state) is seen uncompressed.
-        rate = spec.cache_elements_per_token / spec.qk_head_dim
-        window = spec.state_elements // spec.qk_head_dim
-        near = window_pairs(new_tokens, context, max(1, window))
-        kept = window_pairs(new_tokens, context, max(1, round(spec.index_topk / rate))) if spec.index_topk else every
-        return near + kept * rate, visible, every * rate if spec.index_heads else 0.0
-    if spec.kind == "chunked" and spec.window_tokens is not None:
-        pairs = chunk_pairs(new_tokens, context, spec.window_tokens)
-        return pairs, min(visible, float(spec.window_tokens + new_tokens)), 0.0
-    if spec.window_tokens is not None:
-        pairs = window_pairs(new_tokens, context, spec.window_tokens)
-        return pairs, min(visible, float(spec.window_tokens + new_tokens)), 0.0
-    if spec.index_topk is not None:
-        # A layer without heads of its own reuses the choice of the one before it.
-        read = min(visible, float(spec.index_topk + new_tokens) if new_tokens == 1 else visible)
-        return window_pairs(new_tokens, context, spec.index_topk), read, every if spec.index_heads else 0.0
-    return every, visible, 0.0
+_LOW_RANK: frozenset[Role] = frozenset({"q_a", "kv_a", "qkv_a"})
