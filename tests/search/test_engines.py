@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from shardwright.tools.plan.document import (
     ServingBlock,
     WorkloadBlock,
 )
+from shardwright.tools.plan.placement import place
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.engines import Engine
 from shardwright.tools.rules.registry import all_rules
@@ -34,15 +36,13 @@ RULES = [rule for rule in all_rules() if rule.id.startswith("EN")]
 MOST = 150
 
 
-def errors(
-    config: dict[str, Any], engine: Engine | None, searched_for: Engine | None, nodes: int = 1
-) -> tuple[int, set[str]]:
+def errors(config: dict[str, Any], engine: Engine | None, searched_for: Engine | None) -> tuple[int, set[str]]:
     """Strategies looked at of the space for `searched_for`, and the rules of `engine` that their plans break."""
-    hardware = HardwareBlock(accelerator="h100-sxm", nodes=nodes, gpus_per_node=12 // nodes)
+    hardware = HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=12)
     request = SpaceRequest(
         architecture=read_architecture(config),
-        nodes=nodes,
-        gpus_per_node=12 // nodes,
+        nodes=1,
+        gpus_per_node=12,
         input_tokens=16384,
         relaxations=frozenset({"attention_dp"}),
         engine=searched_for,
@@ -77,9 +77,18 @@ def test_no_strategy_of_the_space_breaks_a_rule_of_the_named_engine(kind: str, e
     assert found == set()
 
 
-def test_a_named_engine_that_fills_nodes_alike_has_replicas_that_do() -> None:
-    for engine, searched_for, is_broken in (("sglang", "sglang", False), ("sglang", None, True), ("vllm", None, False)):
-        assert ("EN013" in errors(DENSE, engine, searched_for, nodes=3)[1]) is is_broken
+@pytest.mark.parametrize("engine", ENGINES)
+def test_replicas_have_as_many_devices_on_each_node_where_the_engine_asks_for_it(engine: Engine | None) -> None:
+    architecture = read_architecture(DENSE)
+    uneven = False
+    for strategy in strategies(SpaceRequest(architecture, 3, 4, 1024, engine=engine)):
+        placement = place(strategy, architecture.num_layers, nodes=3, gpus_per_node=4)
+        assert placement is not None
+        for replica in placement:
+            for stages in filter(None, (replica.prefill, replica.decode)):
+                nodes = Counter(device.partition(".")[0] for stage in stages for device in stage.devices)
+                uneven |= len(set(nodes.values())) > 1
+    assert uneven is (engine != "sglang")
 
 
 SIDES = [

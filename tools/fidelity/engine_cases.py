@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
@@ -109,8 +110,14 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
 Settings = dict[tuple[Deployment, str], Setting]
 
 
-def case_of(about: About, situation: Situation, measured: Mapping[Figure, float], settings: Settings) -> Case:
-    """The case of a situation; `measured` by figure (ms, or tokens per second).
+def case_of(
+    about: About,
+    situation: Situation,
+    measured: Mapping[Figure, float],
+    settings: Settings,
+    base: CustomCalibration | None = None,
+) -> Case:
+    """The case of a situation; `measured` by figure (ms, or tokens per second), `base` a calibration of one's own.
 
     `settings` keeps what one deployment's loads have in common from call to call.
 
@@ -118,13 +125,13 @@ def case_of(about: About, situation: Situation, measured: Mapping[Figure, float]
         InputError: the situation cannot be modelled; the reason is fit to be printed.
     """
     layout = layout_of(situation)
-    profile = layout.setting.engine
+    own = layout.setting.with_calibration(base)
 
     def server(name: str = "") -> Server:
         known = (situation.deployment, name)
         if known not in settings:
             changes = {name: 2.0 if name in SCALES else 1.0} if name else {}
-            settings[known] = layout.setting.with_profile(neutral(profile, **changes))
+            settings[known] = own.with_profile(neutral(own.engine, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
         return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineConstants, EngineEntry, EngineProfile, engine_profile
+from ..calibration.engine_profile import EngineConstants, EngineEntry, EngineProfile
 from ..calibration.error_ranges import ErrorRange
 from ..errors import InputError
 from .bench_outputs import Run, run_name
@@ -22,7 +22,7 @@ from .calibration_report import ConstantChange, EngineLearned, FigureErrors, Run
 from .conformal import miss_of, ranges_of
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of
-from .engine_cases import SCALES, About, Case, Settings, all_by_id, case_of, neutral
+from .engine_cases import About, Case, Settings, case_of
 from .engine_fit import NAMES, Fitted, fit
 from .fast_simulation import mean_times
 from .score import error_pct
@@ -101,17 +101,10 @@ def _known(run: Run, settings: Settings, base: CustomCalibration | None) -> _Kno
     situation = run.situation
     layout = layout_of(situation)
     check_weights_fit(layout)
-    deployment = situation.deployment
-    engine, accelerator = deployment.engine, all_by_id()[deployment.accelerator]
-    profile = None if base is None else base.engine(engine.name, engine.version, accelerator)
-    profile = profile or engine_profile(engine.name, engine.version, accelerator)
-    if base is not None and (deployment, "") not in settings:
-        own = layout.setting.with_calibration(base)
-        for name in ("", *SCALES):
-            settings[deployment, name] = own.with_profile(neutral(profile, **({name: 2.0} if name else {})))
     # A group of its own: a run is no row among many of one published sweep.
-    about = About("", run.name, deployment.model)
-    return _Known(run, case_of(about, situation, run.measured, settings), profile)
+    about = About("", run.name, situation.deployment.model)
+    case = case_of(about, situation, run.measured, settings, base)
+    return _Known(run, case, layout.setting.with_calibration(base).engine)
 
 
 def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLearned]:
