@@ -3,9 +3,12 @@
 import pytest
 
 from shardwright.tools.catalog.architecture import Architecture, WeightDTypes, WeightTensor
+from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.dtypes import DType, weight_bytes_per_element
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.catalog.precision import weight_dtypes
+
+from ..plan.tiny import DENSE
 
 
 def architecture(name: str) -> Architecture:
@@ -43,7 +46,7 @@ def test_llama_3_1_70b_takes_141_gb_in_bf16() -> None:
 
 def test_llama_3_1_405b_in_fp8_keeps_its_vocabulary_in_bf16() -> None:
     formats = weight_dtypes(architecture("Llama-3.1-405B"), "fp8")
-    assert formats == WeightDTypes(linear="fp8", expert="fp8", vocabulary="bf16", router="bf16", norm="bf16")
+    assert formats == WeightDTypes("fp8", "fp8", "fp8", vocabulary="bf16", router="bf16", norm="bf16")
     # 401.65e9 matmul weights at 1.00024 bytes and 4.2e9 vocabulary weights at 2 (TP8: 51.3 GB a GPU).
     assert weight_gb("Llama-3.1-405B", "fp8") / 8 == pytest.approx(51.3, abs=0.05)
 
@@ -56,7 +59,7 @@ def test_one_expert_of_deepseek_v3_has_44_million_weights() -> None:
 def test_deepseek_v3_attention_has_187_million_weights_of_which_15_are_replicated() -> None:
     attention = architecture("DeepSeek-V3").layers[0].attention
     assert attention is not None
-    matrices = [t for t in attention.tensors if t.tensor_class == "linear"]
+    matrices = [t for t in attention.tensors if t.tensor_class == "attention"]
     assert sum(t.elements for t in matrices) == 187_105_280
     assert sum(t.elements for t in matrices if t.split == "replicated") == pytest.approx(15.14e6, rel=1e-3)
 
@@ -116,3 +119,28 @@ def test_a_precision_covers_what_it_says(name: str, weights: DType, linear: str,
     formats = weight_dtypes(architecture(name), weights)
     assert (formats.linear, formats.expert) == (linear, expert)
     assert {formats.vocabulary, formats.router, formats.norm} == {rest}
+
+
+_MLP_ALONE = ["lm_head", "model.layers.*.self_attn*"]
+_EVERY_LAYER = [f"model.layers.{layer}.self_attn.q_proj" for layer in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("ignored", "attention"),
+    [(_MLP_ALONE, "bf16"), (_EVERY_LAYER, "bf16"), (_EVERY_LAYER[:1], "nvfp4"), (["lm_head"], "nvfp4")],
+)
+def test_attention_that_a_checkpoint_leaves_alone_stays_wide(ignored: list[str], attention: DType) -> None:
+    quantised = {"quant_method": "modelopt", "quant_algo": "NVFP4", "group_size": 16, "ignore": ignored}
+    model = read_architecture({**DENSE, "num_hidden_layers": 2, "quantization_config": quantised})
+    own = weight_dtypes(model, model.native_precision)
+    assert (own.attention, own.linear) == (attention, "nvfp4")
+    # Another precision than its own is one of all matmuls.
+    assert {weight_dtypes(model, "fp8").attention, weight_dtypes(model, "fp8").linear} == {"fp8"}
+
+
+def test_nvidia_s_gemma_4_takes_what_is_published_of_it() -> None:
+    """31 GiB with a vision tower of some 1.1 (its GGUF maker's table); with attention quantised it would be 18.5."""
+    model = architecture("nvidia/Gemma-4-31B-IT-NVFP4")
+    formats = weight_dtypes(model, "nvfp4")
+    total = sum(n * t.elements * weight_bytes_per_element(formats.of(t.tensor_class)) for n, t in tensors(model))
+    assert total / 2**30 == pytest.approx(31 - 1.1, rel=0.04)

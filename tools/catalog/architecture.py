@@ -22,7 +22,7 @@ AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "compress
 Split = Literal["sharded", "kv_heads", "replicated"]
 
 # Which number format a tensor is stored in is decided by its class (`WeightDTypes`), not by the checkpoint's name.
-TensorClass = Literal["linear", "expert", "vocabulary", "router", "norm"]
+TensorClass = Literal["attention", "linear", "expert", "vocabulary", "router", "norm"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +115,9 @@ class LayerSpec:
 
 @dataclass(frozen=True, slots=True)
 class WeightDTypes:
-    """The number format of each tensor class for one precision request."""
+    """The number format of each tensor class for one precision request; `linear` is every matmul beside the named."""
 
+    attention: DType
     linear: DType
     expert: DType
     vocabulary: DType

@@ -178,12 +178,20 @@ def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind
         key = (kind, has_indexer)
         if key not in made:
             made[key] = LayerSpec(
-                attention=_attention(attention, kind, has_indexer=has_indexer),
+                attention=_classed(_attention(attention, kind, has_indexer=has_indexer)),
                 ffn=dense_ffn(ffn) if kind.ffn == "dense" else None,
                 moe=mixture(ffn) if kind.ffn == "moe" else None,
             )
         found.append(made[key])
     return tuple(found)
+
+
+def _classed(spec: AttentionSpec | None) -> AttentionSpec | None:
+    """Its matrices as those of attention: some checkpoints keep them wide."""
+    if spec is None:
+        return None
+    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
+    return replace(spec, tensors=tuple(tensors))
 
 
 def _attention(context: AttentionContext, kind: LayerKind, *, has_indexer: bool) -> AttentionSpec | None:

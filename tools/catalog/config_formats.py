@@ -6,12 +6,13 @@ quantisation leaves in 16 bits is said by `precision.py`; here only what the che
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from .architecture import WeightDTypes
-from .config_fields import ConfigFields
+from .config_fields import MAX_LAYERS, ConfigFields
 from .dtypes import DType
 
 _DTYPE_NAMES: dict[str, DType] = {
@@ -20,6 +21,7 @@ _DTYPE_NAMES: dict[str, DType] = {
     "fp8": "fp8", "float8_e4m3fn": "fp8", "fp8_e4m3": "fp8", "e4m3": "fp8", "mxfp8": "mxfp8",
     "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
 }  # fmt: skip
+_LAYER = re.compile(r"layers\.(\d{1,6})\b")
 _SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
 _GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin")
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16", "fp32")
@@ -36,10 +38,14 @@ class NativeFormats:
 
 @dataclass(frozen=True, slots=True)
 class _Quantised:
-    """What a quantisation changes: the format of matmul weights and of experts; `None` leaves 16 bits."""
+    """What a quantisation changes: the format of matmul weights and of experts; `None` leaves 16 bits.
+
+    `keeps_attention`: attention's matrices stay as they are.
+    """
 
     linear: DType | None = None
     expert: DType | None = None
+    keeps_attention: bool = False
 
 
 def native_formats(fields: ConfigFields, *, is_moe: bool) -> NativeFormats:
@@ -50,7 +56,8 @@ def native_formats(fields: ConfigFields, *, is_moe: bool) -> NativeFormats:
     expert_text = fields.text("expert_dtype")
     expert = _named(fields, "expert_dtype", expert_text) if expert_text is not None else quantised.expert
     linear = quantised.linear or base
-    dtypes = WeightDTypes(linear=linear, expert=expert or base, vocabulary=base, router=base, norm=base)
+    attention = base if quantised.keeps_attention else linear
+    dtypes = WeightDTypes(attention, linear, expert or base, vocabulary=base, router=base, norm=base)
     return NativeFormats(dtypes, dtypes.expert if is_moe else linear, _block(fields))
 
 
@@ -125,10 +132,19 @@ def _by_bits(fields: ConfigFields, bits: Any) -> _Quantised:
 def _grouped(fields: ConfigFields, config: Mapping[str, Any], method: str) -> _Quantised:
     """compressed-tensors and modelopt: one scheme for what their `ignore` list does not leave alone."""
     found = _scheme(fields, config, method)
-    ignored = " ".join(str(item)[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert"))))
+    items = [str(item)[:200] for item in _strings(config.get("ignore", config.get("modules_to_not_convert")))]
+    ignored = " ".join(items)
     # Checkpoints that quantise the routed experts alone list attention and the shared experts as ignored.
     experts_only = "self_attn" in ignored and ("shared" in ignored or "mlp." in ignored)
-    return _Quantised(None if experts_only else found, found)
+    return _Quantised(None if experts_only else found, found, keeps_attention=_ignores_attention(fields, items))
+
+
+def _ignores_attention(fields: ConfigFields, ignored: list[str]) -> bool:
+    """Whether what is left alone is the attention of all layers: by a pattern, or layer by layer."""
+    attention = [item for item in ignored if "self_attn" in item]
+    named = [_LAYER.search(item) for item in attention]
+    layers = fields.count("num_hidden_layers", MAX_LAYERS)
+    return None in named or (layers is not None and len({found[1] for found in named if found}) >= layers > 0)
 
 
 def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DType:
