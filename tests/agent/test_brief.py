@@ -183,7 +183,7 @@ PHRASES = st.sampled_from(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     text=st.text(max_size=300) | st.lists(PHRASES, max_size=60).map(" ".join),
     name=st.sampled_from(["a.md", "a.yaml", "a.json", "-"]),
@@ -192,7 +192,7 @@ def test_any_text_gives_what_was_said_or_a_refusal(text: str, name: str) -> None
     _reads_or_refuses(name, text)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(value=JSON_VALUES, name=st.sampled_from(["a.json", "a.yaml", "-"]))
 def test_any_json_value_gives_what_was_said_or_a_refusal(value: object, name: str) -> None:
     _reads_or_refuses(name, json.dumps(value))

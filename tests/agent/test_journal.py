@@ -78,7 +78,7 @@ def test_rows_of_another_version_are_not_kept(tmp_path: Path) -> None:
         assert journal.rows == {"key-1": KEPT["key-1"]}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_cut_short_anywhere_it_keeps_every_whole_line_and_goes_on(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "journal"

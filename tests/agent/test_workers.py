@@ -82,7 +82,7 @@ def test_tasks_that_are_alike_go_to_one_worker() -> None:
     assert not waiting
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.sampled_from(["a", "b", "c", None]), max_size=30), st.randoms(use_true_random=False))
 def test_every_task_is_handed_out_once_and_groups_stay_together(groups: list[str | None], random: Any) -> None:
     waiting = _Waiting([Task(place, None, group) for place, group in enumerate(groups)])

@@ -39,19 +39,19 @@ def holds_true(result: FixResult) -> None:
         assert (again.fixes, again.document) == ((), result.document)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=_SLOW, derandomize=True)
+@settings(max_examples=30, suppress_health_check=_SLOW, derandomize=True)
 @given(damaged_plans())
 def test_a_damaged_plan_is_mended_or_told_why_not(document: dict[str, Any]) -> None:
     holds_true(autofix(document))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=40, suppress_health_check=_SLOW)
 @given(st.dictionaries(st.sampled_from(_FIELDS), _JSON, max_size=8))
 def test_random_json_is_answered(document: dict[str, Any]) -> None:
     holds_true(autofix(document))
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=_SLOW)
+@settings(max_examples=10, suppress_health_check=_SLOW)
 @given(foreign_plans())
 def test_a_valid_plan_in_any_style_is_left_alone(document: dict[str, Any]) -> None:
     result = autofix(document)

@@ -94,7 +94,7 @@ def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
             assert certificate_sha256(one) != whole["certificate_sha256"], at
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_any_change_is_refused(data: st.DataObject) -> None:
     at, value = data.draw(st.sampled_from(list(_places(json.loads(_text())))[1:]))

@@ -119,7 +119,7 @@ def test_one_fault_that_is_mended_in_place_leaves_the_strategy_readable(row: Cor
     assert validate(plan).valid
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(foreign_plans())
 def test_style_and_names_say_nothing_of_the_strategy(document: dict[str, Any]) -> None:
     strategy = intent_of(document).strategy
@@ -127,7 +127,7 @@ def test_style_and_names_say_nothing_of_the_strategy(document: dict[str, Any]) -
     assert strategy.model_dump(mode="json") == document["strategy"]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(damaged_plans())
 def test_no_damage_raises_and_a_reference_is_a_plan_or_nothing(document: dict[str, Any]) -> None:
     intent = intent_of(document)
@@ -143,7 +143,7 @@ _ANY = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from(sorted(base_plan("dense-1"))), _ANY))
 def test_any_json_has_an_intent_that_says_what_is_missing(document: dict[str, Any]) -> None:
     intent = intent_of(document)

@@ -35,7 +35,7 @@ authors = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(any_strategies(), st.integers(1, 4), st.integers(1, 8), authors)
 def test_any_placement_has_the_widths_and_shares_no_device(
     strategy: Strategy, nodes: int, gpus_per_node: int, wanted: list[ReplicaDevices]

@@ -200,7 +200,7 @@ VALUES = st.recursive(SCALARS, lambda part: st.lists(part, max_size=4) | st.dict
 
 
 @given(st.sampled_from(all_models()), st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_object_is_an_architecture_or_an_input_error(entry: Any, changes: dict[str, Any], bare: bool) -> None:
     config = changes if bare else {**entry.config, **changes}
     try:

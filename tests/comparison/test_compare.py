@@ -31,7 +31,7 @@ def test_a_plan_beside_itself_is_the_same_in_every_figure() -> None:
     assert "as fast per token" in found.verdict[1]
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.sampled_from(LAYOUTS), st.sampled_from(LAYOUTS))
 def test_the_other_way_round_every_ratio_is_the_inverse(first: str, second: str) -> None:
     there, back = compare(dense(first), dense(second)), compare(dense(second), dense(first))

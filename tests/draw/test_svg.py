@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.models import find_model
@@ -169,7 +169,7 @@ def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(broken_plans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 def test_no_broken_plan_is_too_broken(plan: dict[str, Any]) -> None:
     picture = svg(plan)
     ET.fromstring(picture)

@@ -219,7 +219,7 @@ def test_only_picks_by_id_family_and_tag() -> None:
         found.only("zzz")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.text(max_size=200)
     | st.dictionaries(

@@ -64,7 +64,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.dictionaries(_NAMES, _VALUES, max_size=5) | st.text(max_size=60))
 def test_whatever_is_stated_gives_a_strategy_that_can_be_laid_out_or_one_line(stated: dict[str, Any] | str) -> None:
     try:

@@ -40,7 +40,7 @@ def test_nothing_is_left_out_for_a_dense_request(name: str) -> None:
     assert select(situation(name)).left_out == ()
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(SITUATIONS, BROKEN, st.integers(7_000, 30_000))
 def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_nothing(
     found: Situation, broken: list[str], budget_tokens: int
@@ -58,7 +58,7 @@ def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_no
     assert all(one.reason for one in whole.chosen)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(SITUATIONS, st.sampled_from(CONDITIONS))
 def test_one_more_condition_only_adds_sections(found: Situation, condition: str) -> None:
     held = {name.replace("-", "_"): True for name in (*found.holding(), condition)}

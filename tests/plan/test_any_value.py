@@ -51,7 +51,7 @@ def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 PLACES = places(PLAN)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sampled_from(PLACES), VALUES, st.sampled_from([0, 0, 0, MAX_DEPTH, 300, 5000]))
 def test_any_value_anywhere_is_answered(place: tuple[Any, ...], value: Any, depth: int) -> None:
     document = copy.deepcopy(PLAN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.tools.catalog.config import read_architecture
@@ -69,7 +69,7 @@ def plans(draw: st.DrawFn) -> Plan:
     )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80)
 @given(plans())
 def test_every_plan_of_the_builder_is_valid(plan: Plan) -> None:
     report = validate(plan)
@@ -79,7 +79,7 @@ def test_every_plan_of_the_builder_is_valid(plan: Plan) -> None:
     assert all(rule in ("GP005", "TP007", "PP008") or rule.startswith("EN") for rule in warned), warned
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(plans(), st.integers(0, 1000))
 def test_the_hash_of_a_plan_is_of_its_meaning(plan: Plan, seed: int) -> None:
     assert content_hash(scrambled(plan, seed)) == content_hash(plan)

@@ -61,7 +61,7 @@ def test_what_is_equal_but_of_another_type_is_not_the_same(field: str) -> None:
         assert view.by_id["twin"].content is not view.by_id[node["id"]].content
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_a_document_is_a_plan_exactly_where_the_models_say_so(data: st.DataObject) -> None:
     document = copy.deepcopy(PLAN)

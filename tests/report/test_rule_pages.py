@@ -50,7 +50,7 @@ def test_a_place_of_the_document_is_shown_with_its_value_in_both_examples() -> N
     assert "/strategy/gpu_count = 4" in facts.good.drawing
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=damaged_plans())
 def test_any_document_is_drawn_within_bounds_and_each_node_once(plan: dict[str, Any]) -> None:
     names = tuple(node["id"] for node in plan["nodes"] if isinstance(node, dict) and isinstance(node.get("id"), str))

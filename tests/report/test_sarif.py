@@ -83,7 +83,7 @@ def test_a_fingerprint_outlasts_another_order_and_tells_findings_apart(rule_id: 
     assert not set(marks) & set(other)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(plan=damaged_plans())
 def test_findings_of_any_document_are_sarif(plan: dict[str, Any]) -> None:
     CHECK.validate(as_read(validate(plan)))

@@ -109,7 +109,7 @@ def test_too_large_a_file_and_too_many_cases_are_refused(tmp_path: Path) -> None
         sweep_of(many)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.dictionaries(
         st.sampled_from(["models", "hardware", "workloads", "precision", "engine", "disaggregated", "x"]),

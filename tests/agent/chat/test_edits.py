@@ -85,7 +85,7 @@ def test_a_change_to_nothing_is_refused(say: str) -> None:
         read_edit(say, spoken())
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 4096), st.sampled_from(["add {} GPUs", "{} more GPUs", "再加{}张卡", "increase the GPUs by {}"]))
 def test_what_is_added_comes_on_top(amount: int, form: str) -> None:
     assert read_edit(form.format(amount), spoken()).said.gpus == 8 + amount
@@ -120,7 +120,7 @@ def test_every_change_is_told() -> None:
     }
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(max_size=120))
 def test_any_text_is_an_edit_or_refused_in_one_line(text: str) -> None:
     try:

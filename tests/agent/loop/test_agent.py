@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.loop.agent import Agent, AgentOptions
@@ -108,7 +108,7 @@ def test_a_clock_that_runs_out_is_written_down_and_replayed() -> None:
     assert replay(whole).same
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12)
 @given(SCRIPTS, st.integers(0, 3), st.none() | st.integers(0, 3))
 def test_wherever_the_clock_ran_out_the_replay_ends_there(steps: list[Step], requests: int, made: int | None) -> None:
     stop = Stop(requests=requests, calls=made)

@@ -193,7 +193,7 @@ VIOLATIONS = st.builds(
 
 
 @given(st.lists(VIOLATIONS, max_size=20), st.lists(TEXT, max_size=20), st.sampled_from(get_args(Level)))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_whatever_is_found_feedback_is_json_of_bounded_size(
     found: list[Violation], lines: list[str], level: Level
 ) -> None:

@@ -7,7 +7,7 @@ import time
 from typing import Any, get_args
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from shardwright.agent.loop.budget import Limits, Prices
 from shardwright.agent.loop.context import Passages
@@ -29,7 +29,7 @@ WRONG = strategy(1, tp=3)
 RIGHT = strategy(1, tp=2)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(SCRIPTS, OPTIONS)
 def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step], options: Options) -> None:
     ending, result = played(steps, options)
@@ -45,7 +45,7 @@ def test_a_run_ends_with_a_valid_answer_whatever_a_model_says(steps: list[Step],
     assert result.report.model_use.status == ending.status
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(SCRIPTS, OPTIONS)
 def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], options: Options) -> None:
     model = ScriptedModel(steps)

@@ -71,7 +71,7 @@ def test_arguments_that_are_no_json_are_compared_as_they_were_written(arguments:
 
 
 @given(st.lists(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["{}", "{", "1"])), max_size=2), max_size=12))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_the_count_is_the_length_of_the_run_of_like_turns(turns: list[list[tuple[str, str]]]) -> None:
     progress, run, last = Progress(), 0, None
     for turn in turns:

@@ -41,7 +41,7 @@ def test_a_request_that_nothing_can_serve_is_refused_before_any_model_is_asked()
 
 
 @given(BLOCKS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_no_proposal_changes_what_was_asked_for(proposed: dict[str, Any]) -> None:
     asked = question(SMALL)
     pinned = asked.pinned(proposed)
@@ -51,7 +51,7 @@ def test_no_proposal_changes_what_was_asked_for(proposed: dict[str, Any]) -> Non
 
 
 @given(BLOCKS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_of_an_open_request_only_the_requests_in_flight_are_the_proposals_own(proposed: dict[str, Any]) -> None:
     asked = question(OPEN)
     pinned = asked.pinned(proposed)

@@ -20,7 +20,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_value_becomes_json_and_is_not_changed_twice(value: Any) -> None:
     shown = bounded(value)
     json.dumps(shown, allow_nan=False, ensure_ascii=False).encode("utf-8")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from shardwright.agent.loop.context import Passages
 from shardwright.agent.loop.loop import Options, run
@@ -43,7 +43,7 @@ def saved(transcript: Transcript, path: Path) -> Path:
     return path
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8)
 @given(SCRIPTS, OPTIONS)
 def test_the_file_is_whole_after_each_step(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Step], options: Options
@@ -55,7 +55,7 @@ def test_the_file_is_whole_after_each_step(
     assert log.kinds[:2] == ["opening", "messages"]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=12)
 @given(SCRIPTS, OPTIONS)
 def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) -> None:
     found = replay(recorded(steps, options))

@@ -125,7 +125,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
 @example("copy", [])
 @example("node", ["JSON, each letter"])
 @example("rationale in words", ["JSON, each letter", "JSON"])
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(list(PLACES)), LAYERS)
 def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, names: list[str]) -> None:
     transcript = tmp_path / "run.json"
@@ -159,7 +159,7 @@ def test_no_output_of_the_command_holds_the_key(
     assert "[redacted]" in seen[0]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(LAYERS, st.lists(st.integers(3, 30), min_size=1, max_size=20))
 def test_a_disguised_key_cut_into_pieces_is_found(names: list[str], lengths: list[int]) -> None:
     text, stream, shown, at = f"it is {disguised(names)} or so", RedactedStream(Redactor([KEY])), "", 0

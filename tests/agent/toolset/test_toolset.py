@@ -62,7 +62,7 @@ CALLS = st.lists(
 
 
 @given(CALLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> None:
     answered = Toolset(still_bench(), QUICK).answer_all(calls)
     assert [message.tool_call_id for message in answered.messages] == [one.id for one in calls]
@@ -80,7 +80,7 @@ def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
     made = from_schema(tool.spec.parameters)
 
     @given(made)
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20)
     def answers(arguments: dict[str, Any]) -> None:
         answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
         (message,) = answered.messages

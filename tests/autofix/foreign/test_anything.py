@@ -38,7 +38,7 @@ _GARBAGE = (
 )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.dictionaries(_KEYS, _ANYTHING, max_size=6))
 def test_any_object_is_read_without_being_changed(document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
@@ -48,7 +48,7 @@ def test_any_object_is_read_without_being_changed(document: dict[str, Any]) -> N
         assert repr(read_proposal(read.document).document) == repr(read.document)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(alphabet="{}[]()\",:'-> \n=#|/*\\tpx08abcdeg", max_size=300))
 def test_any_text_is_read(text: str) -> None:
     read_proposal(text)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation.solver import UNHURRIED, Solver
@@ -106,7 +106,7 @@ def test_the_student_changes_the_degree_that_a_code_is_about_and_no_other(epoch:
     assert {**first, "pp": 0} == {**second, "pp": 0}
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15)
 @given(
     st.lists(
         st.one_of(
