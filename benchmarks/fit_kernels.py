@@ -14,14 +14,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from shardwright.tools.calibration.fit.attention import fit_attention_decode, fit_attention_prefill
-from shardwright.tools.calibration.fit.carry import FittedAccelerators
-from shardwright.tools.calibration.fit.collective import fit_collective
-from shardwright.tools.calibration.fit.elementwise import fit_elementwise
-from shardwright.tools.calibration.fit.exchange import fit_exchange
-from shardwright.tools.calibration.fit.gemm import fit_gemm
-from shardwright.tools.calibration.fit.grouped_gemm import fit_grouped_gemm
-from shardwright.tools.calibration.fit.mla import fit_mla_decode, fit_mla_prefill
+from shardwright.benchmarks.fits.attention import fit_attention_decode, fit_attention_prefill
+from shardwright.benchmarks.fits.carry import FittedAccelerators
+from shardwright.benchmarks.fits.collective import fit_collective
+from shardwright.benchmarks.fits.elementwise import fit_elementwise
+from shardwright.benchmarks.fits.exchange import fit_exchange
+from shardwright.benchmarks.fits.gemm import fit_gemm
+from shardwright.benchmarks.fits.grouped_gemm import fit_grouped_gemm
+from shardwright.benchmarks.fits.mla import fit_mla_decode, fit_mla_prefill
 from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry, ProfileFile
 from shardwright.tools.errors import InputError
 

@@ -20,12 +20,13 @@ from pathlib import Path
 
 from fit_engines import read_cases
 
+from shardwright.benchmarks.fits.coverage import coverage
+from shardwright.benchmarks.fits.engine_levels import Levels, fit_levels, fold_of
 from shardwright.tools.calibration.error_ranges import ErrorRange
 from shardwright.tools.errors import InputError
-from shardwright.tools.fidelity.conformal import Miss, coverage, miss_of, ranges_of
+from shardwright.tools.fidelity.conformal import Miss, miss_of, pair_of, ranges_of
 from shardwright.tools.fidelity.deployment import check_weights_fit, layout_of
 from shardwright.tools.fidelity.engine_cases import wanted_of
-from shardwright.tools.fidelity.engine_levels import Levels, fit_levels, fold_of, pair_of
 from shardwright.tools.fidelity.predict import figure_of
 from shardwright.tools.fidelity.score import score
 from shardwright.tools.fidelity.situation import Deployment, Situation, situation_of

@@ -17,8 +17,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.degrees import Refused
-from shardwright.tools.fidelity.predict import Predictor, serve_by_roofline
+from shardwright.tools.fidelity.predict import Predictor
 from shardwright.tools.fidelity.score import family_of, quantile
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
@@ -94,7 +95,7 @@ class Predictions:
     """The figures of rows, each computed once."""
 
     def __init__(self) -> None:
-        self._model, self._roofline = Predictor(serve), Predictor(serve_by_roofline)
+        self._model, self._roofline = Predictor(serve), Predictor(serve_at_datasheet_rates)
         self._known: dict[str, tuple[float, float] | None] = {}
 
     def of(self, row: MeasuredRow) -> tuple[float, float] | None:

@@ -21,9 +21,11 @@ from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PHASES, Strategy
 from shardwright.tools.search.candidate import Candidate, SearchRequest
+from shardwright.tools.search.columns import joined
 from shardwright.tools.search.cuts import engine_cut
+from shardwright.tools.search.found import Found
 from shardwright.tools.search.ranking import worth
-from shardwright.tools.search.search import base_setting, screened_rows, search
+from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
 from shardwright.tools.search.space import strategies
 
@@ -57,10 +59,11 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
         except InputError:
             continue
     ratios = []
-    rows, name = screened_rows(request, setting)
+    found = Found(request, setting)
+    rows = joined(found.rows)
     by_strategy = {one.strategy: one for one in every if one.ttft_ms is not None}
     for row in range(len(rows)):
-        one = by_strategy.get(name(rows, row))
+        one = by_strategy.get(found.name(rows, row))
         if one is not None and one.tpot_ms and one.ttft_ms:
             cost = worth(one, objective) / float(rows.cost[row])
             ratios.append((one.ttft_ms / float(rows.ttft[row]) / 1e3, one.tpot_ms / float(rows.tpot[row]) / 1e3, cost))

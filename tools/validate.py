@@ -106,11 +106,6 @@ def validate_read(read: ReadDocument) -> ValidationReport:
     return _judged(read.view, faults)
 
 
-def validate_view(view: PlanView) -> ValidationReport:
-    """Check what a view shows: every rule but ST001, whose faults the reader finds."""
-    return _judged(view, [])
-
-
 def _judged(view: PlanView, faults: list[Violation]) -> ValidationReport:
     found = [*faults, *find_violations(view, all_rules())]
     # What could not be judged follows from an error that was found, or else is one.

@@ -31,7 +31,7 @@ def render_fidelity(report: FidelityReport, *, title: str, width: int, bold: boo
             "Absolute error in %, groups weighted equally",
             _family_table(scores.families, "metric"),
             "A group is one source, model, GPU and layout; bias above 0 is too high a prediction. The roofline is the "
-            "datasheet's: no efficiency, no launch, no host.",
+            "same simulation at the datasheet's rates: no efficiency, no host.",
         ),
         section("By tier of the measurements", _family_table(scores.tiers, "tier")),
         section("By source", _family_table(scores.sources, "source")),

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardwright.benchmarks.fits.attention import DECODE, PREFILL, fit_attention_decode, fit_attention_prefill
 from shardwright.tools.calibration.chip import chip_of
-from shardwright.tools.calibration.fit.attention import DECODE, PREFILL, fit_attention_decode, fit_attention_prefill
 from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_s
 from shardwright.tools.calibration.forms.attention_prefill import PrefillConstants, attention_prefill_s
 from shardwright.tools.calibration.forms.constant import read_constants

@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shardwright.benchmarks.fits.gemm import fit_gemm
+from shardwright.benchmarks.fits.tables import read_table
 from shardwright.tools.calibration.chip import chip_of
-from shardwright.tools.calibration.fit.common import Problem, errors, fit, held_back
-from shardwright.tools.calibration.fit.gemm import fit_gemm
-from shardwright.tools.calibration.fit.tables import read_table
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, one_level_s
 from shardwright.tools.calibration.forms.constant import read_constants
 from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_s
+from shardwright.tools.calibration.measure.least_squares import Problem, errors, fit, held_back
 from shardwright.tools.calibration.shapes import Collective, Gemm
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardwright.benchmarks.fits.grouped_gemm import FORM, fit_grouped_gemm, measured_tables, new_model_errors
+from shardwright.benchmarks.fits.tables import read_table
 from shardwright.tools.calibration.chip import chip_of
-from shardwright.tools.calibration.fit.grouped_gemm import FORM, fit_grouped_gemm, measured_tables, new_model_errors
-from shardwright.tools.calibration.fit.tables import read_table
 from shardwright.tools.calibration.forms.constant import read_constants
 from shardwright.tools.calibration.forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s, grouped_matmuls_s
 from shardwright.tools.calibration.shapes import GroupedGemm

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardwright.benchmarks.fits.mla import DECODE, PREFILL, fit_mla_decode, fit_mla_prefill
 from shardwright.tools.calibration.chip import Chip, chip_of
-from shardwright.tools.calibration.fit.mla import DECODE, PREFILL, fit_mla_decode, fit_mla_prefill
 from shardwright.tools.calibration.forms.constant import read_constants
 from shardwright.tools.calibration.forms.mla import MlaDecodeConstants, MlaPrefillConstants, mla_decode_s, mla_prefill_s
 from shardwright.tools.calibration.shapes import LatentAttention

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 import pytest
 
+from shardwright.benchmarks.fits.coverage import coverage
 from shardwright.tools.calibration.error_ranges import Cell, all_ranges, range_of
 from shardwright.tools.fidelity.conformal import (
     FEWEST_PAIRS,
     FEWEST_ROWS,
     Miss,
     cell_of,
-    coverage,
     miss_of,
     ranges_of,
 )

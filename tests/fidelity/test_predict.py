@@ -1,19 +1,18 @@
-"""Predictions: the figure that was measured, each load computed once, and a roofline that can be checked by hand."""
+"""Predictions: the figure that was measured, each load computed once, and a yardstick that can be checked by hand."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.degrees import Refused
-from shardwright.tools.fidelity.deployment import layout_of
-from shardwright.tools.fidelity.predict import Predictor, figure_of, serve_by_roofline
-from shardwright.tools.fidelity.roofline import Roofline
+from shardwright.tools.fidelity.predict import Predictor, figure_of
 from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
 from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.roofline import LAUNCH_S
 from shardwright.tools.performance.serving.load import Arrivals, Lengths, ServingTimes, Statistics
 
 from .rows import measured_rows, row_of
@@ -77,53 +76,47 @@ def test_a_figure_that_is_none_is_refused() -> None:
 
 
 def test_weights_that_do_not_fit_are_a_reason() -> None:
-    found = Predictor(serve_by_roofline)(situation(model="meta-llama/Llama-3.1-405B"))
+    found = Predictor(serve_at_datasheet_rates)(situation(model="meta-llama/Llama-3.1-405B"))
     assert isinstance(found, Refused) and "GB of a GPU" in found.reason
 
 
+# What a kernel's launch takes, and more kernels than a layer of a dense model has.
+LAUNCHES_S = 32 * 16 * LAUNCH_S
+
+
+def at_datasheet_rates(**changes: str) -> ServingTimes:
+    found = situation(notes="static batch", concurrency_or_batch="1", **changes)
+    times = Predictor(serve_at_datasheet_rates).times(found)
+    assert isinstance(times, ServingTimes), times
+    return times
+
+
 def test_a_decode_step_of_one_request_streams_the_weights_once() -> None:
-    found = situation(notes="static batch", concurrency_or_batch="1", isl="1", osl="2")
-    layout = layout_of(found)
     # Llama-3.1-8B without its embedding table, in 16 bits, at 3350 GB/s; the cache of one token beside it is nothing.
-    weights = 2 * (8_030_261_248 - 128_256 * 4096)
-    assert Roofline(layout).step_seconds(1) == pytest.approx(weights / 3350e9, rel=1e-3)
+    weights_s = 2 * (8_030_261_248 - 128_256 * 4096) / 3350e9
+    assert weights_s <= at_datasheet_rates(isl="1", osl="2").tpot.mean <= weights_s + LAUNCHES_S
 
 
 def test_a_long_prompt_takes_its_flops_at_the_peak() -> None:
-    layout = layout_of(situation(isl="8192"))
     matmuls = 2 * 8192 * (8_030_261_248 - 2 * 128_256 * 4096)
     attention = 32 * 4 * 32 * 128 * 8192 * 8193 / 2
-    head = 2 * 128_256 * 4096
-    assert Roofline(layout).prefill_seconds(1) == pytest.approx((matmuls + attention + head) / 989e12, rel=1e-3)
+    peak_s = (matmuls + attention) / 989e12
+    # Element-wise operators move their bytes beside it, and chunks read the weights again.
+    assert peak_s <= at_datasheet_rates(isl="8192").ttft.mean <= 1.25 * peak_s
 
 
-def test_two_gpus_stream_half_the_weights_each_and_add_their_reductions() -> None:
-    one, two = (Roofline(layout_of(situation(tp=tp, gpus=tp, isl="1", osl="2"))) for tp in ("1", "2"))
-    reductions = 2 * 32 * 2 * (1 / 2) * 4096 * 2 / 450e9
-    assert two.step_seconds(1) == pytest.approx(one.step_seconds(1) / 2 + reductions, rel=1e-2)
+def test_two_gpus_stream_half_the_weights_each_and_reduce() -> None:
+    one, two = (at_datasheet_rates(tp=tp, gpus=tp, isl="1", osl="2").tpot.mean for tp in ("1", "2"))
+    assert one / 2 - LAUNCHES_S <= two < one
 
 
-def test_a_pipeline_brings_a_single_request_nothing() -> None:
-    one, two = (Roofline(layout_of(situation(pp=pp, gpus=pp))) for pp in ("1", "2"))
-    assert two.step_seconds(1) == pytest.approx(one.step_seconds(1), rel=0.1)
-    assert two.prefill_seconds(1) == pytest.approx(one.prefill_seconds(1), rel=1e-6)
-
-
-def test_every_row_of_the_own_table_has_a_roofline() -> None:
-    predict = Predictor(serve_by_roofline)
+def test_every_row_of_the_own_table_has_a_yardstick() -> None:
+    predict = Predictor(serve_at_datasheet_rates)
     for row in measured_rows():
         found = situation_of(row)
         assert isinstance(found, Situation)
         value = predict(found)
         assert not isinstance(value, Refused), (row.id, value)
-        # A yardstick with no overhead is faster than what was measured, but for loads that it does not queue.
         slower = value / row.value if row.metric.endswith("_ms") else row.value / value
-        assert 0.0 < slower < 1.3, (row.id, slower)
-
-
-@given(st.integers(1, 512), st.integers(1, 512), st.sampled_from(["1", "2", "4", "8"]))
-@settings(max_examples=25, deadline=None)
-def test_more_requests_never_make_the_rooflines_step_faster(few: int, more: int, tp: str) -> None:
-    low, high = sorted((few, more))
-    roofline = Roofline(layout_of(situation(model="openai/gpt-oss-120b", weights_dtype="mxfp4", tp=tp, gpus=tp)))
-    assert roofline.step_seconds(low) <= roofline.step_seconds(high) * (1 + 1e-9)
+        # Without overhead it is faster than what was measured; a first token waits for its turn, whatever the rates.
+        assert 0.0 < slower < (math.inf if found.figure == "ttft_ms" else 1.05), (row.id, slower)

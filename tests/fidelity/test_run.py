@@ -8,8 +8,8 @@ import io
 import pytest
 
 from shardwright.tools.checkpoint import watched
+from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.peak_memory import RUNTIME_GB, peak_memory_gb
-from shardwright.tools.fidelity.predict import serve_by_roofline
 from shardwright.tools.fidelity.run import COLUMNS, predict_rows, predictions_csv, report_of
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import read_table
@@ -22,7 +22,7 @@ MIXED = read_table(table_text(*CHANGES), "table")
 
 
 def test_each_row_has_one_line_in_the_tables_order() -> None:
-    lines = list(csv.DictReader(io.StringIO(predictions_csv(predict_rows(MIXED, serve_by_roofline)))))
+    lines = list(csv.DictReader(io.StringIO(predictions_csv(predict_rows(MIXED, serve_at_datasheet_rates)))))
     assert [tuple(line) for line in lines] == [COLUMNS] * 3
     assert [line["id"] for line in lines] == ["OWN-00001", "OWN-2", "OWN-2"]
     assert [bool(line["predicted"]) for line in lines] == [True, False, True]
@@ -33,7 +33,7 @@ def test_each_row_has_one_line_in_the_tables_order() -> None:
 
 
 def test_a_report_counts_what_was_modelled_and_why_the_rest_was_not() -> None:
-    report = report_of(predict_rows(MIXED, serve_by_roofline))
+    report = report_of(predict_rows(MIXED, serve_at_datasheet_rates))
     assert (report.rows, report.modelled, report.modelled_pct) == (3, 2, pytest.approx(66.67, abs=0.01))
     assert [reason.rows for reason in report.not_modelled] == [1]
     assert {family.family for family in report.scores.families} == {"tpot", "ttft-low"}
@@ -42,7 +42,7 @@ def test_a_report_counts_what_was_modelled_and_why_the_rest_was_not() -> None:
 def test_who_watches_is_told_which_row_is_predicted() -> None:
     shown: list[str] = []
     with watched(shown.append):
-        predict_rows(MIXED, serve_by_roofline)
+        predict_rows(MIXED, serve_at_datasheet_rates)
     assert shown == [f"predicting row {number} of 3" for number in (1, 2, 3)]
 
 
@@ -62,7 +62,7 @@ def test_the_model_is_nearer_to_what_was_measured_than_the_roofline() -> None:
 def test_peak_memory_is_compared_where_a_row_states_it() -> None:
     notes = "tier=A; static batch; peak_gpu_mem_gb=18.9"
     rows = read_table(table_text({"notes": notes}, {"id": "OWN-2", "metric": "ttft_ms", "notes": notes}, {}), "t")
-    report = report_of(predict_rows(rows, serve_by_roofline))
+    report = report_of(predict_rows(rows, serve_at_datasheet_rates))
     assert report.peak_memory is not None
     # Both metrics of one run are one measured peak.
     assert report.peak_memory.rows == 1

@@ -15,12 +15,13 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.performance import execution
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.execution import expand_plan
-from shardwright.tools.performance.execution_check import critical_path_ms, dag_faults
 from shardwright.tools.performance.execution_model import ExecutionDAG, ExecutionEdge
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.schedule import host_seconds
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import HardwareBlock, ModelBlock, PolicyBlock
+
+from .execution_check import critical_path_ms, dag_faults
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_text())
 PHASES = ("prefill", "decode")

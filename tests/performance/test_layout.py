@@ -106,7 +106,7 @@ def test_degrees_come_from_the_graph_not_from_the_declaration(document: dict[str
 JUNK: list[Any] = [None, -1, 0, 10**9, "x", [], {}, [[0, 10**9]], ["n0.g0"], ["gpu7"], True, 3.5, {"tp": 10**9}, [0, 3]]
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(data=st.data())
 def test_a_damaged_plan_is_estimated_or_refused_in_one_line(data: st.DataObject, document: dict[str, Any]) -> None:
     damaged = json.loads(json.dumps(document))

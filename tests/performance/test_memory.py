@@ -201,7 +201,7 @@ def test_activations_of_an_8k_prefill_are_hidden_states_and_the_wider_projection
     assert device_memory(layout).per_device[0].activation_bytes == pytest.approx(2 * 134.2e6 + 117.4e6, rel=0.01)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     model=st.sampled_from(["Llama-3.1-70B", "Mixtral-8x7B", "DeepSeek-V3", "gpt-oss-120b", "Llama-3.2-1B"]),
     tp=st.sampled_from([1, 2, 4]),
@@ -217,7 +217,7 @@ def test_weights_per_device_never_grow_with_tp_or_pp(model: str, tp: int, pp: in
     assert of(tp, 2 * pp) <= here
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(concurrency=st.integers(1, 500), more=st.integers(1, 500), dp=st.sampled_from([1, 2, 4]))
 def test_more_requests_never_need_less_memory(concurrency: int, more: int, dp: int, layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, dp=dp)

@@ -18,7 +18,7 @@ SLACK = 0.01
 ROUNDS = 8
 quick = settings(
     # A counterexample as it is found: to simulate hundreds of smaller ones takes minutes.
-    derandomize=True, deadline=None, max_examples=40, phases=(Phase.explicit, Phase.generate),
+    derandomize=True, max_examples=40, phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from shardwright.tools.search.space import divisible
 from .physics_space import Deployment, deployments
 
 quick = settings(
-    derandomize=True, deadline=None, max_examples=80,
+    derandomize=True, max_examples=80,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 

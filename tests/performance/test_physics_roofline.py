@@ -28,7 +28,7 @@ from .physics_space import Deployment, deployments, faster_part
 from .test_physics_speed import step_ms
 
 quick = settings(
-    derandomize=True, deadline=None, max_examples=60,
+    derandomize=True, max_examples=60,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 PLAIN_KINDS = ("full", "mla")
@@ -174,7 +174,7 @@ def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_li
 factors = st.floats(0.6, 1.4)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
+@settings(derandomize=True, max_examples=100)
 @given(
     shape=st.tuples(st.integers(1, 8192), st.integers(64, 32_768), st.integers(64, 32_768)),
     scales=st.tuples(factors, factors, factors, factors),

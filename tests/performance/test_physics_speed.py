@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 # By how much a run may be longer by chance.
 CHANCE = 0.1
 quick = settings(
-    derandomize=True, deadline=None, max_examples=40,
+    derandomize=True, max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 kinds_of_speed = st.sampled_from(["memory", "compute", "intra", "inter"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from shardwright.tools.performance.operation import Operation, TokenLoad, longest_path, seconds_on_path
 from shardwright.tools.performance.schedule import PhaseTimer, pass_seconds
@@ -17,7 +17,7 @@ COUNTS = (1, 2, 6, 32, 200, 1000, 9000)
 
 
 @given(deployments())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25)
 def test_columns_that_are_timed_at_once_are_those_of_each_load(deployment: Deployment) -> None:
     layout = deployment.layout()
     for phase in ("prefill", "decode"):

@@ -33,7 +33,7 @@ def test_a_plan_that_names_no_engine_has_no_finding(name: str) -> None:
     assert fired(base_plan(name), "EN") == []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(plan=damaged_plans())
 def test_no_rule_fails_on_a_damaged_plan_whatever_its_engine(plan: dict[str, Any]) -> None:
     for engine in (*ENGINES, 3, None):

@@ -142,7 +142,7 @@ def test_a_plan_that_repeats_itself_is_valid_and_looked_at_in_part(name: str) ->
     assert len(view.distinct.edges) < len(view.edges)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(nearly_repetitive_plans())
 def test_a_fault_in_one_of_many_copies_is_found_as_if_all_were_looked_at(document: dict[str, Any]) -> None:
     assert _findings(document, compares=True) == _findings(document, compares=False)

@@ -27,7 +27,7 @@ def test_a_plan_that_fits_has_no_finding(name: str) -> None:
     assert fired(base_plan(name), "ME") == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=damaged_plans())
 def test_a_damaged_document_never_breaks_the_rule(plan: dict[str, Any]) -> None:
     fired(plan, "ME")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import PhaseStrategy, Plan, Strategy
-from shardwright.tools.plan.view import PlanView
+from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.evaluation import evaluation_of
 from shardwright.tools.rules.examples import base_names, base_plan
 from shardwright.tools.rules.performance.claims import near
-from shardwright.tools.validate import validate, validate_view
+from shardwright.tools.validate import validate, validate_read
 
 from .corruptions import damaged_plans
 
@@ -202,9 +202,9 @@ def test_a_faulty_graph_makes_no_claim_look_wrong(base: str) -> None:
 
 def test_a_plan_without_claims_and_limits_is_not_estimated() -> None:
     for base in ("dense-tp4", "moe-dp2-ep2", "disaggregated-moe"):
-        view = PlanView(base_plan(base))
-        validate_view(view)
-        assert evaluation_of not in view.memo
+        read = read_document(base_plan(base))
+        validate_read(read)
+        assert evaluation_of not in read.view.memo
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_the_profile_behind_a_missed_limit_is_named() -> None:
     assert violation.value == pytest.approx(estimate(document).latency.tpot_ms)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(plan=damaged_plans(), claim=st.sampled_from(["dense-tp2", "moe-ep4", "dense-pp4", "disaggregated-moe"]))
 def test_a_claim_in_a_damaged_document_breaks_no_rule(plan: dict[str, Any], claim: str) -> None:
     report = validate({**plan, "performance": copy.deepcopy(_estimated(claim))})
@@ -264,7 +264,7 @@ def damaged_claims(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(damaged_claims())
 def test_a_damaged_claim_breaks_no_rule(document: dict[str, Any]) -> None:
     report = validate(document)

@@ -161,13 +161,13 @@ def _own_card(figures: dict[str, float], peaks: dict[str, float]) -> dict[str, A
     return {name: value for name, value in own.items() if name != "measured_max_matmul_tflops" and value is not None}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(headers())
 def test_a_valid_header_is_judged_and_usable(document: dict[str, Any]) -> None:
     use(document)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(damaged_plans())
 def test_a_valid_graph_is_judged_and_usable(document: dict[str, Any]) -> None:
     use(document)

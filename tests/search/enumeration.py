@@ -10,24 +10,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import Layout, layout_from_view
+from shardwright.tools.performance.operator_times import OperatorTimes
+from shardwright.tools.performance.setting import Setting
+from shardwright.tools.performance.shape import PhaseLayout
+from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strategy
 from shardwright.tools.plan.placement import Placement, StagePlacement, place
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.rules.engines import Engine
-from shardwright.tools.search.cuts import chosen_cut
+from shardwright.tools.search.cuts import StageCosts, best_cut, phase_costs
 from shardwright.tools.validate import validate, validate_read
 
 Cut = tuple[int, ...] | None
 # Two plans within this share of each other are a tie.
 TIE_SHARE = 0.005
 SP_MIN_INPUT_TOKENS = 8192
+
+
+def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> tuple[int, ...] | None:
+    """Layers of each stage of a replica that serves `phases`, with `batch` sequences in a stage; `None`: the even cut.
+
+    The slowest stage is made the fastest.
+    """
+    parts: list[StageCosts] = []
+    for phase in phases:
+        first, last = (StageTimer(setting, phase, stage) for stage in (phase.stages[0], phase.stages[-1]))
+        parts.append(phase_costs(OperatorTimes(first), OperatorTimes(last), batch))
+    return best_cut(reduce(StageCosts.plus, parts), len(phases[0].stages))
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def cut_otherwise(draw: st.DrawFn, strategy: Strategy, layers: int) -> Strategy:
     return strategy.model_copy(update=phases)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.data())
 def test_what_is_written_is_read_back(data: st.DataObject) -> None:
     asked = data.draw(st.sampled_from(QUESTIONS))

@@ -1,4 +1,4 @@
-"""Ranges that hold 90% of measurements, made of the errors of single rows; and how many they hold where left out.
+"""Ranges that hold 90% of measurements, made of the errors of single rows.
 
 Rows of one pair of model and accelerator are alike, so each pair weighs the same however many rows it has, and the
 quantile is widened by what a pair that was never seen may add (split conformal prediction over groups: Dunn, Wasserman,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 
 import numpy as np
@@ -18,8 +18,7 @@ import numpy as np
 from ..calibration.error_ranges import LOW_CONCURRENCY, SHARE_PCT, Cell, ErrorRange, Metric
 from ..performance.serving.load import ClosedLoop, StaticBatch
 from .engine_cases import Array, wanted_of
-from .engine_levels import pair_of
-from .situation import Figure, Situation, architecture_of
+from .situation import Deployment, Figure, Situation, architecture_of
 
 # Fewer rows, or pairs that they are of, make no range: one in ten of a handful is no figure.
 FEWEST_ROWS, FEWEST_PAIRS = 30, 15
@@ -35,6 +34,12 @@ class Miss:
     cell: Cell
     pair: str
     log_ratio: float
+
+
+def pair_of(deployment: Deployment) -> str:
+    """The pair of model architecture and accelerator that a deployment is of: models of one shape are one."""
+    model = architecture_of(deployment.model)
+    return f"{model.model_type}-{model.hidden_size}-{model.num_layers}@{deployment.accelerator}"
 
 
 def miss_of(situation: Situation, measured: float, predicted: float | None) -> Miss:
@@ -58,12 +63,13 @@ def cell_of(situation: Situation) -> Cell:
 
 def ranges_of(misses: Sequence[Miss]) -> tuple[ErrorRange, ...]:
     """The range of every cell that has enough rows and pairs."""
-    found = (_range(cell, members) for cell, members in _by_cell(misses).items())
+    found = (cell_range(cell, members) for cell, members in by_cell(misses).items())
     kept = [one for one in found if one is not None]
     return tuple(sorted(kept, key=lambda one: [value or "" for value in astuple(one.cell)]))
 
 
-def _by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:
+def by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:
+    """The misses of every cell, the coarser ones included."""
     cells: defaultdict[Cell, list[Miss]] = defaultdict(list)
     for miss in misses:
         for cell in miss.cell.and_coarser():
@@ -71,8 +77,8 @@ def _by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:
     return cells
 
 
-def _range(cell: Cell, misses: Sequence[Miss]) -> ErrorRange | None:
-    """Symmetric in logarithms about the median."""
+def cell_range(cell: Cell, misses: Sequence[Miss]) -> ErrorRange | None:
+    """The range of a cell, symmetric in logarithms about the median; `None` where rows or pairs are too few."""
     rows = Counter(miss.pair for miss in misses)
     if len(misses) < FEWEST_ROWS or len(rows) < FEWEST_PAIRS:
         return None
@@ -101,70 +107,3 @@ def _quantile(values: Array, weights: Array, share: float) -> float:
     reached: list[float] = weights[order].cumsum().tolist()
     place = bisect_left(reached, share * reached[-1] * (1 - 1e-12))
     return float(values[order][place]) if place < len(values) else math.inf
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How many rows ranges hold that were made without their pair: of all rows, and with pairs weighted equally.
-
-    `width` is the median of the ranges' upper over lower ends; `rangeless` rows have no range.
-    """
-
-    name: str
-    rows: int
-    pairs: int
-    inside_pct: float
-    inside_by_pair_pct: float
-    width: float
-    rangeless: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    miss: Miss
-    range: ErrorRange | None
-
-    @property
-    def is_inside(self) -> bool:
-        found = self.range
-        return found is not None and math.log(found.low) <= self.miss.log_ratio <= math.log(found.high)
-
-
-def coverage(misses: Sequence[Miss]) -> tuple[Coverage, ...]:
-    """Coverage by metric, TTFT by load too, every pair left out of the ranges that it is judged by."""
-    parts: defaultdict[str, list[_Judged]] = defaultdict(list)
-    for judged in _left_out(misses):
-        cell = judged.miss.cell
-        parts[f"{cell.metric} {cell.load}" if cell.metric == "ttft" else cell.metric].append(judged)
-    return tuple(_coverage(name, parts[name]) for name in sorted(parts))
-
-
-def _left_out(misses: Sequence[Miss]) -> Iterator[_Judged]:
-    cells = _by_cell(misses)
-    known: dict[tuple[Cell, str], ErrorRange | None] = {}
-
-    def without(cell: Cell, pair: str) -> ErrorRange | None:
-        if (cell, pair) not in known:
-            known[cell, pair] = _range(cell, [miss for miss in cells[cell] if miss.pair != pair])
-        return known[cell, pair]
-
-    for miss in misses:
-        ranges = (without(cell, miss.pair) for cell in miss.cell.and_coarser())
-        yield _Judged(miss, next((one for one in ranges if one is not None), None))
-
-
-def _coverage(name: str, judged: Sequence[_Judged]) -> Coverage:
-    with_range = [one for one in judged if one.range is not None]
-    pairs: defaultdict[str, list[bool]] = defaultdict(list)
-    for one in with_range:
-        pairs[one.miss.pair].append(one.is_inside)
-    widths = [one.range.high / one.range.low for one in with_range if one.range is not None]
-    return Coverage(
-        name=name,
-        rows=len(judged),
-        pairs=len({one.miss.pair for one in judged}),
-        inside_pct=100 * float(np.mean([one.is_inside for one in with_range] or [math.nan])),
-        inside_by_pair_pct=100 * float(np.mean([np.mean(inside) for inside in pairs.values()] or [math.nan])),
-        width=float(np.median(widths or [math.nan])),
-        rangeless=len(judged) - len(with_range),
-    )

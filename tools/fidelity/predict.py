@@ -1,4 +1,4 @@
-"""The figure of a situation as the performance model, or the roofline beside it, predicts it.
+"""The figure of a situation as the performance model, or the yardstick beside it, predicts it.
 
 Rows that share a deployment and a load share one computation. What cannot be computed is refused with its reason.
 """
@@ -10,10 +10,8 @@ from typing import Protocol
 from ..errors import InputError
 from ..performance.layout import Layout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
-from .analytic import serve_by
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of, workload_of
-from .roofline import Roofline
 from .situation import Deployment, Situation
 
 
@@ -25,14 +23,6 @@ class Serve(Protocol):
     ) -> ServingTimes:
         """What users see."""
         ...
-
-
-def serve_by_roofline(
-    layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
-) -> ServingTimes:
-    """What users would see if every pass took its datasheet roofline; the lengths are the workload's means."""
-    del lengths, streams_at_intervals
-    return serve_by(Roofline(layout), layout, arrivals)
 
 
 class Predictor:

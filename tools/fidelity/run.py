@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..checkpoint import doing
+from .datasheet import serve_at_datasheet_rates
 from .degrees import Refused
 from .peak_memory import memory_score
-from .predict import Predictor, Serve, serve_by_roofline
+from .predict import Predictor, Serve
 from .score import error_pct, score
 from .scores import FidelityReport, NotModelled
 from .situation import Situation, situation_of
@@ -33,7 +34,7 @@ class Prediction:
 
 def predict_rows(rows: Sequence[MeasuredRow], serve: Serve) -> tuple[Prediction, ...]:
     """The prediction of every row, in the table's order."""
-    model, yardstick = Predictor(serve), Predictor(serve_by_roofline)
+    model, yardstick = Predictor(serve), Predictor(serve_at_datasheet_rates)
     found: list[Prediction] = []
     for row in rows:
         doing(f"predicting row {len(found) + 1:,} of {len(rows):,}")

@@ -19,9 +19,6 @@ from ..calibration.forms.elementary import Number
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads
-from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout
-from ..performance.timing import StageTimer
 from ..plan.placement import even_cut
 from ..rules.engine.unusual_stage_cut import default_cut
 from ..rules.engines import Engine
@@ -52,18 +49,6 @@ def engine_cut(engine: Engine, layers: int, stages: int) -> tuple[int, ...] | No
     """Layers of each stage as a named engine cuts them; `None`: the even cut."""
     own = default_cut(engine, layers, stages)
     return None if own == even_cut(layers, stages) else own
-
-
-def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> tuple[int, ...] | None:
-    """Layers of each stage of a replica that serves `phases`, with `batch` sequences in a stage; `None`: the even cut.
-
-    The slowest stage is made the fastest.
-    """
-    parts: list[StageCosts] = []
-    for phase in phases:
-        first, last = (StageTimer(setting, phase, stage) for stage in (phase.stages[0], phase.stages[-1]))
-        parts.append(phase_costs(OperatorTimes(first), OperatorTimes(last), batch))
-    return best_cut(reduce(StageCosts.plus, parts), len(phases[0].stages))
 
 
 def rounded_batch(batch: int) -> int:

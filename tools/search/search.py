@@ -106,16 +106,6 @@ def holds_limits(request: SearchRequest, setting: Setting) -> bool:
     return _Answer(request, setting, Found(request, setting)).holds()
 
 
-def screened_rows(request: SearchRequest, setting: Setting) -> tuple[Columns, Callable[[Columns, int], Strategy]]:
-    """The rows of the screen that can matter, and how to name their strategies: to measure the screen by.
-
-    Raises:
-        InputError: number formats are open.
-    """
-    found = Found(request, setting)
-    return joined(found.rows), found.name
-
-
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front, all simulated."""
 

@@ -64,7 +64,7 @@ def deployed(table: StepTable = ENGINE, **fields: Any) -> Disaggregated:
 
 
 # Derandomised: where equal replicas finish equal requests at once, rounding alone says who is first; both are right.
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(DEPLOYMENTS, ARRIVALS, LENGTHS)
 def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
     deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths

@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from ...errors import InputError
-from ..fit.common import Errors, Places, Problem, errors, fit, held_back
-from ..fit.tables import Floats
-from ..fit.warm import places_of
 from ..forms.constant import read_constants
 from ..profile import Choice, profile_of
 from ..profile_file import KernelEntry, ProfileFile
 from .kernel_groups import KernelGroup, grouped
+from .least_squares import Errors, Floats, Places, Problem, errors, fit, held_back, places_of
 from .table import KernelRow
 
 # On fewer unseen shapes, or by less than this, one median being above another tells nothing.

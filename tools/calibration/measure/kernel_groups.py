@@ -18,15 +18,31 @@ from ...catalog.accelerators import Accelerator
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
 from ..chip import Chip, chip_of
-from ..fit.tables import ACCELERATORS, Floats, Table, stack_of
 from ..profile_file import KernelKind
-from .kernel_shapes import FORMS, read_bytes, table_of_rows, variant_of
+from .kernel_shapes import FORMS, Columns, read_bytes, table_of_rows, variant_of
+from .least_squares import Floats
 from .table import SHAPES, KernelRow, TableName
 
 # A kernel launched by itself is only known to last as long as it does where the host is done with the next one by then.
 _LAUNCHED_US = 100.0
 # Of operands twice the size of the cache nothing is left when they are read again.
 _CACHES = 2.0
+# The names of the tables and those of the catalogue.
+ACCELERATORS: dict[str, str] = {
+    "a100-sxm": "a100-80gb-sxm",
+    "h100-sxm": "h100-sxm",
+    "h200-sxm": "h200-sxm",
+    "h20": "h20",
+    "h800": "h800",
+    "b200-sxm": "b200-sxm",
+    "b300-sxm": "b300-sxm",
+    "gb200": "gb200",
+    "gb300": "gb300",
+    "l40s": "l40s",
+    "a40": "a40",
+    "rtx-4090": "rtx-4090",
+    "rtx-pro-6000": "rtx-pro-6000-blackwell-server",
+}
 _NETWORK = "network"
 # The engines' own all-reduce, as tables name it where it ran inside a graph.
 _CUSTOM_GRAPH, _CUSTOM = "_custom_graph", "all_reduce_custom"
@@ -68,6 +84,12 @@ class Grouped:
 
     groups: tuple[KernelGroup, ...]
     left_out: tuple[str, ...]
+
+
+def stack_of(src: str) -> tuple[str, str]:
+    """Framework and version of a `src` such as `vllm-0.24.0` or `aic/nccl-2.29.2`."""
+    framework, _, version = src.rpartition("/")[2].partition("-")
+    return ("deepgemm", "") if framework == "infersim" else (framework, version)
 
 
 def accelerator_named(gpu: str, stated: str | None) -> Accelerator:
@@ -195,7 +217,7 @@ def _group(accelerator: Accelerator, rows: Sequence[KernelRow]) -> KernelGroup:
     )
 
 
-def _fixed(kernel: KernelKind, table: Table) -> tuple[str, ...]:
+def _fixed(kernel: KernelKind, table: Columns) -> tuple[str, ...]:
     """Constants that the rows say nothing of."""
     if kernel == "attention_decode" and not any(table.numbers("window") > 0):
         return ("ungrouped",)

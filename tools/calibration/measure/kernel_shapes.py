@@ -5,6 +5,7 @@ A number format or an operation that no form knows is refused by name.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -14,8 +15,6 @@ import numpy as np
 from ...catalog.dtypes import DTYPES, DType
 from ...errors import InputError
 from ..chip import Chip
-from ..fit.attention import attention_shapes
-from ..fit.tables import Table
 from ..forms.attention_decode import DecodeConstants, attention_decode_s
 from ..forms.attention_prefill import PrefillConstants, attention_bytes, attention_prefill_s
 from ..forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
@@ -23,6 +22,7 @@ from ..forms.gemm import GemmConstants, gemm_s, gemm_weight_bytes
 from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s, grouped_gemm_weight_bytes
 from ..profile_file import KernelKind
 from ..shapes import Attention, Collective, CollectiveOp, Gemm, GroupedGemm
+from .least_squares import Floats
 from .table import KernelRow, TableName
 
 # The tables' words for formats that are not number formats by name: the variant of profiles, the format stored, the one
@@ -37,19 +37,38 @@ _FORMATS: Mapping[str, tuple[str, DType, DType, bool]] = {
 }
 
 
+# A table says 0 where there is no window; no context is that long.
+_NO_WINDOW = 2.0**40
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Rows of one table, as text; columns are turned into arrays when asked for."""
+
+    rows: Sequence[Row]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def numbers(self, column: str) -> Floats:
+        """A column as floats; an empty cell is NaN."""
+        return np.array([float(row[column]) if row[column] else math.nan for row in self.rows], dtype=np.float64)
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """How a table is fitted: the kernel of profiles, its kind of constants, rows to shapes, and shapes to seconds."""
 
     kernel: KernelKind
     constants: type[Any]
-    shapes: Callable[[Table], Any]
+    shapes: Callable[[Columns], Any]
     seconds: Callable[[Any, Chip, Any], Any]
 
 
-def table_of_rows(rows: Sequence[KernelRow]) -> Table:
+def table_of_rows(rows: Sequence[KernelRow]) -> Columns:
     """The shapes of rows as columns."""
-    return Table([dict(row.shape) for row in rows])
+    return Columns([dict(row.shape) for row in rows])
 
 
 def read_bytes(row: KernelRow) -> float:
@@ -66,10 +85,11 @@ def variant_of(row: KernelRow) -> str:
     """What profiles keep the row's kernel under."""
     if row.table == "collectives":
         return row.shape["op"]
-    return row.shape["kv_dtype"] if row.table.startswith("attn") else _format(row.shape["dtype"])[0]
+    return row.shape["kv_dtype"] if row.table.startswith("attn") else format_of(row.shape["dtype"])[0]
 
 
-def _format(word: str) -> tuple[str, DType, DType, bool]:
+def format_of(word: str) -> tuple[str, DType, DType, bool]:
+    """The variant of profiles, the format stored, the one computed in, whether scaled by blocks."""
     if word in _FORMATS:
         return _FORMATS[word]
     return word, _dtype(word), _dtype(word), False
@@ -81,17 +101,32 @@ def _dtype(word: str) -> DType:
     return word
 
 
-def _gemm_shape(table: Table) -> Gemm:
-    _, weights, computed, blockwise = _format(table.rows[0]["dtype"])
+def gemm_shape(table: Columns) -> Gemm:
+    """The rows as one `Gemm` of arrays."""
+    _, weights, computed, blockwise = format_of(table.rows[0]["dtype"])
     return Gemm(table.numbers("m"), table.numbers("n"), table.numbers("k"), weights, computed, blockwise)
 
 
-def _attention_shape(table: Table, length: str) -> Attention:
-    return attention_shapes(table, _dtype(table.rows[0]["kv_dtype"]), length)
+def attention_shape(table: Columns, length: str) -> Attention:
+    """The rows as one `Attention` of arrays; `length` names their column of lengths (`kv_len`: decode)."""
+    window = table.numbers("window")
+    tokens = table.numbers(length)
+    decode = length == "kv_len"
+    return Attention(
+        sequences=table.numbers("batch"),
+        new_tokens=np.ones_like(tokens) if decode else tokens,
+        context=tokens - 1.0 if decode else np.zeros_like(tokens),
+        query_heads=table.numbers("q_heads"),
+        kv_heads=table.numbers("kv_heads"),
+        head_dim=table.numbers("head_dim"),
+        kv=_dtype(table.rows[0]["kv_dtype"]),
+        window=cast(Any, np.where(window > 0, window, _NO_WINDOW)),
+    )
 
 
-def _experts_shape(table: Table) -> GroupedGemm:
-    _, weights, computed, blockwise = _format(table.rows[0]["dtype"])
+def experts_shape(table: Columns) -> GroupedGemm:
+    """The rows as one `GroupedGemm` of arrays, routed evenly."""
+    _, weights, computed, blockwise = format_of(table.rows[0]["dtype"])
     tokens, ranks, experts = table.numbers("tokens"), table.numbers("ep"), table.numbers("experts")
     copies = np.maximum(tokens * table.numbers("topk") / ranks, 1.0)
     return GroupedGemm(
@@ -108,7 +143,7 @@ def _experts_shape(table: Table) -> GroupedGemm:
     )
 
 
-def _collective_shape(table: Table) -> Collective:
+def _collective_shape(table: Columns) -> Collective:
     op = table.rows[0]["op"]
     if op not in get_args(CollectiveOp):
         raise InputError(f"op {op[:40]!r} of the table is none of {', '.join(get_args(CollectiveOp))}")
@@ -122,13 +157,13 @@ def _collective_seconds(constants: CollectiveConstants, chip: Chip, kernel: Coll
 
 
 FORMS: Mapping[TableName, Form] = {
-    "gemm": Form("gemm", GemmConstants, _gemm_shape, gemm_s),
+    "gemm": Form("gemm", GemmConstants, gemm_shape, gemm_s),
     "attn_prefill": Form(
-        "attention_prefill", PrefillConstants, lambda table: _attention_shape(table, "seq"), attention_prefill_s
+        "attention_prefill", PrefillConstants, lambda table: attention_shape(table, "seq"), attention_prefill_s
     ),
     "attn_decode": Form(
-        "attention_decode", DecodeConstants, lambda table: _attention_shape(table, "kv_len"), attention_decode_s
+        "attention_decode", DecodeConstants, lambda table: attention_shape(table, "kv_len"), attention_decode_s
     ),
-    "moe": Form("grouped_gemm", GroupedGemmConstants, _experts_shape, grouped_gemm_s),
+    "moe": Form("grouped_gemm", GroupedGemmConstants, experts_shape, grouped_gemm_s),
     "collectives": Form("collective", CollectiveConstants, _collective_shape, _collective_seconds),
 }

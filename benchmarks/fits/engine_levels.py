@@ -10,9 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from .engine_cases import Case
-from .engine_fit import Fitted, fit, prior
-from .situation import Deployment, architecture_of
+from shardwright.tools.fidelity.engine_cases import Case
+from shardwright.tools.fidelity.engine_fit import Fitted, fit, prior
 
 Key = tuple[str, str, str]
 POOLED = "pooled"
@@ -67,12 +66,6 @@ def thinned(cases: Sequence[Case], most: int) -> list[Case]:
         count = min(most, len(group))
         kept.extend(group[round(place * (len(group) - 1) / max(1, count - 1))] for place in range(count))
     return kept
-
-
-def pair_of(deployment: Deployment) -> str:
-    """The pair of model architecture and accelerator that a deployment is of: models of one shape are one."""
-    model = architecture_of(deployment.model)
-    return f"{model.model_type}-{model.hidden_size}-{model.num_layers}@{deployment.accelerator}"
 
 
 def fold_of(pair: str, folds: int) -> int:

@@ -11,14 +11,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from ..chip import Chip
-from ..forms.exchange import ExchangeConstants, exchange_s
-from ..profile_file import KernelEntry
-from ..shapes import ExpertExchange
-from ..stand_ins import POOLED
+from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.exchange import ExchangeConstants, exchange_s
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
+from shardwright.tools.calibration.measure.kernel_shapes import Row
+from shardwright.tools.calibration.measure.least_squares import Floats, Places, Problem, fit
+from shardwright.tools.calibration.profile_file import KernelEntry
+from shardwright.tools.calibration.shapes import ExpertExchange
+from shardwright.tools.calibration.stand_ins import POOLED
+
 from .carry import Benchmarked, FittedAccelerators, carry_checks, pooled
-from .common import Places, Problem, Subject, entry_of, fit
-from .tables import ACCELERATORS, Floats, Row, Table, chip_named, read_table
+from .entries import Subject, entry_of
+from .tables import Table, chip_named, read_table
 
 Phase = Literal["dispatch", "combine"]
 # Bytes of one element of a copy on the wire: fp8 with a scale of 4 bytes for 128, nvfp4 with one byte for 16. A combine

@@ -12,11 +12,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ...catalog.hardware import find_accelerator
-from ..profile_file import CarryCheck, KernelEntry, KernelKind
-from ..stand_ins import FRAMEWORKS, POOLED, relatives_of
-from .common import Errors, Fitted, Places, errors
-from .tables import Floats
+from shardwright.tools.calibration.measure.least_squares import Errors, Fitted, Floats, Places, errors
+from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry, KernelKind
+from shardwright.tools.calibration.stand_ins import FRAMEWORKS, POOLED, relatives_of
+from shardwright.tools.catalog.hardware import find_accelerator
 
 Constants = TypeVar("Constants")
 

@@ -11,14 +11,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
-from ..chip import Chip
-from ..forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
-from ..profile_file import KernelEntry
-from ..shapes import Collective, CollectiveOp
-from ..stand_ins import POOLED
+from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
+from shardwright.tools.calibration.measure.least_squares import Floats, Places, Problem, fit
+from shardwright.tools.calibration.profile_file import KernelEntry
+from shardwright.tools.calibration.shapes import Collective, CollectiveOp
+from shardwright.tools.calibration.stand_ins import POOLED
+
 from .carry import Benchmarked, FittedAccelerators, carry_checks, pooled
-from .common import Places, Problem, Subject, entry_of, fit
-from .tables import ACCELERATORS, Floats, Table, chip_named, read_table
+from .entries import Subject, entry_of
+from .tables import Table, chip_named, read_table
 
 CUSTOM = "all_reduce_custom"
 NETWORK = "network"

@@ -12,14 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from ...catalog.dtypes import DType
-from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_parts, grouped_gemm_weight_bytes
-from ..shapes import GroupedGemm
+from shardwright.tools.calibration.forms.grouped_gemm import (
+    GroupedGemmConstants,
+    grouped_gemm_parts,
+    grouped_gemm_weight_bytes,
+)
+from shardwright.tools.calibration.measure.kernel_shapes import Row, experts_shape, format_of
+from shardwright.tools.calibration.measure.least_squares import Errors, Floats, Places, errors, places_of
+from shardwright.tools.calibration.shapes import GroupedGemm
+
 from .carry import FittedAccelerators
-from .common import Errors, Places, Subject, errors
+from .entries import Subject
 from .grouped_matmuls import fit_grouped_matmuls
-from .tables import Floats, Row, Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables, fit_warm, places_of
+from .tables import Table, chip_named, read_table
+from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables, fit_warm
 
 _FILE = "moe.csv"
 # Fewer rows than this say less than the constants of a relative.
@@ -30,16 +36,6 @@ _LEAST_CELLS = 20
 _ENOUGH_ROWS = 150
 _UNTUNED = 1.4
 _PASSES = 3
-# The tables' name of a format: the variant of the profile, the format of the weights, the format computed in.
-_FORMATS: dict[str, tuple[str, DType, DType]] = {
-    "bf16": ("bf16", "bf16", "bf16"),
-    "fp8": ("fp8", "fp8", "fp8"),
-    "fp8_block": ("fp8_block", "fp8", "fp8"),
-    "nvfp4": ("nvfp4", "nvfp4", "nvfp4"),
-    "int4_wo": ("int4_wo", "int4", "bf16"),
-    "w4a16_mxfp4": ("mxfp4_wo", "mxfp4", "bf16"),
-    "w4a8_mxfp4_mxfp8": ("mxfp4", "mxfp4", "mxfp8"),
-}
 
 
 @dataclass(frozen=True)
@@ -85,8 +81,8 @@ def measured_tables(table: Table) -> list[MeasuredTable]:
         cells = [f"{row['hidden']}x{row['inter']}x{row['experts']}/tp{row['tp']}/ep{row['ep']}" for row in best.rows]
         if len(set(cells)) < _LEAST_CELLS:
             cells = [f"{cell}/{row['tokens']}" for cell, row in zip(cells, best.rows, strict=True)]
-        measured = Measured(chip_named(gpu), _shapes(best, dtype), best.numbers("us") * 1e-6, cells)
-        found.append(MeasuredTable(gpu, Subject("grouped_gemm", _FORMATS[dtype][0], src), measured))
+        measured = Measured(chip_named(gpu), _shapes(best), best.numbers("us") * 1e-6, cells)
+        found.append(MeasuredTable(gpu, Subject("grouped_gemm", format_of(dtype)[0], src), measured))
     return found
 
 
@@ -138,26 +134,13 @@ def _fastest_kernels(rows: Table) -> Table:
     return Table(list(best.values()))
 
 
-def _shapes(rows: Table, dtype: str) -> GroupedGemm:
+def _shapes(rows: Table) -> GroupedGemm:
     """The rows as one `GroupedGemm` of arrays."""
-    _, weights, computed = _FORMATS[dtype]
-    tokens, ranks, experts = rows.numbers("tokens"), rows.numbers("ep"), rows.numbers("experts")
-    copies = np.maximum(tokens * rows.numbers("topk") / ranks, 1.0)
-    touched = np.minimum(experts / ranks, copies)
-    if rows.rows[0]["dist"] != "balanced":
-        touched = np.minimum(_skewed_touched(copies, tokens, experts), copies)
-    return GroupedGemm(
-        tokens=tokens,
-        copies=copies,
-        touched=touched,
-        experts=experts,
-        hidden=rows.numbers("hidden"),
-        inner=rows.numbers("inter") / rows.numbers("tp"),
-        gated=True,
-        weights=weights,
-        dtype=computed,
-        blockwise=dtype == "fp8_block",
-    )
+    balanced = experts_shape(rows)
+    if rows.rows[0]["dist"] == "balanced":
+        return balanced
+    touched = _skewed_touched(balanced.copies, balanced.tokens, balanced.experts)
+    return replace(balanced, touched=np.minimum(touched, balanced.copies))
 
 
 def _skewed_touched(copies: Floats, tokens: Floats, experts: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Tables of kernel times as they are published: where rows come from, names of accelerators, reading, grouping.
+"""Tables of kernel times as they are published: where rows come from, reading, grouping.
 
 It reads nothing but the file that it is given, of bounded size.
 """
@@ -6,39 +6,18 @@ It reads nothing but the file that it is given, of bounded size.
 from __future__ import annotations
 
 import csv
-import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ...catalog.hardware import find_accelerator
-from ...errors import InputError
-from ..chip import Chip, chip_of
-
-Floats = NDArray[np.float64]
+from shardwright.tools.calibration.chip import Chip, chip_of
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
+from shardwright.tools.calibration.measure.kernel_shapes import Columns, Row
+from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.errors import InputError
 
 _MAX_TABLE_BYTES = 64 * 2**20
-
-# The names of the tables and those of the catalogue.
-ACCELERATORS: dict[str, str] = {
-    "a100-sxm": "a100-80gb-sxm",
-    "h100-sxm": "h100-sxm",
-    "h200-sxm": "h200-sxm",
-    "h20": "h20",
-    "h800": "h800",
-    "b200-sxm": "b200-sxm",
-    "b300-sxm": "b300-sxm",
-    "gb200": "gb200",
-    "gb300": "gb300",
-    "l40s": "l40s",
-    "a40": "a40",
-    "rtx-4090": "rtx-4090",
-    "rtx-pro-6000": "rtx-pro-6000-blackwell-server",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +47,9 @@ def source_of(src: str) -> Source:
     return AICONFIGURATOR
 
 
-def stack_of(src: str) -> tuple[str, str]:
-    """Framework and version of a `src` such as `vllm-0.24.0` or `aic/nccl-2.29.2`."""
-    framework, _, version = src.rpartition("/")[2].partition("-")
-    return ("deepgemm", "") if framework == "infersim" else (framework, version)
-
-
-Row = dict[str, str]
-
-
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of one table, as text; columns are turned into arrays when asked for."""
-
-    rows: Sequence[Row]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def numbers(self, column: str) -> Floats:
-        """A column as floats; an empty cell is NaN."""
-        return np.array([float(row[column]) if row[column] else math.nan for row in self.rows], dtype=np.float64)
+class Table(Columns):
+    """Rows of one published table, and ways to take parts of it."""
 
     def where(self, keep: Callable[[Row], bool]) -> Table:
         """The rows that `keep` takes."""

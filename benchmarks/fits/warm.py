@@ -8,19 +8,19 @@ along and then left out of the profile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
+from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.constant import constant
+from shardwright.tools.calibration.forms.elementary import Number
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS, stack_of
+from shardwright.tools.calibration.measure.least_squares import Fitted, Floats, Places, Problem, fit, places_of
+from shardwright.tools.calibration.profile_file import KernelEntry, KernelKind
+from shardwright.tools.calibration.stand_ins import POOLED
 
-from ..chip import Chip
-from ..forms.constant import constant
-from ..forms.elementary import Number
-from ..profile_file import KernelEntry, KernelKind
-from ..stand_ins import POOLED
 from .carry import Benchmarked, FittedAccelerators, carry_checks, carry_source, pooled
-from .common import Fitted, Places, Problem, Subject, entry_of, fit
-from .tables import ACCELERATORS, Floats, stack_of
+from .entries import Subject, entry_of
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,6 @@ class Measured:
     kernel: Any
     seconds: Floats
     shapes: Sequence[str]
-
-
-def places_of(kernel: Any, places: Places) -> Any:
-    """The shapes at `places` of a kernel whose fields are arrays."""
-    arrays = {one.name: getattr(kernel, one.name) for one in fields(kernel)}
-    return replace(kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ...catalog.hardware import find_accelerator
-from ..chip import Chip
-from ..forms.elementary import Number
-from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_weight_bytes, grouped_matmuls_s
-from ..profile_file import CarryCheck, KernelEntry
-from ..shapes import GroupedGemm
-from ..stand_ins import FRAMEWORKS, relatives_of
+from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.elementary import Number
+from shardwright.tools.calibration.forms.grouped_gemm import (
+    GroupedGemmConstants,
+    grouped_gemm_weight_bytes,
+    grouped_matmuls_s,
+)
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
+from shardwright.tools.calibration.measure.kernel_shapes import Row
+from shardwright.tools.calibration.measure.least_squares import errors
+from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry
+from shardwright.tools.calibration.shapes import GroupedGemm
+from shardwright.tools.calibration.stand_ins import FRAMEWORKS, relatives_of
+from shardwright.tools.catalog.hardware import find_accelerator
+
 from .carry import FittedAccelerators
-from .common import Subject, entry_of, errors
-from .tables import ACCELERATORS, Row, Table, chip_named, read_table
+from .entries import Subject, entry_of
+from .tables import Table, chip_named, read_table
 from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, as_cold, fit_warm
 
 _FILE = "grouped_gemm_infersim.csv"

@@ -13,13 +13,16 @@ from typing import Literal
 
 import numpy as np
 
-from ..chip import Chip
-from ..forms.elementary import Number
-from ..forms.elementwise import ElementwiseConstants, elementwise_s
-from ..shapes import Elementwise
+from shardwright.tools.calibration.chip import Chip
+from shardwright.tools.calibration.forms.elementary import Number
+from shardwright.tools.calibration.forms.elementwise import ElementwiseConstants, elementwise_s
+from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
+from shardwright.tools.calibration.measure.kernel_shapes import Row
+from shardwright.tools.calibration.shapes import Elementwise
+
 from .carry import FittedAccelerators
-from .common import Subject
-from .tables import ACCELERATORS, Row, Table, chip_named, read_table
+from .entries import Subject
+from .tables import Table, chip_named, read_table
 from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
 
 Kind = Literal["norm", "activation", "rope", "add", "copy"]

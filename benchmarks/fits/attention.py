@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
-import numpy as np
+from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_parts
+from shardwright.tools.calibration.forms.attention_prefill import (
+    PrefillConstants,
+    attention_bytes,
+    attention_prefill_parts,
+)
+from shardwright.tools.calibration.measure.kernel_shapes import Row, attention_shape
+from shardwright.tools.calibration.profile_file import KernelKind
 
-from ...catalog.dtypes import DType
-from ..forms.attention_decode import DecodeConstants, attention_decode_parts
-from ..forms.attention_prefill import PrefillConstants, attention_bytes, attention_prefill_parts
-from ..profile_file import KernelKind
-from ..shapes import Attention
 from .carry import FittedAccelerators
-from .common import Subject
-from .tables import Row, Table, chip_named, read_table
+from .entries import Subject
+from .tables import Table, chip_named, read_table
 from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
 
-# A table says 0 where there is no window; no context is that long.
-_NO_WINDOW = 2.0**40
 # Times of this source count work on the host, which short kernels wait for; its other constants are those of the chip.
 _HOST_TIMED = "infersim"
 _LONG_US = 100.0
@@ -83,7 +82,7 @@ def _tables(table: Table, kind: KernelKind, length: str) -> list[MeasuredTable]:
     for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
         host_timed = src == _HOST_TIMED
         subject = Subject(kind, kv, src, framework="flashinfer" if host_timed else None)
-        measured = Measured(chip_named(gpu), attention_shapes(rows, cast(DType, kv), length), rows.numbers("us") * 1e-6,
+        measured = Measured(chip_named(gpu), attention_shape(rows, length), rows.numbers("us") * 1e-6,
                             rows.shape_keys(*_SHAPE, length))  # fmt: skip
         found.append(MeasuredTable(gpu, subject, measured, _fixed(kind, rows, host_timed), host_timed))
     return found
@@ -95,20 +94,3 @@ def _fixed(kind: KernelKind, rows: Table, host_timed: bool) -> tuple[str, ...]:
     if kind == "attention_decode":
         return fixed if any(rows.numbers("window") > 0) else (*fixed, "ungrouped")
     return fixed if len(set(rows.numbers("head_dim"))) > 1 else (*fixed, "narrow_power", "wide_power")
-
-
-def attention_shapes(rows: Table, kv: DType, length: str) -> Attention:
-    """The rows as one `Attention` of arrays; `length` names their column of lengths (`kv_len`: decode)."""
-    window = rows.numbers("window")
-    tokens = rows.numbers(length)
-    decode = length == "kv_len"
-    return Attention(
-        sequences=rows.numbers("batch"),
-        new_tokens=np.ones_like(tokens) if decode else tokens,
-        context=tokens - 1.0 if decode else np.zeros_like(tokens),
-        query_heads=rows.numbers("q_heads"),
-        kv_heads=rows.numbers("kv_heads"),
-        head_dim=rows.numbers("head_dim"),
-        kv=kv,
-        window=cast(Any, np.where(window > 0, window, _NO_WINDOW)),
-    )

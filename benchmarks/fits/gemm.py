@@ -13,24 +13,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ...catalog.dtypes import DType
-from ..forms.gemm import GemmConstants, gemm_parts, gemm_weight_bytes
-from ..profile_file import KernelEntry
-from ..shapes import Gemm
+from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_parts, gemm_weight_bytes
+from shardwright.tools.calibration.measure.kernel_groups import stack_of
+from shardwright.tools.calibration.measure.kernel_shapes import Row, gemm_shape
+from shardwright.tools.calibration.measure.least_squares import Floats
+from shardwright.tools.calibration.profile_file import KernelEntry
+
 from .carry import FittedAccelerators
-from .common import Subject
-from .tables import Floats, Row, Table, chip_named, read_table, stack_of
+from .entries import Subject
+from .tables import Table, chip_named, read_table
 from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
 
 _SMALLEST_WIDTH = 512
-# How the tables name formats: stored, computed in, scaled by blocks.
-_FORMATS: dict[str, tuple[DType, DType, bool]] = {
-    "bf16": ("bf16", "bf16", False),
-    "fp8": ("fp8", "fp8", False),
-    "fp8_block": ("fp8", "fp8", True),
-    "nvfp4": ("nvfp4", "nvfp4", False),
-    "sq": ("int8", "int8", False),
-}
+_FORMATS = ("bf16", "fp8", "fp8_block", "nvfp4", "sq")
 # A chip whose tensor cores are slowed down by decree reaches nearly all of its peak, unlike its relatives: what its one
 # table says of 8 bits holds for 16 bits sooner than another chip's constants.
 _SLOW_CHIP = "h20"
@@ -90,15 +85,14 @@ def _usable(row: Row) -> bool:
 
 
 def _table(gpu: str, src: str, dtype: str, rows: Table, quantisation: _Quantisation | None) -> MeasuredTable:
-    m, n, k = rows.numbers("m"), rows.numbers("n"), rows.numbers("k")
     seconds = rows.numbers("us") * 1e-6
     if quantisation is not None:
-        seconds = np.maximum(seconds - quantisation.seconds(m, k), _LEAST_SHARE * seconds)
-    weights, computed, blockwise = _FORMATS[dtype]
-    kernel = Gemm(m, n, k, weights, computed, blockwise)
+        seconds = np.maximum(
+            seconds - quantisation.seconds(rows.numbers("m"), rows.numbers("k")), _LEAST_SHARE * seconds
+        )
     note = None if quantisation is None else "activation quantisation taken off"
     subject = Subject("gemm", dtype, src, note=note)
-    return MeasuredTable(gpu, subject, Measured(chip_named(gpu), kernel, seconds, rows.shape_keys("n", "k")))
+    return MeasuredTable(gpu, subject, Measured(chip_named(gpu), gemm_shape(rows), seconds, rows.shape_keys("n", "k")))
 
 
 def fit_gemm(directory: Path) -> FittedAccelerators:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 
-from .execution_model import ExecutionDAG, ExecutionNode
+from shardwright.tools.performance.execution_model import ExecutionDAG, ExecutionNode
 
 Shape = tuple[tuple[str, int], ...]
 

@@ -1,7 +1,7 @@
-"""What every fit shares: holding shapes back, least squares, the entry that comes out.
+"""Least squares of a kernel's constants on measured times, with a share of the shapes held back.
 
-Fits are deterministic: shapes are held back by a hash of what they are, starting values are the priors. No fit reads
-anything but the table that it is given, and none writes a file (the driver `benchmarks/fit_kernels.py` does).
+Deterministic: shapes are held back by a hash of what they are, starting values are the priors. It reads and writes no
+file.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from datetime import date
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -18,13 +17,11 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
 from ...errors import InputError
-from ..profile_file import KernelEntry, KernelKind
-from .tables import Floats, source_of, stack_of
 
+Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
 Constants = TypeVar("Constants")
 
-FIT_DATE = date(2026, 11, 21)
 HELD_BACK_SHARE = 0.2
 # Weight of the ridge to the prior: one unit of slack away costs as much as this many rows that are off by 100%.
 _RIDGE = 0.5
@@ -109,6 +106,12 @@ def fit(problem: Problem[Constants]) -> Fitted[Constants]:
     return Fitted(best, len(train), errors(problem.predict(best, test), problem.measured_s[test]))
 
 
+def places_of(kernel: Any, places: Places) -> Any:
+    """The shapes at `places` of a kernel whose fields are arrays."""
+    arrays = {one.name: getattr(kernel, one.name) for one in fields(kernel)}
+    return replace(kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)})
+
+
 class _Space(Generic[Constants]):
     """The free constants of a problem as a vector: logarithms where a constant is positive and spans decades."""
 
@@ -150,41 +153,3 @@ class _Space(Generic[Constants]):
 
 def _values(constants: Any) -> dict[str, float]:
     return asdict(constants)
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What an entry is of; `src` is the tables' column of that name."""
-
-    kernel: KernelKind
-    variant: str
-    src: str
-    ranks: int | None = None
-    nodes: int | None = None
-    note: str | None = None
-    framework: str | None = None
-    version: str | None = None
-
-
-def entry_of(subject: Subject, fitted: Fitted[Any]) -> KernelEntry:
-    """The entry of a data file for what was fitted."""
-    source = source_of(subject.src)
-    framework, version = stack_of(subject.src)
-    measured = fitted.held_back.rows > 0
-    return KernelEntry(
-        kernel=subject.kernel,
-        variant=subject.variant,
-        framework=subject.framework or framework,
-        version=version if subject.version is None else subject.version,
-        ranks=subject.ranks,
-        nodes=subject.nodes,
-        constants=_values(fitted.constants),
-        rows=fitted.rows,
-        held_back_rows=fitted.held_back.rows,
-        held_back_median_pct=round(fitted.held_back.median_pct, 1) if measured else None,
-        held_back_p90_pct=round(fitted.held_back.p90_pct, 1) if measured else None,
-        source=source.project,
-        licence=source.licence,
-        date=FIT_DATE,
-        note=subject.note,
-    )

@@ -14,8 +14,7 @@ from typing import cast
 
 import numpy as np
 
-from ...catalog.dtypes import DType
-from ..forms.mla import (
+from shardwright.tools.calibration.forms.mla import (
     MlaDecodeConstants,
     MlaPrefillConstants,
     absorbed_bytes,
@@ -23,11 +22,14 @@ from ..forms.mla import (
     mla_prefill_parts,
     naive_bytes,
 )
-from ..profile_file import KernelKind
-from ..shapes import LatentAttention
+from shardwright.tools.calibration.measure.kernel_shapes import Row
+from shardwright.tools.calibration.profile_file import KernelKind
+from shardwright.tools.calibration.shapes import LatentAttention
+from shardwright.tools.catalog.dtypes import DType
+
 from .carry import FittedAccelerators
-from .common import Subject
-from .tables import Row, Table, chip_named, read_table
+from .entries import Subject
+from .tables import Table, chip_named, read_table
 from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
 
 _FILE = "mla.csv"
