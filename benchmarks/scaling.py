@@ -5,7 +5,9 @@
 Kinds: `pp` compares each pipeline with the row of fewest stages on as many GPUs, `dp` attention data parallel or whole
 replicas with tensor parallel alone, `quant` number formats of weights with FP8 (or, without it, BF16). A pair differs
 in nothing else that its rows state. Printed is the median of predicted over measured ratio - 1, where a ratio above 1
-is better (more tokens, less time): above 0 the model promises too much. `--rows` prints each pair.
+is better (more tokens, less time): above 0 the model promises too much. `--rows` prints each pair. Left out is
+speculative decoding, and runs at several rates one after another on servers that keep prefixes: from the second on,
+the prompts are cached (a burst of them was answered faster than the peak of the GPUs allows).
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from shardwright.tools.performance.serving_estimate import serve
 
 _PAIR = re.compile(r"(?:^|; )pair=([^;]+)")
 _SPECULATIVE = re.compile(r"\bspec=|MTP|EAGLE", re.IGNORECASE)
+_KEEPS_PREFIXES = re.compile(r"prefix(?:-| )caching on", re.IGNORECASE)
 _LARGE_IS_GOOD = ("tok_s",)
 
 
@@ -61,6 +64,17 @@ def rows_of(path: Path) -> Iterator[MeasuredRow]:
             yield from read_table(text.getvalue(), path.name)
         except InputError:
             continue
+
+
+def comparable(rows: Iterable[MeasuredRow]) -> Iterator[MeasuredRow]:
+    """The rows whose prompts and tokens the model runs too."""
+    first_load: dict[tuple[object, ...], str] = {}
+    for row in rows:
+        if row.disaggregated or _SPECULATIVE.search(row.notes):
+            continue
+        server = (row.source, row.model, row.gpu, row.tp, row.pp, row.dp, row.notes)
+        if first_load.setdefault(server, row.load) == row.load or not _KEEPS_PREFIXES.search(row.notes):
+            yield row
 
 
 def goodness(row: MeasuredRow, value: float) -> float:
@@ -120,9 +134,8 @@ def pairs_of(rows: Iterable[MeasuredRow], compare: Compare) -> Iterator[Pair]:
     """Every pair of which both rows can be predicted."""
     predict = Predictor(serve)
     groups: dict[tuple[object, ...], list[MeasuredRow]] = defaultdict(list)
-    for row in rows:
-        if not row.disaggregated and not _SPECULATIVE.search(row.notes):
-            groups[_what(row)].append(row)
+    for row in comparable(rows):
+        groups[_what(row)].append(row)
     for same in groups.values():
         for name, base, other in compare(same):
             figures: list[float] = []

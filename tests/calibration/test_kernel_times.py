@@ -77,7 +77,7 @@ def test_an_engine_never_takes_a_matmul_that_is_slower_than_another_stack_offers
 
 def test_without_kernels_of_its_own_an_engine_reduces_as_nccl_does() -> None:
     own = times_of("h100-sxm", "trtllm")
-    plain = KernelTimes(own.chip, own.profile, own_reduction=False)
+    plain = KernelTimes(own.chip, own.profile, own_reduction_ranks=frozenset())
     kernel = Collective("all_reduce", 64 * 1024, 8, 1)
     nccl = KernelTimes(own.chip, KernelProfile("h100-sxm", None, own.profile.files, own.profile.link_files))
     assert own.seconds(kernel).seconds < plain.seconds(kernel).seconds == nccl.seconds(kernel).seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardwright.tools.calibration.engine_profile import EngineProfile, engine_profile
-from shardwright.tools.calibration.shapes import Attention
+from shardwright.tools.calibration.shapes import Attention, Collective
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.operators.attention import attention_core
@@ -59,3 +59,31 @@ def test_the_small_kernels_of_a_recurrent_layer_take_a_time_of_their_own_in_each
         assert plain == pytest.approx(Clock(HOPPER, profile_with()).roof.time(work).seconds)
         assert seconds(work, recurrent_layer_us=50.0) == pytest.approx(plain + 50e-6)
     assert seconds(attention(32, 8), recurrent_layer_us=50.0) == seconds(attention(32, 8), recurrent_layer_us=0.0)
+
+
+def reduction_s(accelerator: str, engine: str, ranks: int) -> float:
+    """Seconds of an all-reduce of 16 MiB over GPUs of one node."""
+    facts = hardware_facts(accelerator, nodes=1, gpus_per_node=8)
+    found = Clock(facts, engine_profile(engine, None, facts.accelerator)).collective(
+        Collective("all_reduce", 2**24, ranks, 1)
+    )
+    assert found is not None
+    return found.seconds
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
+@pytest.mark.parametrize("accelerator", ["l4", "a10g", "rtx-4090"])
+def test_cards_that_do_not_reach_each_others_memory_reduce_far_slower_than_others(
+    accelerator: str, engine: str
+) -> None:
+    assert reduction_s(accelerator, engine, 8) > 3 * reduction_s("l40s", engine, 8)
+
+
+def test_over_more_than_two_pcie_cards_vllm_reduces_as_nccl_does_and_tensorrt_llm_by_itself() -> None:
+    facts = hardware_facts("l40s", nodes=1, gpus_per_node=8)
+    own = {
+        engine: kernels.own_reduction_ranks
+        for engine in ("vllm", "sglang", "trtllm")
+        if (kernels := Clock(facts, engine_profile(engine, None, facts.accelerator)).kernels) is not None
+    }
+    assert own["vllm"] == own["sglang"] == {2} and {2, 4, 8} <= own["trtllm"]

@@ -65,7 +65,7 @@ Constants = TypeVar("Constants")
 Chosen = TypeVar("Chosen")
 
 # Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
-_CUSTOM_RANKS = frozenset((2, 4, 6, 8))
+OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
 _SMALLEST_BYTES = 0.75
 _HASHABLE = (float, int, str, bool, type(None))
 # What one accelerator may remember of kernels; a search asks for arrays of them. A kernel with its time and no array
@@ -108,14 +108,14 @@ def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
 class KernelTimes:
     """Times of kernels on `chip` with the constants that `profile` has for it.
 
-    `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host, as
-    GeForce cards and PCIe hosts of two sockets may. `own_reduction`: the engine has all-reduce kernels beside NCCL's.
+    `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host.
+    `own_reduction_ranks`: sizes of groups for which the engine has all-reduce kernels beside NCCL's.
     """
 
     chip: Chip
     profile: KernelProfile
     staged_links: bool = False
-    own_reduction: bool = True
+    own_reduction_ranks: frozenset[int] = OWN_REDUCTION_RANKS
     _known: Kept[object, tuple[KernelTime, ...]] = field(
         default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
     )
@@ -229,6 +229,8 @@ class KernelTimes:
             return KernelTime(0.0, "communication", MEASURED)
         local = kernel.ranks / kernel.nodes
         suffix = "_staged" if self.staged_links else ""
+        if self.staged_links:
+            self._notes["collectives go through the memory of the host: the GPUs have no peer-to-peer access"] = None
         levels: list[tuple[CollectiveConstants, Origin]] = []
         if local > 1:
             levels.append(self._between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
@@ -237,15 +239,16 @@ class KernelTimes:
         (inside, _), (network, origin) = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if self._may_reduce(kernel):
-            own, _ = self._between("collective", f"all_reduce_custom{suffix}", CollectiveConstants, "ranks", local)
+            own, _ = self._between("collective", "all_reduce_custom", CollectiveConstants, "ranks", local)
             best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
         return KernelTime(best, "communication", origin, smaller(inside.alpha_us * 1e-6, best), floor_s)
 
     def _may_reduce(self, kernel: Collective) -> bool:
         """Whether the engine has an all-reduce kernel of its own for `kernel`."""
-        known = self.own_reduction and self.profile.framework is not None
-        return known and kernel.op == "all_reduce" and kernel.nodes == 1 and kernel.ranks in _CUSTOM_RANKS
+        # Such kernels read the memory of the other GPUs.
+        known = kernel.ranks in self.own_reduction_ranks and self.profile.framework and not self.staged_links
+        return bool(known) and kernel.op == "all_reduce" and kernel.nodes == 1
 
     def _exchange(self, kernel: ExpertExchange) -> KernelTime:
         if kernel.ranks <= 1:

@@ -70,6 +70,8 @@ class Accelerator(BaseModel):
     intra_node_bw_gb_s_unidirectional_per_accelerator: Bandwidth | None = None
     intra_node_bw_gb_s_bidirectional_per_accelerator: Bandwidth | None = None
     intra_node_p2p_gb_s_unidirectional: Bandwidth | None = None
+    # False: the GPUs of a node do not reach each other's memory over PCIe, and what they send goes through the host's.
+    peer_access: bool | None = None
     scale_up_domain_accelerators: Count | None = None
     typical_node_accelerators: Count | None = None
     typical_nic_gbit_s_per_accelerator: Bandwidth | None = None

@@ -16,7 +16,7 @@ from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile
 from ..calibration.forms.attention_decode import is_decode
 from ..calibration.forms.elementary import Number, exceeds, larger, smaller
-from ..calibration.kernel_times import KernelTime, KernelTimes
+from ..calibration.kernel_times import OWN_REDUCTION_RANKS, KernelTime, KernelTimes
 from ..calibration.profile import profile_of
 from ..calibration.shapes import (
     Attention,
@@ -28,6 +28,7 @@ from ..calibration.shapes import (
     Kernel,
     LatentAttention,
 )
+from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts
 from .collectives import CollectiveTime
 from .operators.work import Work
@@ -37,6 +38,8 @@ from .roofline import Bound, OperatorTime, Roof
 FRAMEWORK_OF: dict[str, str] = {"nim": "trtllm", "lmdeploy": "vllm"}
 # Engines and generations of 2024 that reduce with NCCL: kernels of their own were an option of the build.
 _REDUCE_BY_NCCL = (("trtllm", "session"), ("nim", "any"))
+# Engines that leave more than two PCIe cards to NCCL (`custom_all_reduce.py` of vLLM, which SGLang took over).
+_PAIRS_OVER_PCIE = ("vllm", "sglang", "lmdeploy")
 
 
 class Clock:
@@ -161,17 +164,27 @@ def _kernel_times(
         return None
     links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
     name = engine.entry.engine
-    own_reduction = (name, engine.entry.generation) not in _REDUCE_BY_NCCL
+    own_ranks = _own_reduction_ranks(engine, accelerator)
     whole = accelerator.model_dump_json(exclude_none=True)
-    key = (whole, *links, f"{name} {own_reduction}", own.digest if own else "", compute_share)
+    key = (whole, *links, f"{name} {sorted(own_ranks)}", own.digest if own else "", compute_share)
     with _KEPT_LOCK:
         found = _KEPT.pop(key, None)
         if found is None:
             profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
             laid = profile if own is None else own.laid_over(profile)
-            found = KernelTimes(chip_in(hardware).with_compute(compute_share), laid, own_reduction=own_reduction)
+            chip, staged = chip_in(hardware).with_compute(compute_share), accelerator.peer_access is False
+            found = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks)
         # The one used last stands last; the first goes.
         _KEPT[key] = found
         if len(_KEPT) > _MOST_KEPT:
             del _KEPT[next(iter(_KEPT))]
     return found
+
+
+def _own_reduction_ranks(engine: EngineProfile, accelerator: Accelerator) -> frozenset[int]:
+    """Sizes of groups that the engine reduces by kernels of its own."""
+    name, generation = engine.entry.engine, engine.entry.generation
+    if (name, generation) in _REDUCE_BY_NCCL:
+        return frozenset()
+    over_pcie = accelerator.scale_up_domain_accelerators == 1 and name in _PAIRS_OVER_PCIE
+    return frozenset((2,)) if over_pcie else OWN_REDUCTION_RANKS
