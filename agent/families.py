@@ -47,7 +47,7 @@ def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) ->
     for option in pair_options(request.space):
         layouts.setdefault(family(option.strategy(1)), []).append(option)
     need = least_weights_bytes(request)
-    usable = request.facts.memory_bytes * request.policy.memory_utilization
+    usable = request.usable_bytes_per_gpu
     for name, options in layouts.items():
         if name in seen or f"DP × {name}" in seen:
             continue

@@ -116,7 +116,7 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
     # Of several number formats the one that comes closest is spoken of.
     need = least_weights_bytes(request.settled(nearest))
     weights = f"weights{in_format(nearest.precision) if nearest is not None else ''}"
-    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
+    usable = request.usable_bytes
     lacking = closest.shortfall_bytes if closest is not None else None
     shortfall = lacking if lacking is not None else max(0, round(need - usable))
     if fewer is None:
@@ -134,6 +134,21 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
     if lacking is not None and fewer is None:
         reason += f"; the closest layout lacks {lacking / 1e9:.1f} GB on its fullest GPU"
     return _Binding("ME001", reason, shortfall, fewer or closest)
+
+
+def _constraints_bind(request: SearchRequest, binding: _Binding) -> _Binding | None:
+    """What binds where there is a plan without the constraints of the request."""
+    constraints = request.policy.constraints
+    if constraints is None:
+        return None
+    free = replace(request, policy=request.policy.model_copy(update={"constraints": None}))
+    found = if_time("a plan without the constraints", lambda: search(free))
+    if found is None or found.best is None:
+        return None
+    words = ", ".join(f"“{one.words}”" for one in constraints)
+    left = "no GPU is left" if request.space.gpus < 1 else binding.reason
+    without = f"without it there is one: {named(found.best)} with {figures(found.best)}"
+    return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {left}; {without}")
 
 
 def _most_requests(request: SearchRequest) -> Candidate | None:
@@ -158,6 +173,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         binding = _devices_bind(request)
     else:
         binding = _time_binds(request, best) if best is not None and timed else _memory_binds(request, best)
+        binding = _constraints_bind(request, binding) or binding
     # Room is a matter of enough GPUs; a limit that eight times as many do not hold is not held by more of them.
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = if_time(

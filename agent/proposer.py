@@ -15,7 +15,7 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
-from ..tools.plan.document import HardwareBlock, PolicyBlock, Strategy
+from ..tools.plan.document import HardwareBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
@@ -70,7 +70,7 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
         workload=intent.workload,
         precision=precision,
         precisions=precisions,
-        policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
+        policy=intent.policy,
         serving=intent.serving,
         assumed_engine=intent.assumed_engine,
         concurrency_open=intent.concurrency_open,

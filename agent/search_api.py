@@ -11,7 +11,7 @@ from typing import Unpack
 
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
-from ..tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock
+from ..tools.plan.document import HardwareBlock, ServingBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
@@ -156,7 +156,7 @@ def _asked_for(intent: Intent, request: SearchRequest | None = None, result: Sea
         concurrency_open=intent.concurrency_open,
         precision=intent.precision if request is None else request.precision,
         precisions=precisions or None,
-        policy=PolicyBlock(relaxations=intent.relaxations, memory_utilization=intent.memory_utilization),
+        policy=intent.policy,
         serving=intent.serving,
         disaggregated=intent.disaggregated,
     )

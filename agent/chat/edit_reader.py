@@ -100,7 +100,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
     reader = _Reader(" ".join(normalise(text).split()), spoken)
     if reader.now is not None:
         reader.text = words.MOVES.sub("", reader.text)
-        for read in (_back, _bare, _shifted, _scaled, _dropped, _forbidden, _avoided, _directions, _left_relative):
+        for read in (_back, _bare, _shifted, _scaled, _dropped, _forbidden, _directions, _left_relative):
             read(reader)
     _objective(reader)
     is_joined = words.JOINED.search(reader.text) is not None
@@ -269,14 +269,6 @@ def _forbidden(reader: _Reader) -> None:
 def _states_attention_dp(said: Said) -> bool:
     strategy = said.strategy
     return strategy is not None and any((one.attention_dp or 1) > 1 for one in (strategy.prefill, strategy.decode))
-
-
-def _avoided(reader: _Reader) -> None:
-    while (match := words.AVOID.search(reader.text)) is not None:
-        name = str(match.lastgroup)
-        said_as = reader.take(match)
-        reader.degrees[name] = 1
-        reader.readings.append(f"{said_as!r} read as {name.upper()} 1")
 
 
 def _directions(reader: _Reader) -> None:

@@ -84,22 +84,6 @@ DROP_ALL = re.compile(
 )
 LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate", "min_tokens_per_second")
 
-_AVOIDS = (
-    r"(?:no(?:\smore)?|without|avoid|disable|turn\soff|stop\susing|(?:do\snot|don'?t)\suse|drop|remove|forbid|不要|不用|"
-    r"不使用|去掉|关闭|关掉|禁用|取消)\s?(?:any\s|using\s|使用)?"
-)
-# A kind of parallelism that is not wanted: its degree is 1.
-_KINDS = {
-    "tp": r"tp|tensor[\s\-]parallel(?:ism)?|张量并行",
-    "pp": r"pp|pipeline[\s\-]parallel(?:ism)?|pipelin(?:e|es|ing)|流水线(?:并行)?",
-    "ep": r"ep|expert[\s\-]parallel(?:ism)?|专家并行",
-    "sp": r"sp|sequence[\s\-]parallel(?:ism)?|序列并行",
-    "dp": r"dp|data[\s\-]parallel(?:ism)?|数据并行",
-}
-KIND = "|".join(f"(?P<{name}>{pattern})" for name, pattern in _KINDS.items())
-AVOID = re.compile(
-    rf"(?<![A-Za-z\-]){_AVOIDS}(?:{KIND})(?!\s?[=:]?\s?\d)(?![A-Za-z])(?!\s?(?:attention|注意力))", re.IGNORECASE
-)
 FORBID = re.compile(
     r"(?<![A-Za-z])(?:without|no(?:\smore)?|disallow|forbid|disable|turn\soff|stop\susing|drop|remove|"
     r"(?:do\snot|don'?t)\s(?:allow|use|permit)|不要|不允许|不许|禁止|禁用|取消|关闭|去掉)\s?(?P<what>[^,;.!?。,;!?]{2,60})",

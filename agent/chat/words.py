@@ -95,6 +95,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "objective": load.objective,
         "number formats": formats,
         "relaxations": ", ".join(intent.relaxations) or None,
+        "constraints": "; ".join(one.words for one in intent.constraints) or None,
         "share of memory": intent.memory_utilization,
         "separate prefill and decode": {None: None, True: "asked for", False: "ruled out"}[intent.disaggregated],
         "engine": None if intent.serving is None else intent.serving.engine,

@@ -28,6 +28,7 @@ from .brief_prose import Names, read_statement
 from .brief_statements import Source, StatedObject, join_sources
 from .brief_strategy import read_stated_strategy
 from .brief_structured import read_json, read_yaml
+from .constraint_words import merged_constraints
 from .errors import BriefError
 from .intent import OpenPrecisions, Said
 
@@ -164,6 +165,8 @@ def _wishes(facts: Facts, names: Names) -> dict[str, Any]:
     asked: OpenPrecisions | None = said.get("precisions")
     if names.weights is not None and (asked is None or not (asked.is_open or any(one.weights for one in asked.named))):
         said.setdefault("weights", names.weights)
+    if constraints := merged_constraints(*(fact.value for fact in facts.of("constraints"))):
+        said["constraints"] = constraints
     if relaxations := {name for fact in facts.of("relaxations") for name in fact.value}:
         said["relaxations"] = tuple(sorted(relaxations))
     if (objective := _objective(facts)) is not None:

@@ -21,6 +21,7 @@ from .brief_reading import Reader, Reading, lay_out, run_readers
 from .brief_statements import Statement
 from .brief_wishes import OPEN, read_wishes
 from .claims import Claims
+from .constraint_words import read_constraints
 from .errors import BriefError, RequestError
 from .hardware_words import read_hardware
 from .limit_words import read_limits
@@ -139,7 +140,7 @@ def _read_strategy(page: Page, claims: Claims) -> None:
 def _read_body(reading: Reading, facts: Facts, names: Names) -> None:
     statement, page = reading.statement, reading.page
     facts.add(read_traits(statement))
-    run_readers(reading, facts, (_read_strategy,))
+    run_readers(reading, facts, (read_constraints, _read_strategy))
     if _IN_AND_OUT.search(reading.key):
         run_readers(reading, facts, (read_load,))
     elif _TWO_LIMITS.search(reading.key):

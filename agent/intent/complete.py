@@ -86,6 +86,7 @@ def complete(*said: Said) -> Intent:
         assumed_engine=_assumed_engine(merged, notes),
         usd_per_gpu_hour=merged.usd_per_gpu_hour,
         strategy=merged.strategy,
+        constraints=merged.constraints,
         words=merged.words,
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,

@@ -14,7 +14,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
-from ...tools.plan.document import Objective, PrecisionBlock, Relaxation, ServingBlock, Statistic, WorkloadBlock
+from ...tools.plan.constraints import Constraint
+from ...tools.plan.document import (
+    Objective,
+    PolicyBlock,
+    PrecisionBlock,
+    Relaxation,
+    ServingBlock,
+    Statistic,
+    WorkloadBlock,
+)
 from ...tools.rules.engines import Engine
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
@@ -110,6 +119,7 @@ class Said(FrozenModel):
     rules: Literal["strict", "engine"] | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
+    constraints: tuple[Constraint, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
     # Words that look like a demand and were not understood, or are refused by name (for the report).
     unread: tuple[str, ...] = ()
@@ -170,12 +180,22 @@ class Intent(FrozenModel):
     assumed_engine: Engine | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
+    constraints: tuple[Constraint, ...] = ()
     # A user's own calibration; results name it in their estimate.
     calibration: CustomCalibration | None = Field(default=None, exclude=True)
     words: dict[str, str] = Field(default_factory=dict[str, str])
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> PolicyBlock:
+        """The policy of its plans."""
+        return PolicyBlock(
+            relaxations=self.relaxations,
+            memory_utilization=self.memory_utilization,
+            constraints=self.constraints or None,
+        )
 
 
 class Understood(FrozenModel):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from .constraint_words import merged_constraints
 from .errors import RequestError
 from .intent import Said, Understood
 
@@ -17,7 +18,7 @@ _GROUPS: tuple[frozenset[str], ...] = (
     frozenset({"output_tokens", "output_tokens_range"}),
     frozenset({"weights", "precisions"}),
 )
-_COLLECTED = frozenset({"words", "unread", "readings", "relaxations"})
+_COLLECTED = frozenset({"words", "unread", "readings", "relaxations", "constraints"})
 
 
 def merge_said(said: Sequence[Said]) -> Said:
@@ -46,6 +47,7 @@ def merge_said(said: Sequence[Said]) -> Said:
     return Said(
         **values,
         relaxations=tuple(sorted({name for one in said for name in one.relaxations})),
+        constraints=merged_constraints(*(one.constraints for one in said)),
         words=words,
         unread=tuple(dict.fromkeys(note for one in said for note in one.unread)),
         readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),

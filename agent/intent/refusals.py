@@ -37,8 +37,8 @@ _NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in en
 
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(
-    r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|blocked|set\saside|kept|dedicated|assigned|"
-    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?\s?(?:给|着)?$",
+    r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
+    r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\sto\s(?:the|our|a))?\s?(?:给|着)?$",
     re.IGNORECASE,
 )
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")

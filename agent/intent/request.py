@@ -13,6 +13,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
 from .claims import Claims
+from .constraint_words import leave_primitives_unread, read_constraints
 from .errors import RequestError
 from .hardware_words import read_hardware
 from .intent import Said, Understood
@@ -88,6 +89,7 @@ def read_words(text: str) -> Said:
     refuse_unknown_model(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
+    read_constraints(page, claims)
     read_precision(page, claims, model)
     read_strategy(page, claims)
     allow_stated(claims)
@@ -105,6 +107,7 @@ def read_words(text: str) -> Said:
             claims.leave_unread(
                 f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
             )
+    leave_primitives_unread(page, claims)
     _list_unread_numbers(page, claims)
     return claims.said()
 

@@ -105,9 +105,11 @@ def facts(question: Question) -> dict[str, Any]:
 
 
 def understood(question: Question) -> dict[str, Any]:
-    """The request as it was read: load, limits, formats, relaxations, and what was assumed."""
+    """The request as it was read: load, limits, formats, relaxations, constraints, and what was assumed."""
     header = question.header
+    constraints = header["policy"].get("constraints")
     return {
+        **({"constraints": constraints} if constraints else {}),
         "workload": header["workload"],
         "precision": header["precision"],
         "relaxations": header["policy"].get("relaxations", []),

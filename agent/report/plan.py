@@ -31,7 +31,7 @@ from .text import (
 from .validation import violation_blocks
 
 if TYPE_CHECKING:
-    from ...tools.plan.document import HardwareBlock, Plan, WorkloadBlock
+    from ...tools.plan.document import HardwareBlock, Plan, PolicyBlock, WorkloadBlock
     from ...tools.plan.performance import PerformanceEstimate
     from ...tools.search.candidate import Candidate
     from ..intent.intent import Assumption, Intent
@@ -99,6 +99,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
         lines += left_out_lines(result.report.left_out)
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
+    lines += constraint_lines(plan.policy)
     if result.estimate is not None:
         lines.append(figures_text(result.estimate))
         lines += _p90_lines(plan.workload, result.estimate)
@@ -118,6 +119,12 @@ def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterat
             f"The limit on {limit.name} holds for the mean, not for one request in ten: p90 {ms_text(missed.figure)}, "
             f"limit {ms_text(limit.bound)}"
         )
+
+
+def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
+    """The constraints that a valid plan keeps, in the words that they came from."""
+    if policy.constraints is not None:
+        yield f"Keeps: {'; '.join(f'“{one.words}”' for one in policy.constraints)}"
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:

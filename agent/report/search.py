@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .plan import assumption_section, hardware_text, infeasible_section, left_out_lines, workload_text
+from .plan import assumption_section, constraint_lines, hardware_text, infeasible_section, left_out_lines, workload_text
 from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
 from .text import (
     Bullets,
@@ -71,6 +71,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
     yield (f"{_formats_text(asked, best)}; {asked.policy.memory_utilization:.0%} of memory may be used{relaxed}")
+    yield from constraint_lines(asked.policy)
     limits = ", ".join(limit_texts(asked.workload))
     if limits:
         yield f"Limits: {limits}"

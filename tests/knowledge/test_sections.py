@@ -10,7 +10,7 @@ from shardwright.knowledge.tokens import estimate_tokens
 from shardwright.tools.rules.registry import all_rules
 
 SECTIONS = knowledge().sections
-RULINGS = {f"R{number}" for number in range(1, 15)}
+RULINGS = {f"R{number}" for number in range(1, 18)}
 # An example document or a generated table is one section; every other is an answer that is read at a glance.
 MAX_SECTION_TOKENS, MAX_WHOLE_TOKENS = 600, 2_500
 MAX_LINE = 160

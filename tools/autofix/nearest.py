@@ -21,7 +21,7 @@ from ..performance.shape import ReplicaLayout
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.placement import Placement, gpu_count, phase_width, place
 from ..search.candidate import SearchRequest
-from ..search.loads import replica_numbers
+from ..search.inventory import replica_numbers
 from ..search.search import base_setting
 from ..search.space import split_strategy
 from ..search.weights import weights_bytes
@@ -76,7 +76,7 @@ class Nearest:
         return self._options("decode", self.author.decode)
 
     def _options(self, phase: Phase, author: PhaseStrategy) -> list[Option]:
-        usable = self.request.facts.memory_bytes * self.request.policy.memory_utilization
+        usable = self.request.usable_bytes_per_gpu
         least = weights_bytes(self.setting) / usable
         return [one for one in phase_options(self.request.space, author, phase) if one.width >= least]
 

@@ -113,7 +113,7 @@ def _stated(intent: PlanIntent, failure: Failure, find: Find) -> NoPlan:
 
 def _memory_binds(intent: PlanIntent, request: SearchRequest, find: Find) -> NoPlan:
     need = weights_bytes(base_setting(request))
-    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
+    usable = request.usable_bytes
     lacking = None
     if request.facts.gpus <= MOST_SEARCHED_GPUS:
         lacking = next((one.shortfall_bytes for one in search(request).candidates), None)

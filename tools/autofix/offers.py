@@ -232,7 +232,7 @@ def _narrower(intent: PlanIntent, request: SearchRequest) -> Iterator[Offer]:
     precision = intent.precision
     if precision is None:
         return
-    usable = request.facts.gpus * request.facts.memory_bytes * request.policy.memory_utilization
+    usable = request.usable_bytes
     cache: DType = "fp8" if precision.kv_cache in _WIDE else precision.kv_cache
     of_cache = "" if cache == precision.kv_cache else " and the KV cache in fp8"
     tried: list[tuple[str, PrecisionBlock]] = []

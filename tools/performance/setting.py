@@ -18,6 +18,7 @@ from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
 from ..engines.defaults import engine_relaxations
+from ..plan.constraints import free_bytes
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
 from .clock import Clock
 
@@ -208,6 +209,12 @@ class Setting:
         return found
 
 
+def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:
+    """The share of a GPU's memory that may be used: the policy's, less where more is to stay free."""
+    free = free_bytes(policy.constraints or ()) / hardware.memory_bytes
+    return max(1e-9, min(policy.memory_utilization, 1.0 - free))
+
+
 def make_setting(
     architecture: Architecture,
     hardware: HardwareFacts,
@@ -225,6 +232,6 @@ def make_setting(
         precision=precision,
         dtypes=weight_dtypes(architecture, precision.weights),
         relaxations=frozenset(chosen.relaxations),
-        memory_utilization=chosen.memory_utilization,
+        memory_utilization=usable_share(chosen, hardware),
         serving=serving,
     )

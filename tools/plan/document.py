@@ -12,6 +12,7 @@ from pydantic import FailFast, Field
 from .. import bounds
 from ..catalog.accelerators import Accelerator, AcceleratorName
 from ..catalog.dtypes import DType
+from .constraints import Constraint
 from .performance import Frozen, PerformanceClaim, Sparse
 
 FORMAT = "shardwright/plan"
@@ -91,11 +92,12 @@ class PrecisionBlock(Frozen):
         return self.model_copy(update={name: accelerator.computes_in(value) for name, value in self})
 
 
-class PolicyBlock(Frozen):
-    """The named relaxations in force and the share of device memory that may be used."""
+class PolicyBlock(Sparse):
+    """The named relaxations in force, the share of device memory that may be used, and what was demanded besides."""
 
     relaxations: tuple[Relaxation, ...] = ()
     memory_utilization: Annotated[float, bounds.USABLE_SHARE.real()] = 0.90
+    constraints: Annotated[tuple[Constraint, ...], Field(min_length=1, max_length=64)] | None = None
 
 
 class ReasoningStep(Frozen):

@@ -9,6 +9,7 @@ from pydantic import Field
 from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
+from ..performance.setting import usable_share
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse
 from ..rules.engines import Engine, engine_of
@@ -46,6 +47,16 @@ class SearchRequest:
     def named_engine(self) -> Engine | None:
         """The engine that was named, where it is one that the rules know."""
         return None if self.serving is None else engine_of(self.serving.engine)
+
+    @property
+    def usable_bytes_per_gpu(self) -> float:
+        """Memory of one device that a plan may use."""
+        return self.facts.memory_bytes * usable_share(self.policy, self.facts)
+
+    @property
+    def usable_bytes(self) -> float:
+        """The same of all devices that a plan may use."""
+        return self.space.gpus * self.usable_bytes_per_gpu
 
     @property
     def comes_at_rate(self) -> bool:
@@ -86,6 +97,7 @@ class SearchRequest:
             gpus_per_node=self.hardware.gpus_per_node,
             input_tokens=self.workload.input_tokens,
             relaxations=frozenset(self.policy.relaxations),
+            constraints=self.policy.constraints or (),
             disaggregated=self.disaggregated,
             engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,

@@ -23,7 +23,7 @@ from .candidate import SearchRequest
 from .columns import Columns, Mask, Whole, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
 from .inventory import billed_gpus, end_of_replicas, footprint
-from .loads import at_once, open_batches, replica_ladder, replica_numbers, shared_batches, yielded
+from .loads import at_once, open_batches, replica_ladder, shared_batches, yielded
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together
 from .ranking import UNEVEN_STAGES, pair_complexity, pipeline_complexity
@@ -40,9 +40,9 @@ class Replica:
     line: Line
 
     @property
-    def numbers(self) -> list[int]:
+    def numbers(self) -> tuple[int, ...]:
         """The numbers of such replicas that are looked at."""
-        return replica_numbers(1, self.shape.rooms[self.line.stages])
+        return self.shape.numbers[self.line.stages]
 
     @property
     def width(self) -> int:
@@ -138,7 +138,7 @@ class PairEvaluator:
             steps = replica_ladder(groups, microbatches(self.setting, stages))
             # More than the schedulers take at once would only wait.
             return steps[steps <= self.setting.max_sequences * groups]
-        return -(-self.workload.concurrency // np.array(replica_numbers(1, shape.rooms[stages])))
+        return -(-self.workload.concurrency // np.array(shape.numbers[stages]))
 
     def held(self, shape: PairShape, lines: Lines) -> Held:
         """The memory of each of `lines` for every number of requests, and whether that fits."""

@@ -103,6 +103,7 @@ class SplitEvaluator:
             first = np.repeat(np.arange(start, min(start + many, len(prefill))), len(decode))
             second = np.tile(np.arange(len(decode)), len(first) // len(decode))
             fits = self._end(prefill, decode, first, second) <= self.space.gpus
+            fits &= self.space.allowed(prefill.replicas[first], decode.replicas[second])
             if fits.any():
                 yield self._columns(prefill.take(first[fits]), decode.take(second[fits]), concurrency)
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from .columns import Floats, Mask, Whole
 from .inventory import Footprint, end_of_replicas
-from .loads import replica_numbers
 from .space import SpaceRequest
 
 
@@ -84,11 +83,7 @@ class Footprints:
     @classmethod
     def of_layouts(cls, space: SpaceRequest, layouts: Sequence[Footprint]) -> Footprints:
         """The numbers of replicas that are looked at, of every layout."""
-        prints = [
-            (one.unit, one.tail, count)
-            for one in layouts
-            for count in replica_numbers(1, one.room(space.nodes, space.gpus_per_node))
-        ]
+        prints = [(one.unit, one.tail, count) for one in layouts for count in space.numbers(space.room(one))]
         return cls.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 
     @classmethod
@@ -116,4 +111,5 @@ class Footprints:
         taken: Whole = end_of_replicas(space.gpus_per_node, np.zeros_like(self.replicas), self.replicas, self)
         end: Whole = end_of_replicas(space.gpus_per_node, taken[:, None], decode.replicas[None, :], decode)
         both = (end <= space.gpus) & (self.loads @ decode.loads.T > 0.0)
+        both &= space.allowed(self.replicas[:, None], decode.replicas[None, :])
         return int((self.rows[:, None] * decode.rows[None, :] * both).sum())

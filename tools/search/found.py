@@ -19,7 +19,6 @@ from .candidate import SearchRequest
 from .colocated import PairEvaluator, Replica, TooLarge
 from .columns import Columns, Whole, front, order
 from .disaggregated import SplitEvaluator
-from .loads import replica_numbers
 from .screen import screened
 from .space import pair_shapes
 from .weights import weights_bytes
@@ -45,6 +44,8 @@ class Found:
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
         self._together: list[Replica] = []
+        if request.space.gpus < 1:
+            return
         loosened = screened(request)
         self._apart = SplitEvaluator(loosened, setting)
         if not request.disaggregated:
@@ -69,7 +70,7 @@ class Found:
             doing(f"screening layouts: {self.evaluated:,} strategies")
             # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
             stages = max(1, math.ceil(least / shape.stage)) if least <= widest else 1
-            narrow = sum(len(replica_numbers(1, room)) for number, room in shape.rooms.items() if number < stages)
+            narrow = sum(len(shape.numbers[number]) for number in shape.rooms if number < stages)
             self.evaluated += narrow
             self.rejected["ME001"] += narrow
             if stages > max(shape.rooms):
@@ -118,6 +119,8 @@ def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
         InputError: number formats are open.
     """
     refuse_open_formats(request)
+    if request.space.gpus < 1:
+        return False
     if not request.disaggregated:
         evaluator = PairEvaluator(request, setting)
         if any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space)):

@@ -6,10 +6,14 @@ node is inside one. It names no device.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
 from ..calibration.forms.elementary import Number, larger, pick, smaller
+
+# Numbers of replicas of one phase that are all looked at; of more, those in steps.
+ALL_REPLICAS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +82,18 @@ def end_of_replicas(gpus_per_node: int, start: Number, replicas: Number, prints:
 def billed_gpus(gpus_per_node: int, end: Number) -> Number:
     """The devices of all nodes up to device `end`, the first that is free: nodes are rented whole."""
     return -(-end // gpus_per_node) * gpus_per_node
+
+
+def replica_numbers(
+    least: int, most: int, stated: Iterable[int | None] = (), *, all_of: int = ALL_REPLICAS
+) -> list[int]:
+    """Numbers of replicas: all, or of more than `all_of` those in steps of an eighth, the ends and the stated ones."""
+    if most < least:
+        return []
+    if most - least < all_of:
+        return list(range(least, most + 1))
+    found, at = {least, most, *(min(max(one or least, least), most) for one in stated)}, least
+    while at < most:
+        found.add(at)
+        at += max(1, at // 8)
+    return sorted(found)

@@ -31,9 +31,7 @@ class Kind:
     @cached_property
     def least_gpus(self) -> int:
         """What holds the weights, were they spread perfectly."""
-        return math.ceil(
-            least_weights_bytes(self.request) / (self.memory_bytes * self.request.policy.memory_utilization)
-        )
+        return math.ceil(least_weights_bytes(self.request) / max(1.0, self.request.usable_bytes_per_gpu))
 
 
 def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:

@@ -1,4 +1,4 @@
-"""Requests in flight and numbers of replicas for which strategies are evaluated.
+"""Requests in flight for which strategies are evaluated.
 
 Requests are the stated number, or a ladder where it was left open.
 
@@ -7,7 +7,7 @@ The ladder has every number up to 16 and then eight steps to each doubling; the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 
@@ -20,24 +20,6 @@ _STEPS = 8
 STEP_SHARE = 1 / _STEPS
 # More requests than this in one batch of one stage no engine schedules.
 MOST_SEQUENCES = 4096
-
-# Numbers of replicas of one phase that are all looked at; of more, those in steps.
-ALL_REPLICAS = 128
-
-
-def replica_numbers(
-    least: int, most: int, stated: Iterable[int | None] = (), *, all_of: int = ALL_REPLICAS
-) -> list[int]:
-    """Numbers of replicas: all, or of more than `all_of` those in steps of an eighth, the ends and the stated ones."""
-    if most < least:
-        return []
-    if most - least < all_of:
-        return list(range(least, most + 1))
-    found, at = {least, most, *(min(max(one or least, least), most) for one in stated)}, least
-    while at < most:
-        found.add(at)
-        at += max(1, at // 8)
-    return sorted(found)
 
 
 def at_once(

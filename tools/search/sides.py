@@ -20,7 +20,7 @@ from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
 from .footprints import Side, sides_joined
 from .inventory import Footprint
-from .loads import at_once, replica_numbers
+from .loads import at_once
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
 from .phase_table import Floats, Mask, PhaseTable, Whole
@@ -167,7 +167,7 @@ class PhaseSides:
     def _block(
         self, table: PhaseTable, memory: MemoryColumns, lines: Lines, named: tuple[int, tuple[PhaseReplica, ...]]
     ) -> _Block:
-        numbers = [replica_numbers(1, one.shape.rooms[one.line.stages]) for one in named[1]]
+        numbers = [self.request.space.numbers(one.shape.rooms[one.line.stages]) for one in named[1]]
         line = np.repeat(np.arange(len(lines)), [len(one) for one in numbers])
         counts = np.concatenate(numbers)
         requests = -(-self._loads[None, :] // counts[:, None])

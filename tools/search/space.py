@@ -16,15 +16,22 @@ from functools import lru_cache
 from itertools import product
 from math import isqrt
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..catalog.architecture import Architecture, AttentionSpec
-from ..plan.document import PhaseStrategy, Strategy
+from ..plan.constraints import Constraint, demanded_replicas, reserved
+from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, groups_of_ffn
+from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
 from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engine.uneven_nodes import fills_nodes_alike
 from ..rules.engines import Engine
 from .engines import engine_runs, ffn_degrees, loads_once
-from .inventory import Footprint, end_of_replicas, fills_nodes, footprint
+from .inventory import Footprint, end_of_replicas, fills_nodes, footprint, replica_numbers
 
+Whole = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 # Below this SP is not worth its communication (rule SP004).
 SP_MIN_INPUT_TOKENS = 8192
 
@@ -44,13 +51,51 @@ class SpaceRequest:
     disaggregated: bool | None = None
     engine: Engine | None = None
     engine_version: str | None = None
+    constraints: tuple[Constraint, ...] = ()
     # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
     dense_groups: bool = False
 
     @property
     def gpus(self) -> int:
-        """All devices."""
-        return self.nodes * self.gpus_per_node
+        """All devices that may be used: the first ones."""
+        nodes = self.nodes - reserved(self.constraints, "reserved_nodes")
+        return max(0, nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus"))
+
+    def room(self, prints: Footprint) -> int:
+        """Replicas of a footprint that the devices hold."""
+        found = prints.room(self.nodes, self.gpus_per_node)
+        while found > 0 and end_of_replicas(self.gpus_per_node, 0, found, prints) > self.gpus:
+            found -= 1
+        return found
+
+    def keeps(self, phase: Phase, degrees: PhaseStrategy, stage: int, stages: int | None = None) -> bool:
+        """Whether a stage of `stage` devices, or with `stages` a pipeline of them, keeps the constraints."""
+        if not self.constraints:
+            return True
+        one = Stage(phase, degrees, stage, self.gpus_per_node)
+        broken = (
+            broken_by_stage(self.constraints, one)
+            if stages is None
+            else broken_by_pipeline(self.constraints, one, stages)
+        )
+        return next(broken, None) is None
+
+    def numbers(self, room: int) -> tuple[int, ...]:
+        """Numbers of replicas of one phase, or of both together, that are looked at where there is room for `room`."""
+        return tuple(replica_numbers(1, room, demanded_replicas(self.constraints)))
+
+    def allowed(self, prefill: Whole, decode: Whole) -> Mask:
+        """`allows` of arrays of numbers that are broadcast against each other."""
+        if not demanded_replicas(self.constraints):
+            return np.ones(np.broadcast_shapes(prefill.shape, decode.shape), dtype=np.bool_)
+        first, row = np.unique(prefill, return_inverse=True)
+        second, column = np.unique(decode, return_inverse=True)
+        table = np.array([[self.allows(int(one), int(other)) for other in second] for one in first], dtype=np.bool_)
+        return table[row.reshape(prefill.shape), column.reshape(decode.shape)]
+
+    def allows(self, prefill: int | None, decode: int) -> bool:
+        """Whether so many replicas (`prefill` is `None` where each serves both phases) keep the constraints."""
+        return next(broken_by_replicas(self.constraints, prefill, decode), None) is None
 
 
 @lru_cache(maxsize=1 << 15)
@@ -152,6 +197,8 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
                 tp_expert=tp_expert if tp_expert > 1 else None,
                 kv_sp=kv_sp if kv_sp > 1 else None,
             )  # fmt: skip
+            if not request.keeps("prefill" if prefill else "decode", degrees, stage):
+                continue
             if engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up):
                 yield degrees
 
@@ -192,7 +239,12 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
     pipelines = pipelines_side(request.engine, request.engine_version, "prefill" if prefill else "decode")
     for stage in stage_widths(request):
-        prints = {stages: one for stages, one in _footprints(request, stage).items() if pipelines or stages == 1}
+        phase: Phase = "prefill" if prefill else "decode"
+        prints = {
+            stages: one
+            for stages, one in _footprints(request, stage).items()
+            if (pipelines or stages == 1) and request.keeps(phase, PhaseStrategy(), stage, stages)
+        }
         rooms = _rooms(request, prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
             yield PhaseShape(degrees, stage, prints, rooms)
@@ -210,7 +262,7 @@ def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
     found: dict[int, Footprint] = {}
     for stages in range(1, request.architecture.num_layers + 1):
         one = footprint(request.gpus_per_node, stage, stages)
-        if one.room(request.nodes, request.gpus_per_node) < 1:
+        if request.room(one) < 1:
             break
         if not fills_nodes_alike(request.engine) or fills_nodes(request.gpus_per_node, stage, stages):
             found[stages] = one
@@ -218,7 +270,7 @@ def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
 
 
 def _rooms(request: SpaceRequest, prints: Mapping[int, Footprint]) -> dict[int, int]:
-    return {stages: one.room(request.nodes, request.gpus_per_node) for stages, one in prints.items()}
+    return {stages: request.room(one) for stages, one in prints.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +295,16 @@ class PairOption:
 
 @dataclass(frozen=True, slots=True)
 class PairShape:
-    """Degrees of both phases of a stage; by the number of stages, ascending, how many replicas there is room for."""
+    """Degrees of both phases of a stage; by the number of stages, ascending, how many replicas there is room for.
+
+    `numbers` are those numbers of replicas that are looked at.
+    """
 
     prefill: PhaseStrategy
     decode: PhaseStrategy
     stage: int
     rooms: Mapping[int, int]
+    numbers: Mapping[int, tuple[int, ...]]
 
     def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PairOption:
         """The replica of so many stages."""
@@ -260,7 +316,16 @@ class PairShape:
 def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
     """Layouts of a stage that serves both phases, with every number of stages that layers and devices allow."""
     for stage in stage_widths(request):
-        rooms = _rooms(request, _footprints(request, stage))
+        rooms = {
+            stages: room
+            for stages, room in _rooms(request, _footprints(request, stage)).items()
+            if all(request.keeps(phase, PhaseStrategy(), stage, stages) for phase in PHASES)
+        }
+        numbers = {
+            stages: tuple(count for count in request.numbers(room) if request.allows(None, count))
+            for stages, room in rooms.items()
+        }
+        rooms = {stages: room for stages, room in rooms.items() if numbers[stages]}
         if not rooms:
             continue
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
@@ -269,7 +334,7 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
         for prefill in stage_options(request, stage, prefill=True):
             for decode in decodes.get(_layout_of(prefill), ()):
                 if request.engine is None or loads_once(prefill, decode):
-                    yield PairShape(prefill, decode, stage, rooms)
+                    yield PairShape(prefill, decode, stage, rooms, numbers)
 
 
 def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
@@ -289,7 +354,8 @@ def colocated(request: SpaceRequest) -> Iterator[Strategy]:
     """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
     for pair in pair_options(request):
         for dp in range(1, pair.room + 1):
-            yield pair.strategy(dp)
+            if request.allows(None, dp):
+                yield pair.strategy(dp)
 
 
 def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
@@ -297,12 +363,13 @@ def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     decodes = list(phase_options(request, prefill=False))
     for prefill in phase_options(request, prefill=True):
         for decode in decodes:
-            for count in range(1, prefill.footprint.room(request.nodes, request.gpus_per_node) + 1):
+            for count in range(1, request.room(prefill.footprint) + 1):
                 taken = end_of_replicas(request.gpus_per_node, 0, count, prefill.footprint)
-                for rest in range(1, decode.footprint.room(request.nodes, request.gpus_per_node) + 1):
+                for rest in range(1, request.room(decode.footprint) + 1):
                     if end_of_replicas(request.gpus_per_node, taken, rest, decode.footprint) > request.gpus:
                         break
-                    yield split_strategy(prefill.degrees, decode.degrees, count, rest)
+                    if request.allows(count, rest):
+                        yield split_strategy(prefill.degrees, decode.degrees, count, rest)
 
 
 def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, rest: int) -> Strategy:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.chat.edit_reader import MAX_EDIT_CHARACTERS, read_edit
@@ -37,7 +38,9 @@ def value_at(intent: Intent, path: str) -> Any:
     found: Any = intent
     for name in path.split("."):
         found = getattr(found, name)
-    return list(found) if isinstance(found, tuple) else found
+    if isinstance(found, tuple):
+        return [one.model_dump() if isinstance(one, BaseModel) else one for one in found]
+    return found
 
 
 @pytest.mark.parametrize("case", CASES["edits"], ids=lambda case: case["say"])

@@ -1,0 +1,244 @@
+"""What a request demands of the plan beside its limits, read as constraints (ruling R17).
+
+A primitive ("TP", "pipeline stages", "专家并行") is read by the cues of its clause: a bound with a number, a node that
+its groups may not leave, or a denial. A degree that is simply stated is a strategy, not a bound. A primitive that no
+reader takes is unread: nothing that was said of it goes by in silence.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+from ...tools.plan.constraints import (
+    Constraint,
+    DegreeBound,
+    DegreeConstraint,
+    ForbiddenDegree,
+    ReplicasConstraint,
+    WithinNodeConstraint,
+)
+from .claims import Claims
+from .number_words import ENGLISH_NUMBER
+from .page import TAKEN, Page
+from .quantities import read_number
+from .reserved_words import read_reserved
+
+_PRIMITIVES = {
+    "tp": r"tp|tensor[\s\-]?parallel(?:ism)?|tensor\s(?:degree|ranks?|group)|张量并行",
+    "pp": (
+        r"pp|pipelin(?:e|ing)[\s\-]?parallel(?:ism)?|pipeline\s(?:stages?|depth|degree|length)|pipelining|stages?\sof\s(?:(?:a|any|one|the|each|every)\s){1,2}pipeline|"
+        r"pipeline(?=\s(?:deep|long))|流水线?(?:并行|级数?|段数?)"
+    ),
+    "ep": r"ep|expert[\s\-]?parallel(?:ism)?|expert\s(?:all[\s\-]to[\s\-]all|dispatch|traffic|group)|专家并行",
+    "sp": r"sp|sequence[\s\-]?parallel(?:ism)?|序列并行",
+    "dp": r"(?<!attention\s)(?:dp|data[\s\-]?parallel(?:ism)?)(?![\s\-]?attention)|数据并行",
+}
+_NAMES = "|".join(f"(?P<{name}>{words})" for name, words in _PRIMITIVES.items())
+_NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
+_OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
+# A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
+_PRIMITIVE = re.compile(
+    rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})[\s\-](?:way|fold|路|级)[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
+    rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
+    re.IGNORECASE,
+)
+_LEAST = re.compile(
+    r"(?<![a-z])(?:at\sleast|min(?:imum)?|no\sless|not\sless|or\smore)(?![a-z])|>=|≥|至少|不少于|最少", re.IGNORECASE
+)
+_LESS = r"under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于"
+_MOST = re.compile(
+    rf"(?<![a-z])(?P<most>at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
+    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|at\sthe\smost)(?![a-z])|"
+    rf"(?P<sign><=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限)|(?<![a-z])(?P<less>(?:{_LESS}))(?![a-z])|(?P<less_sign><)",
+    re.IGNORECASE,
+)
+_COUNT = re.compile(
+    rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
+    re.IGNORECASE,
+)
+_NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
+_CROSSING = re.compile(
+    rf"(?<![a-z])(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)(?![a-z])|跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
+    re.IGNORECASE,
+)
+_INSIDE = re.compile(
+    rf"(?<![a-z])(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}(?![a-z])|"
+    rf"(?<![a-z])(?:one|same|single)\s{_NODE}(?![a-z])|(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
+    re.IGNORECASE,
+)
+_STRICT = re.compile(
+    r"(?<![a-z])(?:must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within)(?![a-z])|只能|必须|限|不出|内|待在|要在",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"(?<![a-z])(?:none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
+    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion))|cannot|unsupported)(?![a-z])|"
+    r"(?<![a-z])(?:do|ca|wo|does|is)nt(?![a-z])|n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
+    re.IGNORECASE,
+)
+_CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
+_DECIMAL = re.compile(r"\d[.,]\d")
+_WITHOUT = re.compile(r"(?<![a-z])(?:without|w/o|with\sno)(?![a-z])|不用|不做", re.IGNORECASE)
+_HEARSAY = re.compile(
+    r"(?<![a-z])(?:claims?|heard|blogs?|rumou?rs?|whether|why)(?![a-z])|听说|要不要|是不是|为什么", re.IGNORECASE
+)
+_LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
+# More primitives than any request names.
+_MOST_READ = 200
+# How far from a stated degree the word stands that makes it a bound.
+_NEAR = 14
+
+
+def read_constraints(page: Page, claims: Claims) -> None:
+    """Read every constraint and claim them together."""
+    found = [*read_reserved(page, claims), *_read_primitives(page)]
+    if found:
+        kept = merged_constraints(tuple(found))
+        claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+
+
+def leave_primitives_unread(page: Page, claims: Claims) -> None:
+    """List what was said of a primitive and taken by no reader; to be called when all have read."""
+    for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
+        clause = page.clause_text(*match.span())
+        if match["dp"]:
+            continue  # replicas are counted by many words
+        claims.leave_unread(f"{match.group().strip()!r} in {clause[:200]!r} was not understood")
+
+
+def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
+    """All constraints of several statements; of two about the same the later one."""
+    return tuple({_about(one): one for some in stated for one in some}.values())
+
+
+def _about(constraint: Constraint) -> tuple[Any, ...]:
+    name = constraint.value.name if isinstance(constraint, DegreeConstraint) else None
+    value = constraint.value if isinstance(constraint, WithinNodeConstraint) else None
+    return constraint.kind, name, value, getattr(constraint, "phase", None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    """The clause around a primitive: its place, its words, the primitive with its degree, and what comes after it."""
+
+    start: int
+    text: str
+    match: re.Match[str]
+    following: str
+
+    @property
+    def name(self) -> Any:
+        return next(name for name in _PRIMITIVES if self.match.group(name))
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether the clause asks, or tells what others say."""
+        asks = self.following.startswith(("?", "？")) and _WITHOUT.search(self.text) is None
+        return asks or _HEARSAY.search(self.text) is not None
+
+    @property
+    def words(self) -> str:
+        return self.text.strip().strip(":：").strip()[:500]
+
+    @property
+    def stated(self) -> int | None:
+        """The degree that stands beside the primitive."""
+        return _whole(self.match["after"] or self.match["before"])
+
+
+def _read_primitives(page: Page) -> list[Constraint]:
+    found: list[Constraint] = []
+    points = {place.start() + 1 for place in _DECIMAL.finditer(page.text)}
+    breaks = [one.span() for one in _CLAUSE_END.finditer(page.text) if one.start() not in points]
+    for match in list(_PRIMITIVE.finditer(page.text))[:_MOST_READ]:
+        clause = _clause_of(page, match, breaks)
+        one = _bounded(clause) or _inside_node(clause) or _forbidden(clause)
+        if one is not None:
+            _take(page, clause, one)
+            found.append(one)
+    return found
+
+
+def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) -> _Clause:
+    """From the last of the breaks before the primitive, or a colon, to the first break behind it."""
+    text = page.text
+    after = bisect_left(breaks, (match.start(), match.start()))
+    left = breaks[after - 1][1] if after else 0
+    right = next((start for start, _ in breaks[after:] if start >= match.end()), len(text))
+    left = max(left, text.rfind(":", left, match.start()) + 1)
+    colon = text.find(":", match.end(), right)
+    # What stands behind a colon is said of this primitive, unless it names one itself.
+    if colon >= 0 and _PRIMITIVE.search(text, colon, right):
+        right = colon
+    return _Clause(left, text[left:right], match, text[right : right + 12])
+
+
+def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
+    """Mark what was read: the primitive with its degree, the number of a bound, the node that is not left."""
+    page.take(*clause.match.span())
+    if isinstance(constraint, WithinNodeConstraint):
+        for place in (*_INSIDE.finditer(clause.text), *_CROSSING.finditer(clause.text)):
+            page.take(clause.start + place.start(), clause.start + place.end())
+    bound = constraint.value if isinstance(constraint, DegreeConstraint) else None
+    if isinstance(bound, DegreeBound) and clause.stated is None:
+        for count in _COUNT.finditer(clause.text):
+            if _whole(count["n"]) in (bound.degree, bound.degree + 1):
+                page.take(clause.start + count.start("n"), clause.start + count.end("n"))
+                break
+
+
+def _bounded(clause: _Clause) -> Constraint | None:
+    """The most that a degree may be: a word of a bound, and the number that it bounds."""
+    if clause.name == "dp" or _LEAST.search(clause.text):
+        return None
+    words = list(_MOST.finditer(clause.text))
+    here, there = clause.match.start() - clause.start, clause.match.end() - clause.start
+    degree = clause.stated
+    if degree is not None:
+        words = [one for one in words if -_NEAR <= one.end() - here <= 0 or 0 <= one.start() - there <= _NEAR]
+    elif words:
+        counts = [one for one in _COUNT.finditer(clause.text) if TAKEN not in one.group()]
+        near = min(counts, key=lambda one: min(abs(one.start() - word.end()) for word in words), default=None)
+        degree = None if near is None else _whole(near["n"])
+    # Of a list of degrees none is the bound.
+    if not words or degree is None or _LISTED.match(clause.following):
+        return None
+    if any(one["less"] or one["less_sign"] for one in words):
+        degree -= 1
+    if degree < 1:
+        return None
+    value = DegreeBound(name=clause.name, relation="<=", degree=degree)
+    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+
+
+def _inside_node(clause: _Clause) -> Constraint | None:
+    """Groups that stay on a node: they must be inside, or must not cross."""
+    denied = _DENIAL.search(clause.text) is not None
+    crosses = _CROSSING.search(clause.text) is not None
+    inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
+    if (
+        clause.name == "dp"
+        or clause.is_asked
+        or crosses != denied
+        or not (crosses or inside)
+        or clause.stated is not None
+    ):
+        return None
+    return WithinNodeConstraint(kind="within_node", value=clause.name, words=clause.words)
+
+
+def _forbidden(clause: _Clause) -> Constraint | None:
+    if clause.is_asked or clause.stated is not None or not _DENIAL.search(clause.text) or _CROSSING.search(clause.text):
+        return None
+    if clause.name == "dp":
+        return ReplicasConstraint(kind="replicas", value=1, words=clause.words)
+    value = ForbiddenDegree(name=clause.name, relation="forbidden")
+    return DegreeConstraint(kind="degree", value=value, words=clause.words)
+
+
+def _whole(words: str | None) -> int | None:
+    value = None if not words else read_number(words.lower())
+    return int(value) if value is not None and value == int(value) else None

@@ -1,0 +1,196 @@
+"""What a request keeps from the plan: GPUs, nodes and memory that stay free, more or fewer replicas than demanded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
+from .claims import Claims
+from .number_words import ENGLISH_NUMBER
+from .page import CARD, Page
+from .quantities import read_number
+
+_NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
+_NODE = r"nodes?|servers?|machines?|box(?:es)?|hosts?|systems?|节点|整?机器?|服务器"
+_GPU = rf"gpus?|cards?|accelerators?|devices?|显?卡|{CARD}++s?"
+# "two of the six servers", "two of those whole systems"; "one GPU out of the 8 H100": what it is a part of.
+_OF = (
+    rf"(?:\s(?:of|out\sof)\s(?:the|our|these|those|its|my)?\s?(?:(?:{_NUMBER})\s)?)?"
+    r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\sthe|of\sthose)){0,2}"
+)
+_PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{_NODE}|{_GPU}))?"
+_COUNTED = re.compile(
+    rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{_NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
+    rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
+    re.IGNORECASE,
+)
+
+
+def _words(english: str, chinese: str = "") -> re.Pattern[str]:
+    """Any of the words: English ones whole, Chinese ones as they stand."""
+    return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
+
+
+# Words that keep something from the plan, wherever in the sentence.
+_AWAY = _words(
+    r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
+    r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
+    r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
+    r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
+    r"exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
+    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
+    r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
+)
+# What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
+_BUSY = _words(r"busy|taken|occupied|standby|in\suse")
+_FREE = _words(
+    r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
+)
+_DEMAND = _words(
+    r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"
+    r"set\saside|wants?|required?|requires|budget|no\sless\sthan|at\sleast|headroom|with",
+    "留|空出|必须|至少",
+)
+# Memory that stays free as a share is read elsewhere.
+_SHARE = re.compile(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"(?<!\d)[.!?](?=\s|$)|[。！？\n;；]")
+_CLAUSE_END = re.compile(r"[,;:()。，；\n]|(?<!\d)\.(?=\s|$)|\s(?:but|while|so)\s|但是?", re.IGNORECASE)
+_BYTES = re.compile(
+    r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
+    r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
+    re.IGNORECASE,
+)
+_EACH = _words(
+    r"(?:each|every|all|per|any)(?:\s(?:of\sthe|the|single|one|\d|two|four|eight))?\s?"
+    r"(?:gpus?|cards?|devices?|accelerators?|one)?|a\scard",
+    r"每\s?[张块个]?\s?(?:卡|gpu|显卡)",
+)
+# Memory that is no GPU's.
+_HOST = _words(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
+_LEFT = _words(
+    r"free|leave|leaving|left|keep|keeping|kept|reserv(?:e|ed|ing)|headroom|spare|unused|unallocated|clear|untouched|"
+    r"empty|available|budget",
+    "预留|保留|留|空",
+)
+_REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
+_REPLICAS = re.compile(
+    rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?个?\s?(?:{_REPLICA})|"
+    rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
+    re.IGNORECASE,
+)
+_EXACT = _words(
+    r"exactly|precisely|must|no\smore\s(?:and\s)?no\s(?:less|fewer)|has\sto\sbe|not\smore|fixed|demanded|equals?|"
+    r"can't\s(?:move|change)",
+    "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
+)
+_LEAST = _words(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
+
+
+# How many characters before, and behind, such a word what it is about is looked for.
+_BEFORE, _BEHIND = 80, 25
+
+
+def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """Yield what is kept from the plan, and take its words."""
+    yield from _free_memory(page)
+    yield from _replicas(page)
+    yield from _reserved(page, claims)
+
+
+def _parts(text: str, end: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """The pieces of a text between two ends, each with its place."""
+    start = 0
+    for one in end.finditer(text):
+        yield start, text[start : one.start()]
+        start = one.end()
+    yield start, text[start:]
+
+
+def _free_memory(page: Page) -> Iterator[Constraint]:
+    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
+        amount = _BYTES.search(sentence)
+        if (
+            amount is None
+            or not (_EACH.search(sentence) and _LEFT.search(sentence))
+            or _HOST.search(sentence)
+            or not _DEMAND.search(sentence)
+        ):
+            continue
+        value = read_number(amount["n"].lower()) or 0.0
+        size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
+        if size >= 2**20:
+            words = page.original[start : start + len(sentence)].strip()[:500]
+            page.take(start + amount.start(), start + amount.end())
+            yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
+
+
+def _replicas(page: Page) -> Iterator[Constraint]:
+    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
+        for match in _REPLICAS.finditer(sentence):
+            near = sentence[max(0, match.start() - 40) : match.end() + 60]
+            count = _whole(match["n"] or match["m"])
+            if (
+                count is None
+                or not _EXACT.search(near)
+                or _LEAST.search(sentence[max(0, match.start() - 14) : match.start()])
+            ):
+                continue
+            phase: Any = (match["phase"] or "").lower() or None
+            words = page.take(start + match.start(), start + match.end())
+            yield ReplicasConstraint(kind="replicas", value=count, phase=phase, words=words)
+
+
+def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """GPUs or nodes that are counted beside a word that keeps them away."""
+    for start, sentence in list(_parts(page.text, _SENTENCE_END)):
+        found = _counted_away(sentence)
+        if found is not None:
+            yield _taken(page, start, found)
+        elif _AWAY.search(sentence) and not _SHARE.search(sentence):
+            words = page.original[start : start + len(sentence)].strip()
+            claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _counted_away(sentence: str) -> re.Match[str] | None:
+    """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
+    counted = list(_COUNTED.finditer(sentence))
+    for start, clause in _parts(sentence, _CLAUSE_END):
+        inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
+        near = _around(clause, inside[-1], start) if inside else ""
+        if _BUSY.search(near) or (_FREE.search(near) and _DEMAND.search(clause)):
+            return inside[-1]
+    away = _AWAY.search(sentence)
+    # The hardware as a whole is named with its card.
+    counted = [one for one in counted if CARD not in sentence[one.start() : one.end() + 2]]
+    if away is None or not counted or _SHARE.search(sentence):
+        return None
+    gaps = {one: away.start() - one.end() if one.end() <= away.start() else one.start() - away.end() for one in counted}
+    near = [one for one in counted if gaps[one] <= (_BEFORE if one.end() <= away.start() else _BEHIND)]
+    return min(near, key=lambda one: gaps[one], default=None)
+
+
+def _around(clause: str, match: re.Match[str], start: int) -> str:
+    """The words of a clause near what is counted, without itself."""
+    begin, end = match.start() - start, match.end() - start
+    return clause[max(0, begin - 25) : begin] + " " + clause[end : end + 40]
+
+
+def _taken(page: Page, start: int, match: re.Match[str]) -> Constraint:
+    count = _whole(match["n"]) or 1
+    words = page.original[start + match.start() : start + match.end()]
+    left, right = page.clause(start + match.start(), start + match.end())
+    clause = page.original[left:right].strip()[:500]
+    page.take(start + match.start(), start + match.end())
+    kind: Any = "reserved_nodes" if match["node"] is not None else "reserved_gpus"
+    return ReservedConstraint(kind=kind, value=count, words=clause or words)
+
+
+def _whole(words: str | None) -> int | None:
+    if not words:
+        return None
+    if words.lower() == "a single":
+        return 1
+    value = read_number(words.lower())
+    return int(value) if value is not None and value >= 1 and value == int(value) else None

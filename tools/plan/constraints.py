@@ -1,0 +1,115 @@
+"""What a person demanded of a plan beside its limits: constraints as data, each with the words that it came from.
+
+The format alone lies here (ruling R17); which plan keeps a constraint is judged in `tools/rules/demands.py`.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .. import bounds
+from ..catalog.accelerators import AcceleratorName
+from .performance import Frozen, Sparse
+
+Words = Annotated[str, Field(max_length=500)]
+DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]
+# A primitive whose groups of devices may be told to stay on one node.
+Primitive = Literal["tp", "pp", "ep", "sp"]
+ConstrainedPhase = Literal["prefill", "decode"]
+Count = Annotated[int, bounds.DEGREE.whole()]
+
+
+class DegreeBound(Frozen):
+    """A degree that is pinned, or the most that it may be."""
+
+    name: DegreeName
+    relation: Literal["=", "<="]
+    degree: Count
+
+
+class ForbiddenDegree(Frozen):
+    """A degree that may not be above 1."""
+
+    name: DegreeName
+    relation: Literal["forbidden"]
+
+
+class DegreeConstraint(Sparse):
+    """A parallel degree pinned, bounded or forbidden, in both phases or in one."""
+
+    kind: Literal["degree"]
+    value: DegreeBound | ForbiddenDegree
+    phase: ConstrainedPhase | None = None
+    words: Words
+
+
+class ReplicasConstraint(Sparse):
+    """How many replicas the plan has, of both kinds together or of one phase."""
+
+    kind: Literal["replicas"]
+    value: Count
+    phase: ConstrainedPhase | None = None
+    words: Words
+
+
+class ReservedConstraint(Sparse):
+    """GPUs, or whole nodes, that are there and that the plan must not use."""
+
+    kind: Literal["reserved_gpus", "reserved_nodes"]
+    value: Count
+    words: Words
+
+
+class FreeMemoryConstraint(Sparse):
+    """Bytes that stay free on every GPU."""
+
+    kind: Literal["free_bytes_per_gpu"]
+    value: Annotated[int, bounds.MEMORY_BYTES.whole()]
+    words: Words
+
+
+class WithinNodeConstraint(Sparse):
+    """A primitive whose groups of devices may not leave a node."""
+
+    kind: Literal["within_node"]
+    value: Primitive
+    words: Words
+
+
+class AcceleratorsConstraint(Sparse):
+    """The kinds of accelerator to choose from."""
+
+    kind: Literal["accelerators"]
+    value: Annotated[tuple[AcceleratorName, ...], Field(min_length=1, max_length=64)]
+    words: Words
+
+
+Constraint = Annotated[
+    DegreeConstraint
+    | ReplicasConstraint
+    | ReservedConstraint
+    | FreeMemoryConstraint
+    | WithinNodeConstraint
+    | AcceleratorsConstraint,
+    Field(discriminator="kind"),
+]
+
+Constraints = Sequence[Constraint]
+
+
+def reserved(constraints: Constraints, kind: Literal["reserved_gpus", "reserved_nodes"]) -> int:
+    """GPUs, or nodes, that the constraints of this kind keep back."""
+    return max(
+        (one.value for one in constraints if isinstance(one, ReservedConstraint) and one.kind == kind), default=0
+    )
+
+
+def free_bytes(constraints: Constraints) -> int:
+    """Bytes of each GPU that the constraints keep free."""
+    return max((one.value for one in constraints if isinstance(one, FreeMemoryConstraint)), default=0)
+
+
+def demanded_replicas(constraints: Constraints) -> tuple[int, ...]:
+    """Every number of replicas that a constraint demands."""
+    return tuple(one.value for one in constraints if isinstance(one, ReplicasConstraint))

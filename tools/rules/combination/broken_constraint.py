@@ -1,0 +1,113 @@
+"""CO008: the plan keeps every constraint of the request.
+
+It reads the declared strategy and the devices of the graph; that the graph shows what is declared is said by CO002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import TypeAdapter, ValidationError
+
+from ...plan.constraints import AcceleratorsConstraint, Constraint, ReservedConstraint
+from ...plan.document import PHASES, Strategy
+from ...plan.placement import phase_width
+from ...plan.view import PlanView, as_int, as_list, parse_device
+from ..base import Edit, Example, Finding, Rule
+from ..constraints import Broken, Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
+
+_CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
+
+
+def check(view: PlanView) -> Iterator[Finding]:
+    """Yield every constraint that the plan does not keep."""
+    stated = as_list(view.policy.get("constraints"))
+    if not stated:
+        return
+    try:
+        constraints = _CONSTRAINTS.validate_python(stated, strict=False)
+        strategy = Strategy.model_validate(view.strategy)
+    except ValidationError:
+        return  # ST001 names what cannot be read
+    nodes, gpus_per_node = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
+    if nodes is None or gpus_per_node is None:
+        return
+    for broken in (
+        *_broken_by_strategy(constraints, strategy, gpus_per_node),
+        *_broken_by_devices(constraints, view, nodes, gpus_per_node),
+    ):
+        place = constraints.index(broken.constraint)
+        yield Finding(
+            f"{broken.found}, where {broken.constraint.words!r} demands {broken.demanded}",
+            where=f"/policy/constraints/{place}",
+            value=broken.found,
+            expected=broken.demanded,
+        )
+
+
+def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_per_node: int) -> Iterator[Broken]:
+    known: set[int] = set()
+    for phase in PHASES:
+        degrees = strategy.prefill if phase == "prefill" else strategy.decode
+        stage = Stage(phase, degrees, phase_width(degrees) // degrees.pp, gpus_per_node)
+        for broken in (
+            *broken_by_stage(constraints, stage),
+            *broken_by_pipeline(constraints, stage, degrees.pp),
+        ):
+            # What both phases break is said once.
+            if constraints.index(broken.constraint) not in known:
+                known.add(constraints.index(broken.constraint))
+                yield broken
+    apart = strategy.prefill.replicas is not None
+    decode = (strategy.decode.replicas or 0) if apart else strategy.dp
+    yield from broken_by_replicas(constraints, strategy.prefill.replicas if apart else None, decode)
+
+
+def _broken_by_devices(
+    constraints: list[Constraint], view: PlanView, nodes: int, gpus_per_node: int
+) -> Iterator[Broken]:
+    places = [place for place in map(parse_device, view.devices) if place is not None]
+    free = {
+        "reserved_gpus": (nodes * gpus_per_node - len(places), "GPUs"),
+        "reserved_nodes": (nodes - len({node for node, _ in places}), "nodes"),
+    }
+    accelerator = view.hardware.get("accelerator")
+    for one in constraints:
+        if isinstance(one, ReservedConstraint) and free[one.kind][0] < one.value:
+            left, what = free[one.kind]
+            yield Broken(one, f"{left} {what} are left", f"{one.value} {what} kept back")
+        if isinstance(one, AcceleratorsConstraint) and isinstance(accelerator, str) and accelerator not in one.value:
+            yield Broken(one, accelerator, f"one of {', '.join(one.value)}")
+
+
+_BASE = "dense-tp2"
+
+RULE = Rule(
+    id="CO008",
+    name="broken constraint",
+    severity="error",
+    requirement=(
+        "A plan keeps every constraint of its request (`policy.constraints`): degrees pinned, bounded or forbidden, "
+        "numbers of replicas, GPUs and nodes kept back, memory left free, groups inside a node, kinds of accelerator."
+    ),
+    rationale=(
+        "Who says that one node must stay free, or that TP is at most 4, has a reason that no figure shows. A plan "
+        "that breaks it is of no use to them, however fast it is."
+    ),
+    source="rules R17",
+    fix="re-plan",
+    remedy="choose degrees, replicas or devices that keep it, or take it out of policy.constraints",
+    check=check,
+    good=Example(
+        _BASE,
+        (Edit("set_top", field="/policy/constraints", value=[{
+            "kind": "degree", "value": {"name": "tp", "relation": "<=", "degree": 2}, "words": "TP at most 2",
+        }]),),
+    ),
+    bad=Example(
+        _BASE,
+        (Edit("set_top", field="/policy/constraints", value=[{
+            "kind": "degree", "value": {"name": "tp", "relation": "forbidden"}, "words": "no tensor parallelism",
+        }]),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,102 @@
+"""Which strategies keep the constraints of a request: one judge for the rule over a graph and for the search.
+
+Memory that stays free lowers what is usable of a GPU (`performance/setting.py`); all other kinds are judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ..plan.constraints import (
+    Constraint,
+    Constraints,
+    DegreeBound,
+    DegreeConstraint,
+    ReplicasConstraint,
+    WithinNodeConstraint,
+)
+from ..plan.document import Phase, PhaseStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A constraint that is not kept: what there is, and what was demanded."""
+
+    constraint: Constraint
+    found: str
+    demanded: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Degrees of one phase of a replica of `stages` stages of `gpus` GPUs each, on nodes of `gpus_per_node`."""
+
+    phase: Phase
+    degrees: PhaseStrategy
+    gpus: int
+    gpus_per_node: int
+
+
+def broken_by_stage(constraints: Constraints, stage: Stage) -> Iterator[Broken]:
+    """The constraints that the degrees inside a stage do not keep; the number of stages is not looked at."""
+    for one in constraints:
+        if isinstance(one, DegreeConstraint) and one.value.name != "pp" and one.phase in (None, stage.phase):
+            yield from _broken_degree(one, _ranks(one, stage))
+        if isinstance(one, WithinNodeConstraint) and one.value != "pp" and not _is_inside(one, stage):
+            found = f"groups of {one.value.upper()} over several nodes of {stage.gpus_per_node} GPUs"
+            yield Broken(one, found, f"{one.value.upper()} inside a node")
+
+
+def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> Iterator[Broken]:
+    """The constraints that so many stages do not keep."""
+    for one in constraints:
+        if isinstance(one, DegreeConstraint) and one.value.name == "pp" and one.phase in (None, stage.phase):
+            yield from _broken_degree(one, (stages,))
+        if isinstance(one, WithinNodeConstraint) and one.value == "pp" and stages * stage.gpus > stage.gpus_per_node:
+            yield Broken(one, f"a pipeline of {stages * stage.gpus} GPUs", "PP inside a node")
+
+
+def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: int) -> Iterator[Broken]:
+    """The constraints that these numbers of replicas do not keep; `prefill` is `None` where each serves both phases."""
+    for one in constraints:
+        if isinstance(one, ReplicasConstraint):
+            of_phase = {"prefill": decode if prefill is None else prefill, "decode": decode}
+            count = of_phase[one.phase] if one.phase is not None else (prefill or 0) + decode
+            if count != one.value:
+                what = f"{one.phase} replicas" if one.phase is not None else "replicas"
+                yield Broken(one, f"{count} {what}", f"{one.value} {what}")
+
+
+def _ranks(constraint: DegreeConstraint, stage: Stage) -> tuple[int, ...]:
+    """The degrees that a constraint on one of them is about: tensor ranks of all operators, where they are bounded."""
+    name, degrees = constraint.value.name, stage.degrees
+    if name == "tp" and constraint.value.relation != "=":
+        return degrees.tp, degrees.tp_ffn, degrees.tp_expert or 1
+    if name == "sp" and stage.phase == "decode" and constraint.value.relation == "=":
+        # A decode step has one token: there is no sequence to split.
+        return ()
+    return (getattr(degrees, name) or 1,)
+
+
+def _broken_degree(constraint: DegreeConstraint, ranks: Sequence[int]) -> Iterator[Broken]:
+    bound = constraint.value
+    name, most = bound.name.upper(), max(ranks, default=1)
+    if not isinstance(bound, DegreeBound):
+        if most > 1:
+            yield Broken(constraint, f"{name} {most}", f"no {name}")
+    elif bound.relation == "<=" and most > bound.degree:
+        yield Broken(constraint, f"{name} {most}", f"{name} at most {bound.degree}")
+    elif bound.relation == "=" and any(rank != bound.degree for rank in ranks):
+        yield Broken(constraint, f"{name} {most}", f"{name} {bound.degree}")
+
+
+def _is_inside(constraint: WithinNodeConstraint, stage: Stage) -> bool:
+    """Whether each group of the primitive lies on one node; stages are on part of a node or on whole ones."""
+    if stage.gpus <= stage.gpus_per_node:
+        return True
+    degrees = stage.degrees
+    if constraint.value == "ep":
+        return degrees.ep == 1
+    width = max(degrees.tp, degrees.tp_ffn) if constraint.value == "tp" else degrees.sp * degrees.tp
+    return width == 1 or (constraint.value == "sp" and degrees.sp == 1) or stage.gpus_per_node % width == 0
