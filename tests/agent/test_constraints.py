@@ -13,6 +13,7 @@ from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.request import read_words
 from shardwright.agent.pipeline import plan as plan_for
 from shardwright.tools.plan.constraints import Constraint
+from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
 ROWS: list[dict[str, Any]] = json.loads(
@@ -133,3 +134,11 @@ def test_a_plan_that_breaks_a_constraint_is_mended_to_one_that_keeps_it() -> Non
     assert fixed.valid and fixed.plan is not None and validate(fixed.plan).violations == ()
     assert fixed.plan.strategy.decode.tp <= 2
     assert fixed.plan.model_dump(mode="json")["policy"]["constraints"] == [bound]
+
+
+def test_another_card_than_those_to_choose_from_is_reported_and_not_mended() -> None:
+    document = base_plan("dense-tp2")
+    document["policy"]["constraints"] = [{"kind": "accelerators", "value": ["l40s", "l4"], "words": "L40S or L4"}]
+    (found,) = validate(document).violations
+    assert (found.rule, found.fix) == ("CO008", "report")
+    assert not autofix(document).valid

@@ -10,9 +10,10 @@ other.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 from math import isqrt
 
@@ -63,10 +64,12 @@ class SpaceRequest:
 
     def room(self, prints: Footprint) -> int:
         """Replicas of a footprint that the devices hold."""
-        found = prints.room(self.nodes, self.gpus_per_node)
-        while found > 0 and end_of_replicas(self.gpus_per_node, 0, found, prints) > self.gpus:
-            found -= 1
-        return found
+        room = prints.room(self.nodes, self.gpus_per_node)
+        if self.gpus == self.nodes * self.gpus_per_node:
+            return room
+        # Some are kept back: more replicas never end before fewer do.
+        ends = partial(end_of_replicas, self.gpus_per_node, 0, prints=prints)
+        return bisect_right(range(1, room + 1), self.gpus, key=ends)
 
     def keeps(self, phase: Phase, degrees: PhaseStrategy, stage: int, stages: int | None = None) -> bool:
         """Whether a stage of `stage` devices, or with `stages` a pipeline of them, keeps the constraints."""

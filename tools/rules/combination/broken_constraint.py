@@ -42,6 +42,8 @@ def check(view: PlanView) -> Iterator[Finding]:
             where=f"/policy/constraints/{place}",
             value=broken.found,
             expected=broken.demanded,
+            # No strategy changes the hardware.
+            fix="report" if isinstance(broken.constraint, AcceleratorsConstraint) else None,
         )
 
 
