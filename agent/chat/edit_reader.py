@@ -53,7 +53,7 @@ class _Reader:
         self.words: dict[str, str] = {}
         self.dropped: list[str] = []
         self.forbidden: list[Relaxation] = []
-        self.degrees: dict[str, int] = {}
+        self.whole_attention = False
         self.readings: list[str] = []
         self.questions: list[str] = []
 
@@ -111,7 +111,7 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
         said=merge_said([read, own]) if stated_fields(own) else read,
         dropped=tuple(dict.fromkeys(reader.dropped)),
         forbidden=tuple(reader.forbidden),
-        degrees=tuple(reader.degrees.items()),
+        whole_attention=reader.whole_attention,
         is_joined=is_joined,
         readings=(*read.readings, *reader.readings),
         unread=read.unread,
@@ -261,7 +261,7 @@ def _forbidden(reader: _Reader) -> None:
             # A relaxation is also in force because a stated degree needs it: that degree goes as well.
             reader.forbidden.extend(name for name in named if name in reader.now.said.relaxations)
             if "attention_dp" in named and _states_attention_dp(reader.now.said):
-                reader.degrees["attention_dp"] = 1
+                reader.whole_attention = True
             reader.readings.append(f"{match.group().strip()!r} read as: {', '.join(named)} not allowed")
             reader.text = reader.text.replace(match.group(), " ; ")
 

@@ -5,12 +5,11 @@ An edit says everything that it does; what was not understood is listed in it an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...tools.plan.document import Relaxation
-from ..intent.intent import Intent, Said, StatedDegrees, StatedStrategy
+from ..intent.intent import Intent, Said, StatedStrategy
 from ..intent.merge import merge_said
 
 
@@ -25,13 +24,13 @@ class Spoken:
 @dataclass(frozen=True, slots=True)
 class Edit:
     """What a follow-up changes. `dropped` are fields of `Said` that are unsaid again, `forbidden` relaxations that are
-    allowed no more, `degrees` degrees that join the stated strategy. `questions` is what has to be asked back.
+    allowed no more, `whole_attention` that attention has no data parallelism. `questions` is what has to be asked back.
     """
 
     said: Said = field(default_factory=Said)
     dropped: tuple[str, ...] = ()
     forbidden: tuple[Relaxation, ...] = ()
-    degrees: tuple[tuple[str, int], ...] = ()
+    whole_attention: bool = False
     is_joined: bool = False
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
@@ -40,13 +39,13 @@ class Edit:
     @property
     def is_empty(self) -> bool:
         """Whether it changes nothing."""
-        return not (stated_fields(self.said) or self.dropped or self.forbidden or self.degrees)
+        return not (stated_fields(self.said) or self.dropped or self.forbidden or self.whole_attention)
 
     @property
     def strategy_only(self) -> StatedStrategy | None:
         """The strategy that it states, where it does nothing else."""
         others = stated_fields(self.said) - {"strategy", "relaxations"}
-        return None if others or self.dropped or self.forbidden or self.degrees else self.said.strategy
+        return None if others or self.dropped or self.forbidden or self.whole_attention else self.said.strategy
 
 
 def stated_fields(said: Said) -> set[str]:
@@ -72,8 +71,8 @@ def apply_edit(current: Said, edit: Edit) -> Said:
     strategy = merged.strategy
     if edit.is_joined and base.strategy is not None and said.strategy is not None and "strategy" not in edit.dropped:
         strategy = _joined(base.strategy, said.strategy)
-    if edit.degrees:
-        strategy = _with_degrees(strategy or StatedStrategy(), edit.degrees)
+    if edit.whole_attention:
+        strategy = _with_whole_attention(strategy or StatedStrategy())
     return merged.model_copy(
         update={"strategy": strategy, "readings": edit.readings, "unread": tuple(dict.fromkeys(edit.unread))}
     )
@@ -93,11 +92,7 @@ def _joined(before: StatedStrategy, after: StatedStrategy) -> StatedStrategy:
     return before.model_copy(update={**phases, **own})
 
 
-def _with_degrees(strategy: StatedStrategy, degrees: Sequence[tuple[str, int]]) -> StatedStrategy:
-    own = {name: degree for name, degree in degrees if name != "dp"}
-    fields: dict[str, Any] = {
-        phase: StatedDegrees.model_validate({**getattr(strategy, phase).model_dump(), **own})
-        for phase in ("prefill", "decode")
-    }
-    dp = dict(degrees).get("dp")
-    return strategy.model_copy(update=fields | ({} if dp is None else {"dp": dp}))
+def _with_whole_attention(strategy: StatedStrategy) -> StatedStrategy:
+    one = {"attention_dp": 1}
+    phases = {phase: getattr(strategy, phase).model_copy(update=one) for phase in ("prefill", "decode")}
+    return strategy.model_copy(update=phases)

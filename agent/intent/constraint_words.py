@@ -22,8 +22,8 @@ from ...tools.plan.constraints import (
 )
 from .claims import Claims
 from .number_words import ENGLISH_NUMBER
-from .page import TAKEN, Page
-from .quantities import read_number
+from .page import TAKEN, Page, breaks_of
+from .quantities import read_whole
 from .reserved_words import read_reserved
 
 _PRIMITIVES = {
@@ -51,7 +51,7 @@ _LEAST = re.compile(
 _LESS = r"under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于"
 _MOST = re.compile(
     rf"(?<![a-z])(?P<most>at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
-    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|at\sthe\smost)(?![a-z])|"
+    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan)(?![a-z])|"
     rf"(?P<sign><=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限)|(?<![a-z])(?P<less>(?:{_LESS}))(?![a-z])|(?P<less_sign><)",
     re.IGNORECASE,
 )
@@ -80,7 +80,6 @@ _DENIAL = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
-_DECIMAL = re.compile(r"\d[.,]\d")
 _WITHOUT = re.compile(r"(?<![a-z])(?:without|w/o|with\sno)(?![a-z])|不用|不做", re.IGNORECASE)
 _HEARSAY = re.compile(
     r"(?<![a-z])(?:claims?|heard|blogs?|rumou?rs?|whether|why)(?![a-z])|听说|要不要|是不是|为什么", re.IGNORECASE
@@ -146,16 +145,18 @@ class _Clause:
     @property
     def stated(self) -> int | None:
         """The degree that stands beside the primitive."""
-        return _whole(self.match["after"] or self.match["before"])
+        return read_whole(self.match["after"] or self.match["before"])
 
 
 def _read_primitives(page: Page) -> list[Constraint]:
     found: list[Constraint] = []
-    points = {place.start() + 1 for place in _DECIMAL.finditer(page.text)}
-    breaks = [one.span() for one in _CLAUSE_END.finditer(page.text) if one.start() not in points]
-    for match in list(_PRIMITIVE.finditer(page.text))[:_MOST_READ]:
+    breaks = breaks_of(page.text, _CLAUSE_END)
+    for match in list(page.search(_PRIMITIVE))[:_MOST_READ]:
         clause = _clause_of(page, match, breaks)
-        one = _bounded(clause) or _inside_node(clause) or _forbidden(clause)
+        if clause.name == "dp":
+            one = _one_replica(clause)
+        else:
+            one = _bounded(clause) or _inside_node(clause) or _forbidden(clause)
         if one is not None:
             _take(page, clause, one)
             found.append(one)
@@ -185,14 +186,14 @@ def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
     bound = constraint.value if isinstance(constraint, DegreeConstraint) else None
     if isinstance(bound, DegreeBound) and clause.stated is None:
         for count in _COUNT.finditer(clause.text):
-            if _whole(count["n"]) in (bound.degree, bound.degree + 1):
+            if read_whole(count["n"]) in (bound.degree, bound.degree + 1):
                 page.take(clause.start + count.start("n"), clause.start + count.end("n"))
                 break
 
 
 def _bounded(clause: _Clause) -> Constraint | None:
     """The most that a degree may be: a word of a bound, and the number that it bounds."""
-    if clause.name == "dp" or _LEAST.search(clause.text):
+    if _LEAST.search(clause.text):
         return None
     words = list(_MOST.finditer(clause.text))
     here, there = clause.match.start() - clause.start, clause.match.end() - clause.start
@@ -202,7 +203,7 @@ def _bounded(clause: _Clause) -> Constraint | None:
     elif words:
         counts = [one for one in _COUNT.finditer(clause.text) if TAKEN not in one.group()]
         near = min(counts, key=lambda one: min(abs(one.start() - word.end()) for word in words), default=None)
-        degree = None if near is None else _whole(near["n"])
+        degree = None if near is None else read_whole(near["n"])
     # Of a list of degrees none is the bound.
     if not words or degree is None or _LISTED.match(clause.following):
         return None
@@ -219,26 +220,25 @@ def _inside_node(clause: _Clause) -> Constraint | None:
     denied = _DENIAL.search(clause.text) is not None
     crosses = _CROSSING.search(clause.text) is not None
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
-    if (
-        clause.name == "dp"
-        or clause.is_asked
-        or crosses != denied
-        or not (crosses or inside)
-        or clause.stated is not None
-    ):
+    if clause.is_asked or clause.stated is not None or crosses != denied or not (crosses or inside):
         return None
     return WithinNodeConstraint(kind="within_node", value=clause.name, words=clause.words)
 
 
+def _is_denied(clause: _Clause) -> bool:
+    """Whether the primitive itself is ruled out: not a degree of it, nor that it crosses nodes."""
+    if clause.is_asked or clause.stated is not None or _CROSSING.search(clause.text):
+        return False
+    return _DENIAL.search(clause.text) is not None
+
+
 def _forbidden(clause: _Clause) -> Constraint | None:
-    if clause.is_asked or clause.stated is not None or not _DENIAL.search(clause.text) or _CROSSING.search(clause.text):
+    if not _is_denied(clause):
         return None
-    if clause.name == "dp":
-        return ReplicasConstraint(kind="replicas", value=1, words=clause.words)
     value = ForbiddenDegree(name=clause.name, relation="forbidden")
     return DegreeConstraint(kind="degree", value=value, words=clause.words)
 
 
-def _whole(words: str | None) -> int | None:
-    value = None if not words else read_number(words.lower())
-    return int(value) if value is not None and value == int(value) else None
+def _one_replica(clause: _Clause) -> Constraint | None:
+    """ "No data parallelism": one replica; of other bounds on them their number is the word."""
+    return ReplicasConstraint(kind="replicas", value=1, words=clause.words) if _is_denied(clause) else None

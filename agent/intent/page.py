@@ -40,6 +40,12 @@ _NEGATION_AFTER = re.compile(
 )
 
 
+def breaks_of(text: str, ends: re.Pattern[str]) -> list[tuple[int, int]]:
+    """The spans where clauses end, by the pattern of what ends them: a mark inside a number ends none."""
+    decimals = {match.start() for match in _DECIMAL.finditer(text)}
+    return [match.span() for match in ends.finditer(text) if match.start() not in decimals]
+
+
 class Page:
     """The normalised text of a request, with the marks of what was taken so far."""
 
@@ -81,5 +87,4 @@ class Page:
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
 
     def _find_breaks(self) -> list[tuple[int, int]]:
-        decimals = {m.start() for m in _DECIMAL.finditer(self.original)}
-        return [m.span() for m in _CLAUSE_END.finditer(self.original) if m.start() not in decimals]
+        return breaks_of(self.original, _CLAUSE_END)

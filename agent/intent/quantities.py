@@ -120,6 +120,12 @@ def read_number(words: str) -> float | None:
     return None if pair is None else pair[0]
 
 
+def read_whole(words: str | None) -> int | None:
+    """The value of a whole number as written; `None` if there is none or it is no whole number."""
+    value = read_number(words.lower()) if words else None
+    return int(value) if value is not None and value == int(value) else None
+
+
 def read_quantity(text: str) -> Quantity | None:
     """The only quantity of a short text such as a table cell; `None` where there is none or more than one."""
     found = find_quantities(normalise(text).strip())

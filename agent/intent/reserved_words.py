@@ -1,4 +1,4 @@
-"""What a request keeps from the plan: GPUs, nodes and memory that stay free, more or fewer replicas than demanded."""
+"""What a request keeps from the plan: GPUs, nodes and memory that stay free; and an exact number of replicas."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, Replicas
 from .claims import Claims
 from .number_words import ENGLISH_NUMBER
 from .page import CARD, Page
-from .quantities import read_number
+from .quantities import read_number, read_whole
 
 _NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _NODE = r"nodes?|servers?|machines?|box(?:es)?|hosts?|systems?|节点|整?机器?|服务器"
@@ -130,9 +130,9 @@ def _replicas(page: Page) -> Iterator[Constraint]:
     for start, sentence in list(_parts(page.text, _SENTENCE_END)):
         for match in _REPLICAS.finditer(sentence):
             near = sentence[max(0, match.start() - 40) : match.end() + 60]
-            count = _whole(match["n"] or match["m"])
+            count = read_whole(match["n"] or match["m"])
             if (
-                count is None
+                not count
                 or not _EXACT.search(near)
                 or _LEAST.search(sentence[max(0, match.start() - 14) : match.start()])
             ):
@@ -178,19 +178,8 @@ def _around(clause: str, match: re.Match[str], start: int) -> str:
 
 
 def _taken(page: Page, start: int, match: re.Match[str]) -> Constraint:
-    count = _whole(match["n"]) or 1
-    words = page.original[start + match.start() : start + match.end()]
-    left, right = page.clause(start + match.start(), start + match.end())
-    clause = page.original[left:right].strip()[:500]
-    page.take(start + match.start(), start + match.end())
+    count, span = read_whole(match["n"]) or 1, (start + match.start(), start + match.end())
+    words = page.clause_text(*span)[:500]
+    page.take(*span)
     kind: Any = "reserved_nodes" if match["node"] is not None else "reserved_gpus"
-    return ReservedConstraint(kind=kind, value=count, words=clause or words)
-
-
-def _whole(words: str | None) -> int | None:
-    if not words:
-        return None
-    if words.lower() == "a single":
-        return 1
-    value = read_number(words.lower())
-    return int(value) if value is not None and value >= 1 and value == int(value) else None
+    return ReservedConstraint(kind=kind, value=count, words=words)

@@ -30,20 +30,19 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Degrees of one phase of a replica of `stages` stages of `gpus` GPUs each, on nodes of `gpus_per_node`."""
+    """A stage of one phase on `gpus` GPUs, of nodes of `gpus_per_node`."""
 
     phase: Phase
-    degrees: PhaseStrategy
     gpus: int
     gpus_per_node: int
 
 
-def broken_by_stage(constraints: Constraints, stage: Stage) -> Iterator[Broken]:
+def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrategy) -> Iterator[Broken]:
     """The constraints that the degrees inside a stage do not keep; the number of stages is not looked at."""
     for one in constraints:
         if isinstance(one, DegreeConstraint) and one.value.name != "pp" and one.phase in (None, stage.phase):
-            yield from _broken_degree(one, _ranks(one, stage))
-        if isinstance(one, WithinNodeConstraint) and one.value != "pp" and not _is_inside(one, stage):
+            yield from _broken_degree(one, _ranks(one, stage.phase, degrees))
+        if isinstance(one, WithinNodeConstraint) and one.value != "pp" and not _is_inside(one, stage, degrees):
             found = f"groups of {one.value.upper()} over several nodes of {stage.gpus_per_node} GPUs"
             yield Broken(one, found, f"{one.value.upper()} inside a node")
 
@@ -68,12 +67,12 @@ def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: in
                 yield Broken(one, f"{count} {what}", f"{one.value} {what}")
 
 
-def _ranks(constraint: DegreeConstraint, stage: Stage) -> tuple[int, ...]:
+def _ranks(constraint: DegreeConstraint, phase: Phase, degrees: PhaseStrategy) -> tuple[int, ...]:
     """The degrees that a constraint on one of them is about: tensor ranks of all operators, where they are bounded."""
-    name, degrees = constraint.value.name, stage.degrees
+    name = constraint.value.name
     if name == "tp" and constraint.value.relation != "=":
         return degrees.tp, degrees.tp_ffn, degrees.tp_expert or 1
-    if name == "sp" and stage.phase == "decode" and constraint.value.relation == "=":
+    if name == "sp" and phase == "decode" and constraint.value.relation == "=":
         # A decode step has one token: there is no sequence to split.
         return ()
     return (getattr(degrees, name) or 1,)
@@ -91,11 +90,10 @@ def _broken_degree(constraint: DegreeConstraint, ranks: Sequence[int]) -> Iterat
         yield Broken(constraint, f"{name} {most}", f"{name} {bound.degree}")
 
 
-def _is_inside(constraint: WithinNodeConstraint, stage: Stage) -> bool:
+def _is_inside(constraint: WithinNodeConstraint, stage: Stage, degrees: PhaseStrategy) -> bool:
     """Whether each group of the primitive lies on one node; stages are on part of a node or on whole ones."""
     if stage.gpus <= stage.gpus_per_node:
         return True
-    degrees = stage.degrees
     if constraint.value == "ep":
         return degrees.ep == 1
     width = max(degrees.tp, degrees.tp_ffn) if constraint.value == "tp" else degrees.sp * degrees.tp

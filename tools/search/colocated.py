@@ -19,8 +19,9 @@ from ..performance.service import PhaseSeconds, Service, Shares, colocated_servi
 from ..performance.setting import Setting
 from ..performance.throughput import prompts_of_pass
 from ..plan.document import Strategy
+from .arrays import Mask, Whole
 from .candidate import SearchRequest
-from .columns import Columns, Mask, Whole, columns
+from .columns import Columns, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
 from .inventory import billed_gpus, end_of_replicas, footprint
 from .loads import at_once, open_batches, replica_ladder, shared_batches, yielded

@@ -10,14 +10,10 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..performance.limits import excess_shares
 from ..plan.document import WorkloadBlock
-
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+from .arrays import Floats, Whole
 
 # Two candidates within this share of each other are a tie, which the fewer GPUs, then the simpler one win.
 TIE_SHARE = 0.005

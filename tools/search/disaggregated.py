@@ -18,8 +18,9 @@ from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy
+from .arrays import Floats, Mask, Whole
 from .candidate import SearchRequest
-from .columns import Columns, Floats, Mask, Whole, columns
+from .columns import Columns, columns
 from .footprints import Counts, Footprints, Side
 from .inventory import billed_gpus, end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches, yielded

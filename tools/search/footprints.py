@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Floats, Mask, Whole
+from .arrays import Floats, Mask, Whole
 from .inventory import Footprint, end_of_replicas
 from .space import SpaceRequest
 

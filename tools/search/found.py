@@ -15,9 +15,10 @@ from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..performance.setting import Setting
 from ..plan.document import Strategy
+from .arrays import Whole
 from .candidate import SearchRequest
 from .colocated import PairEvaluator, Replica, TooLarge
-from .columns import Columns, Whole, front, order
+from .columns import Columns, front, order
 from .disaggregated import SplitEvaluator
 from .screen import screened
 from .space import pair_shapes

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from .arrays import Floats, Whole
 from .candidate import SearchRequest
-from .phase_columns import Batches, Floats, Whole
+from .phase_columns import Batches
 
 _EVERY_UP_TO = 16
 _STEPS = 8

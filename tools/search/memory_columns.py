@@ -29,7 +29,7 @@ from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
 from ..performance.shape import PhaseLayout
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
-from .phase_table import Floats, Whole
+from .arrays import Floats, Whole
 from .stage_grid import Lines
 
 # The layers of a stage, and whether it is the first one.

@@ -17,9 +17,10 @@ from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..plan.document import PrecisionBlock, Strategy
 from ..plan.performance import Sparse
+from .arrays import Floats
 from .candidate import Candidate, SearchRequest
 from .colocated import Held, PairEvaluator, Replica
-from .columns import Columns, Floats, joined, order
+from .columns import Columns, joined, order
 from .screen import screened
 from .search import base_setting
 from .single import candidate_at

@@ -20,7 +20,8 @@ from ..performance.queueing import hold_up_others
 from ..performance.schedule import microbatches, prefill_loads
 from ..performance.setting import Setting
 from ..performance.throughput import dealt_out, prompt_share, prompts_of_pass
-from .phase_table import Floats, Mask, PhaseTable, StageSeconds, Whole, few_groups, joined_loads, one_to
+from .arrays import Floats, Mask, Whole
+from .phase_table import PhaseTable, StageSeconds, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
 # Up to so many prompts in a pass all numbers of them are timed, so that all layouts share what was timed.

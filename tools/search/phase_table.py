@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
@@ -28,12 +27,10 @@ from ..performance.stage_shape import OperatorSet
 from ..performance.timing import StageTimer
 from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import stage_on
+from .arrays import Floats, Whole
 from .ranking import layout_warnings, warning_bits
 from .stage_grid import Lines, StageGrid, distinct
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 _Kind = tuple[LayerSpec, OperatorSet | None]
 
 

@@ -20,9 +20,10 @@ from ..plan.document import Strategy
 from ..plan.placement import place
 from ..plan.view import parse_device
 from ..rules.memory.insufficient_memory import beyond_positions
+from .arrays import Whole
 from .candidate import Candidate, SearchRequest, SearchResult
 from .candidate_columns import columns_of, reordered
-from .columns import Columns, Whole, front, joined, order
+from .columns import Columns, front, joined, order
 from .families import family
 from .found import LISTED, Found
 from .loads import STEP_SHARE

@@ -16,6 +16,7 @@ from ..checkpoint import leaves_out
 from ..performance.setting import Setting
 from ..performance.transfer import stage_copy_seconds
 from ..plan.document import Phase
+from .arrays import Floats, Mask, Whole
 from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
 from .footprints import Side, sides_joined
@@ -23,7 +24,7 @@ from .inventory import Footprint
 from .loads import at_once
 from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
-from .phase_table import Floats, Mask, PhaseTable, Whole
+from .phase_table import PhaseTable
 from .ranking import UNEVEN_STAGES, phase_complexity
 from .space import PhaseOption, PhaseShape, phase_shapes
 from .stage_grid import Line, Lines, lines_of

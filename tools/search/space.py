@@ -18,7 +18,6 @@ from itertools import product
 from math import isqrt
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..catalog.architecture import Architecture, AttentionSpec
 from ..plan.constraints import Constraint, demanded_replicas, reserved
@@ -28,11 +27,10 @@ from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, b
 from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engine.uneven_nodes import fills_nodes_alike
 from ..rules.engines import Engine
+from .arrays import Mask, Whole
 from .engines import engine_runs, ffn_degrees, loads_once
 from .inventory import Footprint, end_of_replicas, fills_nodes, footprint, replica_numbers
 
-Whole = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 # Below this SP is not worth its communication (rule SP004).
 SP_MIN_INPUT_TOKENS = 8192
 
@@ -71,17 +69,15 @@ class SpaceRequest:
         ends = partial(end_of_replicas, self.gpus_per_node, 0, prints=prints)
         return bisect_right(range(1, room + 1), self.gpus, key=ends)
 
-    def keeps(self, phase: Phase, degrees: PhaseStrategy, stage: int, stages: int | None = None) -> bool:
-        """Whether a stage of `stage` devices, or with `stages` a pipeline of them, keeps the constraints."""
-        if not self.constraints:
-            return True
-        one = Stage(phase, degrees, stage, self.gpus_per_node)
-        broken = (
-            broken_by_stage(self.constraints, one)
-            if stages is None
-            else broken_by_pipeline(self.constraints, one, stages)
-        )
-        return next(broken, None) is None
+    def keeps_stage(self, phase: Phase, degrees: PhaseStrategy, gpus: int) -> bool:
+        """Whether a stage of `gpus` devices with these degrees keeps the constraints."""
+        stage = Stage(phase, gpus, self.gpus_per_node)
+        return next(broken_by_stage(self.constraints, stage, degrees), None) is None
+
+    def keeps_pipeline(self, phase: Phase, gpus: int, stages: int) -> bool:
+        """Whether a pipeline of `stages` stages of `gpus` devices keeps the constraints."""
+        stage = Stage(phase, gpus, self.gpus_per_node)
+        return next(broken_by_pipeline(self.constraints, stage, stages), None) is None
 
     def numbers(self, room: int) -> tuple[int, ...]:
         """Numbers of replicas of one phase, or of both together, that are looked at where there is room for `room`."""
@@ -200,7 +196,7 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
                 tp_expert=tp_expert if tp_expert > 1 else None,
                 kv_sp=kv_sp if kv_sp > 1 else None,
             )  # fmt: skip
-            if not request.keeps("prefill" if prefill else "decode", degrees, stage):
+            if not request.keeps_stage("prefill" if prefill else "decode", degrees, stage):
                 continue
             if engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up):
                 yield degrees
@@ -246,7 +242,7 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
         prints = {
             stages: one
             for stages, one in _footprints(request, stage).items()
-            if (pipelines or stages == 1) and request.keeps(phase, PhaseStrategy(), stage, stages)
+            if (pipelines or stages == 1) and request.keeps_pipeline(phase, stage, stages)
         }
         rooms = _rooms(request, prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
@@ -322,7 +318,7 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
         rooms = {
             stages: room
             for stages, room in _rooms(request, _footprints(request, stage)).items()
-            if all(request.keeps(phase, PhaseStrategy(), stage, stages) for phase in PHASES)
+            if all(request.keeps_pipeline(phase, stage, stages) for phase in PHASES)
         }
         numbers = {
             stages: tuple(count for count in request.numbers(room) if request.allows(None, count))

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from ..catalog.hardware import HardwareFacts
 from ..performance.collectives import domain_of
 from ..plan.placement import even_cut
-
-Whole = NDArray[np.int64]
+from .arrays import Whole
 
 
 @dataclass(frozen=True, slots=True)

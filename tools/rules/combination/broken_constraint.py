@@ -25,18 +25,21 @@ def check(view: PlanView) -> Iterator[Finding]:
     if not stated:
         return
     try:
-        constraints = _CONSTRAINTS.validate_python(stated, strict=False)
+        constraints = _CONSTRAINTS.validate_python(stated)
         strategy = Strategy.model_validate(view.strategy)
     except ValidationError:
         return  # ST001 names what cannot be read
     nodes, gpus_per_node = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
     if nodes is None or gpus_per_node is None:
         return
+    broken_first: dict[int, Broken] = {}
     for broken in (
         *_broken_by_strategy(constraints, strategy, gpus_per_node),
         *_broken_by_devices(constraints, view, nodes, gpus_per_node),
     ):
-        place = constraints.index(broken.constraint)
+        # What both phases break is said once.
+        broken_first.setdefault(constraints.index(broken.constraint), broken)
+    for place, broken in broken_first.items():
         yield Finding(
             f"{broken.found}, where {broken.constraint.words!r} demands {broken.demanded}",
             where=f"/policy/constraints/{place}",
@@ -48,18 +51,11 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_per_node: int) -> Iterator[Broken]:
-    known: set[int] = set()
     for phase in PHASES:
         degrees = strategy.prefill if phase == "prefill" else strategy.decode
-        stage = Stage(phase, degrees, phase_width(degrees) // degrees.pp, gpus_per_node)
-        for broken in (
-            *broken_by_stage(constraints, stage),
-            *broken_by_pipeline(constraints, stage, degrees.pp),
-        ):
-            # What both phases break is said once.
-            if constraints.index(broken.constraint) not in known:
-                known.add(constraints.index(broken.constraint))
-                yield broken
+        stage = Stage(phase, phase_width(degrees) // degrees.pp, gpus_per_node)
+        yield from broken_by_stage(constraints, stage, degrees)
+        yield from broken_by_pipeline(constraints, stage, degrees.pp)
     apart = strategy.prefill.replicas is not None
     decode = (strategy.decode.replicas or 0) if apart else strategy.dp
     yield from broken_by_replicas(constraints, strategy.prefill.replicas if apart else None, decode)
