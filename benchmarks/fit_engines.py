@@ -27,10 +27,11 @@ from shardwright.tools.calibration.error_ranges import LOW_CONCURRENCY
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.conformal import pair_of
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
-from shardwright.tools.fidelity.engine_fit import SHARES, Fitted, log_error
+from shardwright.tools.fidelity.engine_fit import Fitted, log_error
 from shardwright.tools.fidelity.fast_simulation import mean_times
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
+from shardwright.tools.performance.clock import gives_heads_one_block
 from shardwright.tools.performance.serving.load import Burst
 
 DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration" / "data" / "engines.json"
@@ -52,8 +53,6 @@ def suspicious(row: MeasuredRow) -> str:
         return "times independent of the concurrency, or faster than it allows"
     if row.source == "GPUSTACK" and not row.load.isdigit():
         return "hundreds of requests at once: limits of API servers and preemption that nobody states"
-    if "Mixtral" in row.model and row.source == "TRT090":
-        return "dummy weights: the routing collapses"
     if "gpt-oss" in row.model and row.load == "512" and "H100" in row.gpu:
         return "faster at 512 than at 64"
     if (
@@ -167,21 +166,19 @@ def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case]) -> dict[str, objec
         for entry in all_entries()
         if (entry.engine, entry.generation, entry.accelerator_class) == wanted
     )
+    constants = fitted.constants
+    if not gives_heads_one_block(*key[:2]):
+        constants = constants.model_copy(update={"head_token_ns": 0.0})
     return {
         "engine": key[0],
         "generation": key[1],
         "accelerator_class": key[2],
-        "constants": {name: rounded(name, value) for name, value in fitted.constants.model_dump().items()},
+        "constants": {name: float(f"{value:.4g}") for name, value in constants.model_dump().items()},
         "scheduler": scheduler.model_dump(exclude_defaults=True),
         "rows": sum(len(case.measured) for case in own),
         "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in own})),
         "fitted": date.today().isoformat(),
     }
-
-
-def rounded(name: str, value: float) -> float:
-    """A constant as it is written; a share of less than half a percent is none."""
-    return round(value, 2) if name in SHARES else float(f"{value:.4g}")
 
 
 def sources_of(case: Case) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ from pathlib import Path
 from fit_engines import read_cases
 
 from shardwright.benchmarks.fits.coverage import coverage
-from shardwright.benchmarks.fits.engine_levels import Levels, fit_levels, fold_of
+from shardwright.benchmarks.fits.engine_levels import Levels, fit_levels, folds_of
 from shardwright.tools.calibration.error_ranges import ErrorRange
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.conformal import Miss, miss_of, pair_of, ranges_of
@@ -41,8 +41,9 @@ DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration" / "data"
 class Unseen:
     """Predicts situations by constants that were fitted without their pairs."""
 
-    def __init__(self, levels: Mapping[int, Levels]) -> None:
+    def __init__(self, levels: Sequence[Levels], folds: Mapping[str, int]) -> None:
         self._levels = levels
+        self._folds = folds
         self._settings: dict[Deployment, Setting] = {}
         self._times: dict[tuple[Deployment, Arrivals, Lengths], ServingTimes | None] = {}
 
@@ -61,8 +62,9 @@ class Unseen:
         layout, deployment = layout_of(situation), situation.deployment
         check_weights_fit(layout)
         if deployment not in self._settings:
-            fold = fold_of(pair_of(deployment), len(self._levels))
-            constants, engine = self._levels[fold].of(wanted_of(situation)).constants, layout.setting.engine
+            # A pair that took part in no fit is new to all of them.
+            levels = self._levels[self._folds.get(pair_of(deployment), 0)]
+            constants, engine = levels.of(wanted_of(situation)).constants, layout.setting.engine
             entry = engine.entry.model_copy(update={"constants": constants})
             self._settings[deployment] = layout.setting.with_profile(engine.model_copy(update={"entry": entry}))
         setting = self._settings[deployment].with_workload(layout.setting.workload)
@@ -103,12 +105,15 @@ def show_ranges(ranges: Sequence[ErrorRange]) -> None:
         print(f"  {one.metric:10} {one.load:7} {words:24} {one.low:.2f}-{one.high:.2f}  {counts}")
 
 
-def rotated(table: Path, folds: int) -> Iterator[tuple[int, Levels]]:
-    """For each fold what was fitted without its pairs."""
+def rotated(table: Path, folds: int) -> Unseen:
+    """Fit once without the pairs of each fold."""
     cases, start = read_cases(table), time.perf_counter()
+    fold_by_pair = folds_of(cases, folds)
+    levels: list[Levels] = []
     for fold in range(folds):
-        yield fold, fit_levels([case for case in cases if fold_of(case.about.pair, folds) != fold])
+        levels.append(fit_levels([case for case in cases if fold_by_pair[case.about.pair] != fold]))
         print(f"  {time.perf_counter() - start:6.0f} s  fold {fold + 1} of {folds}", flush=True)
+    return Unseen(levels, fold_by_pair)
 
 
 def main() -> None:
@@ -118,7 +123,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="write the data file")
     chosen = parser.parse_args()
-    unseen = Unseen(dict(rotated(chosen.table, chosen.folds)))
+    unseen = rotated(chosen.table, chosen.folds)
     known = [(row, found) for row in read_table_file(chosen.table) if isinstance(found := situation_of(row), Situation)]
     predictions = [unseen(situation) for _, situation in known]
     show_errors([row for row, _ in known], predictions)

@@ -5,7 +5,6 @@ Held back is always a whole pair of model architecture and accelerator: all sour
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -68,6 +67,22 @@ def thinned(cases: Sequence[Case], most: int) -> list[Case]:
     return kept
 
 
-def fold_of(pair: str, folds: int) -> int:
-    """The fold that a pair of architecture and accelerator is held back in: by its name, so that it never changes."""
-    return int.from_bytes(hashlib.sha256(pair.encode()).digest()[:4], "big") % folds
+def folds_of(cases: Sequence[Case], folds: int) -> dict[str, int]:
+    """The fold that each pair of architecture and accelerator is held back in.
+
+    Pairs that one engine was measured on are spread over the folds: what is asked is how far off a pair is that was
+    never seen, not an engine that was never seen on such accelerators.
+    """
+    measured: defaultdict[str, set[Key]] = defaultdict(set)
+    for case in cases:
+        measured[case.about.pair].add(case.wanted)
+    held: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * folds)
+    found: dict[str, int] = {}
+    # Those of most engines first, for they leave the least choice.
+    for pair in sorted(measured, key=lambda one: (-len(measured[one]), one)):
+        loads = [[held[key][fold] for key in sorted(measured[pair])] for fold in range(folds)]
+        fold = min(range(folds), key=lambda one: (max(loads[one]), sum(loads[one]), list(found.values()).count(one)))
+        found[pair] = fold
+        for key in measured[pair]:
+            held[key][fold] += 1
+    return found

@@ -6,6 +6,7 @@ import pytest
 
 from shardwright.tools.calibration.engine_profile import EngineProfile, engine_profile
 from shardwright.tools.calibration.shapes import Attention, Collective
+from shardwright.tools.catalog.dtypes import DType, element_bytes
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.clock import Clock
 from shardwright.tools.performance.operators.attention import attention_core
@@ -16,32 +17,66 @@ from shardwright.tools.performance.operators.work import Work
 HOPPER = hardware_facts("h100-sxm", nodes=1, gpus_per_node=8)
 
 
-def profile_with(**changes: float) -> EngineProfile:
-    found = engine_profile("vllm", "0.11", HOPPER.accelerator)
+def profile_of(engine: str, version: str, **changes: float) -> EngineProfile:
+    found = engine_profile(engine, version, HOPPER.accelerator)
     constants = found.entry.constants.model_copy(update=changes)
     return found.model_copy(update={"entry": found.entry.model_copy(update={"constants": constants})})
 
 
-def attention(query_heads: int, kv_heads: int, new_tokens: int = 1) -> Work:
-    kernel = Attention(64, new_tokens, 4096, query_heads, kv_heads, 128, "bf16")
-    cached = 2 * 64 * 4096 * kv_heads * 128 * 2.0
-    return attention_core(kernel, 64 * 4096.0 * new_tokens, 256, cached, 0.0)
+def profile_with(**changes: float) -> EngineProfile:
+    return profile_of("vllm", "0.11", **changes)
+
+
+def attention(query_heads: int, kv_heads: int, new_tokens: int = 1, sequences: int = 64, kv: DType = "bf16") -> Work:
+    kernel = Attention(sequences, new_tokens, 4096, query_heads, kv_heads, 128, kv)
+    cached = 2 * sequences * 4096 * kv_heads * 128 * element_bytes(kv)
+    return attention_core(kernel, sequences * 4096.0 * new_tokens, 256, cached, 0.0)
 
 
 def seconds(work: Work, **changes: float) -> float:
     return Clock(HOPPER, profile_with(**changes)).time(work).seconds
 
 
-def test_query_heads_that_read_for_themselves_make_decode_as_slow_as_without_groups() -> None:
-    grouped, alone = seconds(attention(32, 8), ungrouped_attention=0.0), seconds(attention(32, 32))
-    assert seconds(attention(32, 8), ungrouped_attention=1.0) == pytest.approx(alone)
-    assert seconds(attention(32, 8), ungrouped_attention=0.5) == pytest.approx((grouped + alone) / 2)
-    assert grouped < 0.5 * alone
+def one_block_a_head_s(work: Work, nanoseconds: float) -> float:
+    return Clock(HOPPER, profile_of("nim", "1.0", head_token_ns=nanoseconds)).time(work).seconds
 
 
-def test_heads_of_their_own_and_prompts_do_not_change_with_it() -> None:
-    for work in (attention(32, 32), attention(32, 8, new_tokens=512)):
-        assert seconds(work, ungrouped_attention=1.0) == seconds(work, ungrouped_attention=0.0)
+def test_a_kernel_with_one_block_a_head_takes_as_long_as_its_blocks_need_one_after_the_other() -> None:
+    # 4,097 tokens at 100 ns; a block runs on each of 132 multiprocessors.
+    for heads, sequences, waves in ((32, 1, 1.0), (32, 64, 32 * 64 / 132)):
+        found = one_block_a_head_s(attention(heads, 32, sequences=sequences), 100.0)
+        assert found == pytest.approx(100e-9 * 4097 * waves)
+
+
+def test_such_a_kernel_takes_as_long_however_few_bytes_a_cached_element_has() -> None:
+    assert one_block_a_head_s(attention(32, 8, kv="fp8"), 100.0) == one_block_a_head_s(attention(32, 8), 100.0)
+
+
+def test_query_heads_share_a_read_only_in_groups_that_such_a_kernel_knows() -> None:
+    alone = one_block_a_head_s(attention(64, 64), 100.0)
+    assert one_block_a_head_s(attention(64, 16), 100.0) == pytest.approx(alone)
+    assert one_block_a_head_s(attention(64, 8), 100.0) == pytest.approx(alone / 8)
+
+
+def test_it_is_never_faster_than_a_read_of_the_cache() -> None:
+    work = attention(32, 32)
+    assert one_block_a_head_s(work, 1e-3) == one_block_a_head_s(work, 0.0) > 0.0
+
+
+def test_prompts_and_engines_whose_blocks_share_a_sequence_know_nothing_of_it() -> None:
+    prompt = attention(32, 8, new_tokens=512)
+    assert one_block_a_head_s(prompt, 100.0) == one_block_a_head_s(prompt, 0.0)
+    assert seconds(attention(32, 8), head_token_ns=100.0) == seconds(attention(32, 8), head_token_ns=0.0)
+
+
+def test_the_first_kernels_of_vllm_on_amd_read_a_cached_head_once_for_each_query_head() -> None:
+    cdna = hardware_facts("mi300x", nodes=1, gpus_per_node=8)
+
+    def on_cdna(work: Work, version: str) -> float:
+        return Clock(cdna, engine_profile("vllm", version, cdna.accelerator)).time(work).seconds
+
+    assert on_cdna(attention(32, 8), "0.6.0") == pytest.approx(on_cdna(attention(32, 32), "0.6.0"))
+    assert on_cdna(attention(32, 8), "0.11") < 0.5 * on_cdna(attention(32, 32), "0.11")
 
 
 def test_what_a_measured_moe_layer_holds_costs_no_more_than_the_datasheet_asks_for() -> None:

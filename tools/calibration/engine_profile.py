@@ -58,9 +58,9 @@ class EngineConstants(Frozen):
     moe_fixed_scale: Scale
     moe_scale: Scale
     communication_scale: Scale
-    # Of the query heads that share a KV head in decode, the share that read it again for themselves: 0 where a kernel
-    # reads it once for all of them, 1 where it knows nothing of groups (as the first releases of TensorRT-LLM).
-    ungrouped_attention: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] = 0.0
+    # Nanoseconds in which one thread block goes over one cached token of one head in decode, where a kernel gives each
+    # head of a sequence one block (as the first releases of TensorRT-LLM); 0 where blocks share a long sequence.
+    head_token_ns: NonNegative = 0.0
     # What a recurrent layer takes beside its roofline in each pass: short convolution, gates, gated norm, launches.
     recurrent_layer_us: NonNegative = 0.0
     # What a client waits beside the engine before its first token: fixed, and per token of the prompt.

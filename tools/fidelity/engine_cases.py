@@ -18,6 +18,7 @@ from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
+from ..performance.clock import gives_heads_one_block
 from ..performance.schedule import passes_of_host
 from ..performance.serving.load import ServingTimes
 from ..performance.serving.step_table import StepTable
@@ -29,8 +30,11 @@ from .predict import figure_of
 from .situation import Deployment, Figure, Situation
 
 SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
-# Every part of a time in the order of `Case.parts`; the share of attention that is read again is 0 where neutral.
-_VARIED = (*SCALES, "ungrouped_attention", "recurrent_layer_us")
+# Every part of a time in the order of `Case.parts`, but for the last.
+_VARIED = (*SCALES, "recurrent_layer_us")
+# Attention of a decode step, and nanoseconds of a token of a head so many that nothing else counts in it.
+_DECODE = ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s")
+_FAR_LONGER_NS = 1e5
 _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
     "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
@@ -51,8 +55,9 @@ class About:
 class Case:
     """One deployment under one load: what was measured, and its server with the columns by factor.
 
-    `parts[column]` has one row for each of `SCALES`, one for what attention that reads a KV head for each query head
-    takes longer, one for a microsecond in each recurrent layer, and a last one for what no constant scales.
+    `parts[column]` has one row for each of `SCALES`, one for a microsecond in each recurrent layer, and a last one for
+    what no constant scales. `head_tokens[column]` is the column for each nanosecond of
+    `EngineConstants.head_token_ns`, where that takes longer than all else of decode attention.
     """
 
     about: About
@@ -60,6 +65,7 @@ class Case:
     measured: Mapping[Figure, float]
     server: Server
     parts: Mapping[str, Array]
+    head_tokens: Mapping[str, Array]
     host_passes: int = 1
     weight: float = 1.0
 
@@ -74,9 +80,10 @@ class Case:
 
     def server_with(self, constants: EngineConstants) -> Server:
         """The server with other constants of the engine."""
-        again = constants.attention_scale * constants.ungrouped_attention
-        scales = np.array([*(getattr(constants, name) for name in SCALES), again, constants.recurrent_layer_us, 1.0])
+        scales = np.array([*(getattr(constants, name) for name in SCALES), constants.recurrent_layer_us, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
+        if gives_heads_one_block(*self.wanted[:2]):
+            columns |= self._with_head_tokens(columns, constants.head_token_ns)
         table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
         policy = replace(
             self.server.policy,
@@ -90,6 +97,20 @@ class Case:
             first_token_steps=late_steps(constants, self.situation.deployment.engine.streams_at_intervals),
         )
 
+    def _with_head_tokens(self, columns: Mapping[str, Array], nanoseconds: float) -> dict[str, Array]:
+        """Decode columns as long as a kernel with one block a head takes, at the middle of the load's contexts."""
+        lengths, table = self.situation.lengths, self.server.table
+        middle = lengths.mean_share * (lengths.input_tokens + 0.5 * lengths.output_tokens)
+        cached = np.array(table.sequences) * middle, np.array(table.sequences) * min(middle, table.window_tokens)
+
+        def seconds(parts: Mapping[str, Array]) -> Array:
+            base, *rates = (parts[name] for name in _DECODE)
+            return base + sum(rate * tokens for rate, tokens in zip(rates, cached, strict=True) if rate.size)
+
+        walked = {name: nanoseconds * part for name, part in self.head_tokens.items()}
+        longer = seconds(walked) > seconds(columns)
+        return {name: np.where(longer, walked[name], columns[name]) for name in _DECODE if columns[name].size}
+
 
 def replace_columns(table: StepTable, columns: Mapping[str, Any], host: Mapping[str, float]) -> StepTable:
     """`table` with other columns and host times."""
@@ -100,7 +121,7 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
     """The profile with every factor 1 and no host time, but for `changes`."""
     plain = dict.fromkeys(SCALES, 1.0) | {
         "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
-        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "ungrouped_attention": 0.0,
+        "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "head_token_ns": 0.0,
         "recurrent_layer_us": 0.0,
     }  # fmt: skip
     constants = EngineConstants(**(plain | changes))
@@ -130,7 +151,9 @@ def case_of(
     def server(name: str = "") -> Server:
         known = (situation.deployment, name)
         if known not in settings:
-            changes = {name: 2.0 if name in SCALES else 1.0} if name else {}
+            changes = (
+                {name: 2.0 if name in SCALES else _FAR_LONGER_NS if name == "head_token_ns" else 1.0} if name else {}
+            )
             settings[known] = own.with_profile(neutral(own.engine, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
         return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
@@ -148,8 +171,13 @@ def case_of(
         measured=dict(measured),
         server=plain,
         parts=parts,
+        head_tokens=_head_tokens(server("head_token_ns").table),
         host_passes=passes_of_host(layout.setting, len(layout.phase("decode").stages)),
     )
+
+
+def _head_tokens(table: StepTable) -> dict[str, Array]:
+    return {name: np.asarray(getattr(table, name), dtype=float) / _FAR_LONGER_NS for name in _DECODE}
 
 
 def with_rest(rows: Sequence[Array], whole: Array) -> Array:

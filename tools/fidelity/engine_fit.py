@@ -30,7 +30,7 @@ PRIORS: Mapping[str, tuple[float, float]] = {
     "moe_fixed_scale": (0.75, 0.25),
     "moe_scale": (0.85, 0.15),
     "communication_scale": (1.1, 0.20),
-    "ungrouped_attention": (0.0, 1.0),
+    "head_token_ns": (8.0, 0.5),
     "recurrent_layer_us": (10.0, 1.0),
     "client_ms": (6.0, 0.8),
     "client_token_us": (1.0, 0.8),
@@ -38,13 +38,6 @@ PRIORS: Mapping[str, tuple[float, float]] = {
     "interval_token_steps": (3.0, 1.2),
 }
 NAMES = tuple(PRIORS)
-# A share may be nothing, so it is fitted as it is; every other constant by its logarithm.
-SHARES = ("ungrouped_attention",)
-# Engines, generations and accelerators with decode kernels that may read a KV head once for each query head:
-# TensorRT-LLM's masked attention, and vLLM's first kernels for its paged cache, which it kept longest on AMD's (on
-# NVIDIA's it took FlashAttention). All others share the read: there is nothing to fit.
-_MAY_READ_AGAIN = (("trtllm", "session", ""), ("nim", "any", ""), ("vllm", "v0", "cdna"))
-_FIXED = 1e-3
 # Steps of the derivatives: large enough that a simulation that jumps a little does not look steep.
 _STEP = 0.03
 _SOFT = 0.15
@@ -56,7 +49,7 @@ FAILED_FACTOR = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Constants as they are fitted (all but shares in logarithms), and to how many figures."""
+    """Logarithms of constants as they are fitted, and to how many figures."""
 
     logs: tuple[float, ...]
     figures: int
@@ -69,16 +62,13 @@ class Fitted:
 
 def prior() -> Fitted:
     """What is assumed before anything was measured."""
-    return Fitted(tuple(value if name in SHARES else math.log(value) for name, (value, _) in PRIORS.items()), 0)
+    return Fitted(tuple(math.log(value) for value, _ in PRIORS.values()), 0)
 
 
 def constants_of(logs: Array) -> EngineConstants:
     """The constants whose logarithms these are, bounded to what the profile takes."""
-    values = {
-        name: float(np.clip(value, 0.0, 1.0) if name in SHARES else np.clip(np.exp(value), 1e-6, 90.0))
-        for name, value in zip(NAMES, logs, strict=True)
-    }
-    return EngineConstants(**values)
+    values: list[float] = np.clip(np.exp(logs), 1e-6, 90.0).tolist()
+    return EngineConstants(**dict(zip(NAMES, values, strict=True)))
 
 
 def residuals(logs: Array, cases: Sequence[Case]) -> Array:
@@ -107,8 +97,7 @@ def fit(cases: Sequence[Case], parent: Fitted, slack: float = 1.0) -> Fitted:
     if not cases:
         return parent
     centre = np.array(parent.logs)
-    reads_once = not all(may_read_again(case.wanted) for case in cases)
-    widths = np.array([_FIXED if name in SHARES and reads_once else PRIORS[name][1] * slack for name in NAMES])
+    widths = np.array([PRIORS[name][1] * slack for name in NAMES])
     weighted = weigh(cases)
     count = sum(len(case.measured) for case in cases)
 
@@ -124,12 +113,6 @@ def fit(cases: Sequence[Case], parent: Fitted, slack: float = 1.0) -> Fitted:
 
     found = least_squares(errors, centre, jac=slopes, method="trf", max_nfev=6, xtol=2e-3, ftol=2e-3)
     return Fitted(tuple(float(value) for value in found.x), count)
-
-
-def may_read_again(wanted: tuple[str, str, str]) -> bool:
-    """Whether decode attention of an engine, generation and class may read a KV head once for each query head."""
-    engine, generation, class_ = wanted
-    return any((engine, generation) == one[:2] and class_.startswith(one[2]) for one in _MAY_READ_AGAIN)
 
 
 def weigh(cases: Sequence[Case]) -> list[Case]:

@@ -38,6 +38,8 @@ _FIGURES: dict[str, Figure] = {
 _STATISTICS: dict[str, Statistic] = {"p50": "p50", "median": "p50", "p99": "p99"}
 _UNSTATED_MEMORY = re.compile(r"[-_ ](?:unstated|unknown)$", re.IGNORECASE)
 _DEFAULT_NODE = 8
+# Sources that measured engines with weights of no model: NVIDIA's sizing sweep of TensorRT-LLM.
+_DUMMY_WEIGHTS = ("TRT090",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Deployment:
     precision: PrecisionBlock
     strategy: Strategy
     relaxations: tuple[Relaxation, ...]
+    has_dummy_weights: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +127,7 @@ def _deployment(row: MeasuredRow) -> Deployment | Refused:
         precision=precision,
         strategy=strategy,
         relaxations=relaxations_of(strategy),
+        has_dummy_weights=row.source in _DUMMY_WEIGHTS,
     )
 
 

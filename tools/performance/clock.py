@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ..calibration.chip import chip_in
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineConstants, EngineProfile
+from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..calibration.forms.attention_decode import is_decode
 from ..calibration.forms.elementary import Number, exceeds, larger, smaller
 from ..calibration.kernel_times import OWN_REDUCTION_RANKS, KernelTime, KernelTimes
@@ -34,12 +34,27 @@ from .collectives import CollectiveTime
 from .operators.work import Work
 from .roofline import Bound, OperatorTime, Roof
 
+# Engines and generations whose decode kernel gives each head of a sequence one thread block: TensorRT-LLM's masked
+# attention, where blocks shared a long sequence only when the build asked for it (its option of the time,
+# `--multi_block_mode`). In all others blocks share a long sequence.
+_ONE_BLOCK_A_HEAD = (("trtllm", "session"), ("nim", "any"))
+# The generation of vLLM whose kernels for the paged cache read a KV head once for each of its query heads. It kept them
+# longest on AMD's cards; on NVIDIA's it took FlashAttention.
+_UNGROUPED = "v0"
+# Query heads of a KV head for which releases with one block a head had a kernel that reads it once for all of them
+# (XQA: "limited configurations", Llama-2-70B among them; docs/source/advanced/gpt-attention.md of TensorRT-LLM 0.9).
+GROUPED_HEADS: dict[str, int] = {"nim": 8, "trtllm": 8}
 # Whose kernel tables an engine's kernels are taken from.
 FRAMEWORK_OF: dict[str, str] = {"nim": "trtllm", "lmdeploy": "vllm"}
 # Engines and generations of 2024 that reduce with NCCL: kernels of their own were an option of the build.
 _REDUCE_BY_NCCL = (("trtllm", "session"), ("nim", "any"))
 # Engines that leave more than two PCIe cards to NCCL (`custom_all_reduce.py` of vLLM, which SGLang took over).
 _PAIRS_OVER_PCIE = ("vllm", "sglang", "lmdeploy")
+
+
+def gives_heads_one_block(engine: str, generation: str) -> bool:
+    """Whether decode attention of an engine's generation gives each head of a sequence one thread block."""
+    return (engine, generation) in _ONE_BLOCK_A_HEAD
 
 
 class Clock:
@@ -55,6 +70,9 @@ class Clock:
         self.hardware = hardware
         self.engine = engine
         self.roof = Roof(hardware, compute_share)
+        part = accelerator_class(hardware.accelerator)
+        self._reads_for_each_head = engine.entry.generation == _UNGROUPED and part.startswith("cdna")
+        self._one_block_a_head = gives_heads_one_block(engine.entry.engine, engine.entry.generation)
         self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration, compute_share)
 
     def time(self, work: Work) -> OperatorTime:
@@ -81,6 +99,8 @@ class Clock:
             # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer: what is
             # left is what no node can be faster than.
             return OperatorTime(kernel.moved_bytes / self.hardware.memory_bandwidth_bytes_s, "memory")
+        if isinstance(kernel, Attention) and self._reads_for_each_head and is_decode(kernel.new_tokens):
+            kernel = replace(kernel, kv_heads=max(kernel.kv_heads, kernel.query_heads))
         first, *others = self.kernels.choices(kernel)
         best = self._scaled(kernel, first)
         # Of the kernels that are at hand the engine takes the one that is fastest with its factors.
@@ -98,8 +118,8 @@ class Clock:
             work = time.seconds - time.fixed_s
             seconds = time.fixed_s * scales.moe_fixed_scale + work * scales.moe_scale
             return OperatorTime(larger(seconds, time.floor_s), bound, time.origin)
-        if isinstance(kernel, Attention) and scales.ungrouped_attention > 0.0 and is_decode(kernel.new_tokens):
-            seconds = self._regrouped(kernel, time.seconds) * scales.attention_scale
+        if isinstance(kernel, Attention) and self._one_block_a_head and is_decode(kernel.new_tokens):
+            seconds = larger(time.seconds * scales.attention_scale, self._one_block_a_head_s(kernel))
             return OperatorTime(larger(seconds, time.floor_s), bound, time.origin)
         if isinstance(kernel, Attention | LatentAttention):
             scale = scales.attention_scale
@@ -109,12 +129,19 @@ class Clock:
             scale = scales.memory_scale
         return OperatorTime(larger(time.seconds * scale, time.floor_s), bound, time.origin)
 
-    def _regrouped(self, kernel: Attention, grouped_s: Number) -> Number:
-        """Seconds of decode attention whose kernel lets only a part of the query heads share the read of a KV head."""
+    def _one_block_a_head_s(self, kernel: Attention) -> Number:
+        """Seconds of decode attention in which one thread block goes over the whole cache of one head of a sequence.
+
+        However few bytes a cached element has: what takes the time are instructions.
+        """
         assert self.kernels is not None
-        alone = self.kernels.seconds(replace(kernel, kv_heads=max(kernel.kv_heads, kernel.query_heads)))
-        share = self.engine.entry.constants.ungrouped_attention
-        return grouped_s + share * larger(0.0, alone.seconds - grouped_s)
+        shares_read = kernel.query_heads == GROUPED_HEADS.get(self.engine.entry.engine, 0) * kernel.kv_heads
+        blocks = kernel.sequences * (kernel.kv_heads if shares_read else kernel.query_heads)
+        seen = kernel.context + kernel.new_tokens
+        if kernel.window is not None:
+            seen = smaller(seen, kernel.window)
+        waves = larger(1.0, blocks / self.kernels.chip.multiprocessors)
+        return self.engine.entry.constants.head_token_ns * 1e-9 * seen * waves
 
     def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
         """Time of a collective; `None` where no table covers the links."""
