@@ -164,8 +164,11 @@ def _kind(request: SearchRequest) -> str:
     return f"{request.facts.gpus} × {request.facts.accelerator.id}"
 
 
-def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int) -> Infeasible:
-    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan."""
+def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Infeasible:
+    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan.
+
+    `too_few`: accelerators of which every number up to this one was looked at before, and does not do.
+    """
     best = next(iter(result.candidates), None)
     timed = best is not None and best.ttft_ms is not None
     have = request.facts.gpus
@@ -178,7 +181,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = if_time(
         f"some of the clusters of up to {at_most:,} accelerators",
-        lambda: fewest_gpus(request, usual_node, more_than=have, at_most=at_most),
+        lambda: fewest_gpus(request, usual_node, more_than=max(have, too_few), at_most=at_most),
     )
     # What takes as much hardware as without is no hint.
     most = at_most if sized is None else sized.request.facts.gpus - 1

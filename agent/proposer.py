@@ -22,7 +22,7 @@ from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
 from ..tools.search.search import search
-from ..tools.search.sizing import Sized, facts_of, fewest_gpus, least_weights_bytes, resized
+from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized
 from .infeasible import relaxed_hint, why_infeasible
 from .intent.formats import formats_on
 from .intent.intent import Assumption, HardwareChoice, Intent, StatedStrategy
@@ -113,7 +113,7 @@ def examine(intent: Intent) -> Examined | Refused:
         sized = fewest_gpus(request, choice.gpus_per_node)
         if sized is None:
             largest = resized(request, max(1, _SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
-            return _refused(largest, search(largest), choice.gpus_per_node)
+            return _refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
         if sized.result is None or sized.result.best is None:
             raise InputError(sized.unknown or "the hardware cannot be evaluated")
         assumptions = _sized_assumption(sized), *_placement(sized.request, sized.result)
@@ -137,8 +137,8 @@ def _placement(request: SearchRequest, result: SearchResult) -> Iterator[Assumpt
     yield Assumption(field="disaggregated", value=True, reason=reason)
 
 
-def _refused(request: SearchRequest, result: SearchResult, usual_node: int) -> Refused:
-    return Refused(why_infeasible(request, result, usual_node), request, result)
+def _refused(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Refused:
+    return Refused(why_infeasible(request, result, usual_node, too_few=too_few), request, result)
 
 
 def propose(

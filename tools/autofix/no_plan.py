@@ -155,7 +155,7 @@ def too_long(intent: PlanIntent, reason: str, find: Find) -> NoPlan:
 def _sized(request: SearchRequest, at_most: int) -> Sized | None:
     usual = request.facts.accelerator.typical_node_accelerators or request.hardware.gpus_per_node
     node = max(usual, request.hardware.gpus_per_node)
-    return fewest_gpus(request, node, more_than=request.facts.gpus, at_most=max(at_most, request.facts.gpus))
+    return fewest_gpus(request, node, more_than=request.facts.gpus, at_most=at_most)
 
 
 def _unknown_needs(request: SearchRequest, why: str) -> LeastHardware:

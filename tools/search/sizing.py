@@ -82,6 +82,8 @@ def fewest_gpus(
     that serve both phases, where that was left open). What a replica does is the same on any number of nodes, so that
     one search of a large cluster shows every smaller one.
     """
+    if more_than >= at_most:
+        return None
     if request.precisions:
         return _over_precisions(request, usual_node, more_than, at_most)
     bounds = Range(usual_node, more_than, at_most, request.disaggregated)
