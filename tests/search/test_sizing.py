@@ -10,8 +10,9 @@ import pytest
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.plan.document import HardwareBlock
 from shardwright.tools.search.candidate import SearchRequest
+from shardwright.tools.search.found import fits_somehow
 from shardwright.tools.search.kinds import Kind, cheapest, least_memory
-from shardwright.tools.search.search import search
+from shardwright.tools.search.search import base_setting, holding, search
 from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized
 
 from .requests import search_request
@@ -70,6 +71,15 @@ def test_clusters_that_are_known_to_be_too_small_are_not_found_again() -> None:
     request = search_request("Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=512, output_tokens=64)
     found = fewest_gpus(request, 8, more_than=3, at_most=32)
     assert found is not None and found.request.facts.gpus == 4
+
+
+@pytest.mark.parametrize("requests", [1, 100, 400, 2000])
+def test_phases_apart_fit_into_memory_with_all_requests_that_are_asked_for(requests: int) -> None:
+    load = {"input_tokens": 2048, "output_tokens": 256, "concurrency": requests}
+    for gpus in (1, 2, 4):
+        request = replace(search_request("Llama-3.1-8B-Instruct", (1, gpus, "h100-sxm"), **load), disaggregated=True)
+        setting = base_setting(request)
+        assert fits_somehow(request, setting) == (len(holding(request, setting).columns) > 0)
 
 
 def kinds(workload: dict[str, float], names: list[str]) -> list[Kind]:

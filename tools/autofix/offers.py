@@ -142,8 +142,6 @@ def _shorter_by_memory(intent: PlanIntent, request: SearchRequest) -> Iterator[O
 
     def fits(tokens: int) -> bool:
         shorter = replace(part, workload=_of_length(workload, tokens))
-        if shorter.disaggregated:
-            return len(holding(shorter, base_setting(shorter)).columns) > 0
         return fits_somehow(shorter, base_setting(shorter))
 
     yield from _shorter(intent, request.workload, fits)

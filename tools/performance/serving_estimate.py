@@ -19,7 +19,7 @@ from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
 from .serving.step_table import StepTable
 from .step_times import Range, step_table
-from .transfer import handoff_seconds, kv_transfer_seconds
+from .transfer import counted_handoff_seconds, kv_transfer_seconds
 
 # Of more batches of attention groups than this some groups stand for others: so many and their requests are simulated
 # in some 20 ms.
@@ -167,7 +167,7 @@ def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: flo
             decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
-            transfer_s=kv_transfer_seconds(layout) + (handoff_seconds(setting) or 0.0),
+            transfer_s=kv_transfer_seconds(layout) + counted_handoff_seconds(setting),
             copies=copies,
         ),
         arrivals,

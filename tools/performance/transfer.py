@@ -25,6 +25,11 @@ def handoff_seconds(setting: Setting) -> float | None:
     return known.get(setting.engine.entry.engine)
 
 
+def counted_handoff_seconds(setting: Setting) -> float:
+    """`handoff_seconds` as times count it: what is not known as nothing."""
+    return handoff_seconds(setting) or 0.0
+
+
 def kv_transfer_seconds(layout: Layout) -> float:
     """Seconds that the cache of one prompt takes from prefill to decode; 0 where one replica serves both phases.
 

@@ -16,7 +16,7 @@ from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
-from ..performance.transfer import handoff_seconds, send_seconds
+from ..performance.transfer import counted_handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy
 from .arrays import Floats, Mask, Whole
 from .candidate import SearchRequest
@@ -56,14 +56,9 @@ class SplitEvaluator:
         return first, second
 
     def fits_somehow(self) -> bool:
-        """Whether replicas of both kinds fit into memory with one request each, and the devices hold one of each."""
-        sides = [{one.footprint for one in side.replicas} for side in self.sides]
-        node = self.space.gpus_per_node
-        return any(
-            end_of_replicas(node, end_of_replicas(node, 0, 1, prefill), 1, decode) <= self.space.gpus
-            for prefill in sides[0]
-            for decode in sides[1]
-        )
+        """Whether replicas of both kinds fit into memory at their fewest requests, and the devices hold them."""
+        prefill, decode = (side.fitting() for side in self.sides)
+        return prefill.pairs(decode, self.space) > 0
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
@@ -150,7 +145,7 @@ class SplitEvaluator:
         end = end_of_replicas(self.space.gpus_per_node, taken, 1, decode)
         apart: Mask = end > domain
         links = np.minimum(prefill.ends, decode.ends)
-        found = decode.second + (handoff_seconds(self.setting) or 0.0)
+        found = decode.second + counted_handoff_seconds(self.setting)
         for count in np.unique(links):
             for between in (False, True):
                 rows = (links == count) & (apart == between)

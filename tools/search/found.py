@@ -45,8 +45,6 @@ class Found:
         self.rejected: Counter[str] = Counter()
         self.pruned: Counter[str] = Counter()
         self._together: list[Replica] = []
-        if request.space.gpus < 1:
-            return
         loosened = screened(request)
         self._apart = SplitEvaluator(loosened, setting)
         if not request.disaggregated:
@@ -114,14 +112,12 @@ class Found:
 
 
 def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
-    """Whether any strategy fits into memory with a request on each replica; no times are computed.
+    """Whether any strategy fits into memory at its fewest requests; no times are computed.
 
     Raises:
         InputError: number formats are open.
     """
     refuse_open_formats(request)
-    if request.space.gpus < 1:
-        return False
     if not request.disaggregated:
         evaluator = PairEvaluator(request, setting)
         if any(evaluator.fits_somehow(shape) for shape in pair_shapes(request.space)):

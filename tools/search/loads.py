@@ -67,8 +67,8 @@ def open_batches(together: int) -> Batches:
 
 
 def shared_batches(concurrency: Whole, gpus: int, together: int = 1) -> Batches:
-    """Every batch that sharing one of `concurrency` out over up to `gpus` parts gives."""
-    parts = np.arange(1, gpus + 1)
+    """Every batch that sharing one of `concurrency` out over up to `gpus` parts (1 where no GPU is left) gives."""
+    parts = np.arange(1, max(1, gpus) + 1)
     return _batches(-(-concurrency[:, None] // parts[None, :]), together)
 
 

@@ -19,7 +19,7 @@ from ..plan.document import Phase
 from .arrays import Floats, Mask, Whole
 from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
-from .footprints import Side, sides_joined
+from .footprints import Footprints, Side, sides_joined
 from .inventory import Footprint
 from .loads import at_once
 from .memory_columns import MemoryColumns
@@ -48,6 +48,17 @@ class PhaseReplica:
     def option(self) -> PhaseOption:
         """Its degrees."""
         return self.shape.option(self.line.stages, self.line.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Pipelines of one layout that hold the weights and one request; `first` is the place of the first among all."""
+
+    table: PhaseTable
+    memory: MemoryColumns
+    lines: Lines
+    first: int
+    replicas: tuple[PhaseReplica, ...]
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ class PhaseSides:
         self.prints: list[Footprint] = []
         self._held = list(self._held_lines())
 
-    def _held_lines(self) -> Iterator[tuple[PhaseTable, MemoryColumns, Lines]]:
+    def _held_lines(self) -> Iterator[_Held]:
         for shape in phase_shapes(self.request.space, prefill=self.phase == "prefill"):
             if self.replicas and leaves_out(f"some of the layouts of {self.phase} replicas"):
                 return
@@ -105,16 +116,14 @@ class PhaseSides:
 
     @cached_property
     def _blocks(self) -> list[_Block]:
-        first, found = 0, list[_Block]()
-        for table, memory, lines in self._held:
+        found: list[_Block] = []
+        for held in self._held:
             if found and leaves_out(f"some of the layouts of {self.phase} replicas"):
                 break
-            own = tuple(self.replicas[first : first + len(lines)])
-            found.append(self._block(table, memory, lines, (first, own)))
-            first += len(lines)
+            found.append(self._block(held))
         return found
 
-    def _of(self, shape: PhaseShape) -> Iterator[tuple[PhaseTable, MemoryColumns, Lines]]:
+    def _of(self, shape: PhaseShape) -> Iterator[_Held]:
         """The pipelines of a layout that hold the weights and one request, in the even cut and in the best one."""
         layers, engine = self.request.architecture.num_layers, self.request.named_engine
         least = math.ceil(weights_bytes(self.setting) / self.usable_bytes / shape.stage)
@@ -136,8 +145,9 @@ class PhaseSides:
             fitting = self._fitting(shape, memory, [Line.even(layers, stages) for stages in numbers])
             fitting += self._fitting(shape, memory, self._best_lines(shape, table, fitting))
         if fitting:
-            self.replicas.extend(PhaseReplica(shape, line) for line in fitting)
-            yield table, memory, lines_of(tuple(fitting))
+            first, own = len(self.replicas), tuple(PhaseReplica(shape, line) for line in fitting)
+            self.replicas.extend(own)
+            yield _Held(table, memory, lines_of(tuple(fitting)), first, own)
 
     def _fitting(self, shape: PhaseShape, memory: MemoryColumns, lines: Sequence[Line]) -> list[Line]:
         """Those of `lines` that hold one request."""
@@ -165,12 +175,24 @@ class PhaseSides:
                 found.append(Line(cut, is_own_cut=True))
         return found
 
-    def _block(
-        self, table: PhaseTable, memory: MemoryColumns, lines: Lines, named: tuple[int, tuple[PhaseReplica, ...]]
-    ) -> _Block:
-        numbers = [self.request.space.numbers(one.shape.rooms[one.line.stages]) for one in named[1]]
-        line = np.repeat(np.arange(len(lines)), [len(one) for one in numbers])
-        counts = np.concatenate(numbers)
+    def fitting(self) -> Footprints:
+        """Where every layout lies in each number that fits under the fewest requests; nothing is timed."""
+        prints: list[tuple[int, int, int]] = []
+        for held in self._held:
+            line, counts = self._numbers(held)
+            fits = held.memory.fullest(held.lines, line, -(-self._loads[0] // counts)) <= self.usable_bytes
+            places = (held.replicas[number].footprint for number in line[fits])
+            prints.extend((one.unit, one.tail, int(count)) for one, count in zip(places, counts[fits], strict=True))
+        return Footprints.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
+
+    def _numbers(self, held: _Held) -> tuple[Whole, Whole]:
+        """Row by row the line, and how many replicas of it."""
+        numbers = [self.request.space.numbers(one.shape.rooms[one.line.stages]) for one in held.replicas]
+        return np.repeat(np.arange(len(numbers)), [len(one) for one in numbers]), np.concatenate(numbers)
+
+    def _block(self, held: _Held) -> _Block:
+        table, memory, lines = held.table, held.memory, held.lines
+        line, counts = self._numbers(held)
         requests = -(-self._loads[None, :] // counts[:, None])
         lines_flat = np.repeat(line, len(self._loads))
         taken = memory.fullest(lines, lines_flat, requests.ravel())
@@ -186,7 +208,7 @@ class PhaseSides:
         stage = table.layout.stages[0]
         ends = max(1, len(stage.attention_devices) // table.groups) * lines.stages
         return _Block(
-            *named, line, counts, taken.reshape(shape), fits.reshape(shape), ends,
+            held.first, held.replicas, line, counts, taken.reshape(shape), fits.reshape(shape), ends,
             (first.reshape(shape), second.reshape(shape)), warned.astype(np.int64).reshape(shape),
         )  # fmt: skip
 
