@@ -24,7 +24,7 @@ from .claims import Claims
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
-from .reserved_words import read_reserved
+from .reserved_words import cues, read_reserved
 
 _PRIMITIVES = {
     "tp": r"tp|tensor[\s\-]?parallel(?:ism)?|tensor\s(?:degree|ranks?|group)|张量并行",
@@ -45,45 +45,40 @@ _PRIMITIVE = re.compile(
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
     re.IGNORECASE,
 )
-_LEAST = re.compile(
-    r"(?<![a-z])(?:at\sleast|min(?:imum)?|no\sless|not\sless|or\smore)(?![a-z])|>=|≥|至少|不少于|最少", re.IGNORECASE
-)
-_LESS = r"under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于"
-_MOST = re.compile(
-    rf"(?<![a-z])(?P<most>at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
-    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan)(?![a-z])|"
-    rf"(?P<sign><=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限)|(?<![a-z])(?P<less>(?:{_LESS}))(?![a-z])|(?P<less_sign><)",
-    re.IGNORECASE,
+_LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
+_MOST = cues(
+    r"at\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
+    r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over)(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
+    r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
+    r"<=|≤|不(?:能|可|得|要|可以|许)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
 _COUNT = re.compile(
     rf"(?<![A-Za-z0-9.,])(?P<n>{_NUMBER})(?!\s?(?:[a-z]*\s)?(?:users?|concurren|requests?|clients?|sessions?|chats?|streams?|ms|seconds?|s\b|tok|k\b|%|g?i?b\b|gpus?|cards?|nodes?|servers?|hosts?|machines?|boxes|replicas?|个副本|张|块|台|卡|并发|路|人))",
     re.IGNORECASE,
 )
 _NODE = r"(?:nodes?|servers?|machines?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
-_CROSSING = re.compile(
-    rf"(?<![a-z])(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)(?![a-z])|跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
-    re.IGNORECASE,
+_CROSSING = cues(
+    r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
+    rf"(?:[a-z]+\s){{0,2}}(?:{_NODE}|infiniband|ethernet|network|rdma|roce|fabric|wire)",
+    r"跨\s?(?:越)?(?:节点|机|服务器|网络)|出(?:节点|机器|单机)",
 )
-_INSIDE = re.compile(
-    rf"(?<![a-z])(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}(?![a-z])|"
-    rf"(?<![a-z])(?:one|same|single)\s{_NODE}(?![a-z])|(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
-    re.IGNORECASE,
+_INSIDE = cues(
+    rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
+    rf"(?:one|same|single)\s{_NODE}",
+    rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
-_STRICT = re.compile(
-    r"(?<![a-z])(?:must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within)(?![a-z])|只能|必须|限|不出|内|待在|要在",
-    re.IGNORECASE,
+_STRICT = cues(
+    r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
+    "只能|必须|限|不出|内|待在|要在",
 )
-_DENIAL = re.compile(
-    r"(?<![a-z])(?:none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
-    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion))|cannot|unsupported)(?![a-z])|"
-    r"(?<![a-z])(?:do|ca|wo|does|is)nt(?![a-z])|n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
-    re.IGNORECASE,
+_DENIAL = cues(
+    r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
+    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
+    r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
-_WITHOUT = re.compile(r"(?<![a-z])(?:without|w/o|with\sno)(?![a-z])|不用|不做", re.IGNORECASE)
-_HEARSAY = re.compile(
-    r"(?<![a-z])(?:claims?|heard|blogs?|rumou?rs?|whether|why)(?![a-z])|听说|要不要|是不是|为什么", re.IGNORECASE
-)
+_WITHOUT = cues(r"without|w/o|with\sno", "不用|不做")
+_HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
 _LISTED = re.compile(r",\s?\d{1,5}(?:\s?,|\s(?:or|and)\s)")
 # More primitives than any request names.
 _MOST_READ = 200

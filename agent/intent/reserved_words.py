@@ -28,13 +28,13 @@ _COUNTED = re.compile(
 )
 
 
-def _words(english: str, chinese: str = "") -> re.Pattern[str]:
+def cues(english: str, chinese: str = "") -> re.Pattern[str]:
     """Any of the words: English ones whole, Chinese ones as they stand."""
     return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
 
 
 # Words that keep something from the plan, wherever in the sentence.
-_AWAY = _words(
+_AWAY = cues(
     r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
     r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
@@ -44,11 +44,11 @@ _AWAY = _words(
     r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
-_BUSY = _words(r"busy|taken|occupied|standby|in\suse")
-_FREE = _words(
+_BUSY = cues(r"busy|taken|occupied|standby|in\suse")
+_FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
 )
-_DEMAND = _words(
+_DEMAND = cues(
     r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"
     r"set\saside|wants?|required?|requires|budget|no\sless\sthan|at\sleast|headroom|with",
     "留|空出|必须|至少",
@@ -62,14 +62,14 @@ _BYTES = re.compile(
     r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
     re.IGNORECASE,
 )
-_EACH = _words(
+_EACH = cues(
     r"(?:each|every|all|per|any)(?:\s(?:of\sthe|the|single|one|\d|two|four|eight))?\s?"
     r"(?:gpus?|cards?|devices?|accelerators?|one)?|a\scard",
     r"每\s?[张块个]?\s?(?:卡|gpu|显卡)",
 )
 # Memory that is no GPU's.
-_HOST = _words(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
-_LEFT = _words(
+_HOST = cues(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
+_LEFT = cues(
     r"free|leave|leaving|left|keep|keeping|kept|reserv(?:e|ed|ing)|headroom|spare|unused|unallocated|clear|untouched|"
     r"empty|available|budget",
     "预留|保留|留|空",
@@ -80,12 +80,12 @@ _REPLICAS = re.compile(
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
     re.IGNORECASE,
 )
-_EXACT = _words(
+_EXACT = cues(
     r"exactly|precisely|must|no\smore\s(?:and\s)?no\s(?:less|fewer)|has\sto\sbe|not\smore|fixed|demanded|equals?|"
     r"can't\s(?:move|change)",
     "正好|恰好|必须|整整|不多|不可更改|不可调整|写死|固定",
 )
-_LEAST = _words(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
+_LEAST = cues(r"at\sleast|min(?:imum)?|or\smore|up\sto|at\smost", "至少|最多|不少于")
 
 
 # How many characters before, and behind, such a word what it is about is looked for.
