@@ -6,7 +6,6 @@ than 2 to 16 query heads for each KV head, and its decode of an 8-bit cache on L
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from shardwright.tools.calibration.forms.attention_decode import DecodeConstants, attention_decode_parts
@@ -20,27 +19,14 @@ from shardwright.tools.calibration.profile_file import KernelKind
 
 from .carry import FittedAccelerators
 from .entries import Subject
-from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
+from .tables import HOST_TIMED, LONG_US, Table, chip_named, read_table
+from .warm import Measured, MeasuredTable, WarmForm, fit_tables
 
-# Times of this source count work on the host, which short kernels wait for; its other constants are those of the chip.
-_HOST_TIMED = "infersim"
-_LONG_US = 100.0
 _SHAPE = ("batch", "q_heads", "kv_heads", "head_dim", "window")
 
 
-@dataclass(frozen=True)
-class _WarmPrefill(PrefillConstants, L2Warmth):
-    """Prefill constants with those of the benchmark's warm cache."""
-
-
-@dataclass(frozen=True)
-class _WarmDecode(DecodeConstants, L2Warmth):
-    """Decode constants with those of the benchmark's warm cache."""
-
-
-PREFILL = WarmForm("attention_prefill", _WarmPrefill, PrefillConstants, attention_prefill_parts, attention_bytes)
-DECODE = WarmForm("attention_decode", _WarmDecode, DecodeConstants, attention_decode_parts, attention_bytes)
+PREFILL = WarmForm("attention_prefill", PrefillConstants, attention_prefill_parts, attention_bytes)
+DECODE = WarmForm("attention_decode", DecodeConstants, attention_decode_parts, attention_bytes)
 
 
 def fit_attention_prefill(folder: Path) -> FittedAccelerators:
@@ -78,9 +64,9 @@ def _one_decode_kernel(row: Row) -> bool:
 
 def _tables(table: Table, kind: KernelKind, length: str) -> list[MeasuredTable]:
     found: list[MeasuredTable] = []
-    kept = table.where(lambda row: row["src"] != _HOST_TIMED or float(row["us"]) >= _LONG_US)
+    kept = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
     for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
-        host_timed = src == _HOST_TIMED
+        host_timed = src == HOST_TIMED
         subject = Subject(kind, kv, src, framework="flashinfer" if host_timed else None)
         measured = Measured(chip_named(gpu), attention_shape(rows, length), rows.numbers("us") * 1e-6,
                             rows.shape_keys(*_SHAPE, length))  # fmt: skip

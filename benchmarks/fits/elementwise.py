@@ -7,7 +7,6 @@ slower and are left out, and so is its look-up. A plain addition has nothing to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +22,7 @@ from shardwright.tools.calibration.shapes import Elementwise
 from .carry import FittedAccelerators
 from .entries import Subject
 from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
+from .warm import Measured, MeasuredTable, WarmForm, fit_tables
 
 Kind = Literal["norm", "activation", "rope", "add", "copy"]
 _ELEMENT_BYTES = 2.0
@@ -37,11 +36,6 @@ _KINDS: dict[tuple[str, str], Kind] = {
 }
 
 
-@dataclass(frozen=True)
-class _WarmElementwise(ElementwiseConstants, L2Warmth):
-    """With the constants of the benchmark's cache, which may hold all that moves."""
-
-
 def _parts(
     constants: ElementwiseConstants, chip: Chip, kernel: Elementwise, memory_scale: Number
 ) -> tuple[Number, Number]:
@@ -53,7 +47,7 @@ def _all_bytes(kernel: Elementwise) -> Number:
     return kernel.moved_bytes
 
 
-_FORM = WarmForm("elementwise", _WarmElementwise, ElementwiseConstants, _parts, _all_bytes)
+_FORM = WarmForm("elementwise", ElementwiseConstants, _parts, _all_bytes)
 
 
 def _moved_bytes(row: Row, kind: Kind) -> float:

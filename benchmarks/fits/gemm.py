@@ -22,7 +22,7 @@ from shardwright.tools.calibration.profile_file import KernelEntry
 from .carry import FittedAccelerators
 from .entries import Subject
 from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
+from .warm import Measured, MeasuredTable, WarmForm, fit_tables, warmed
 
 _SMALLEST_WIDTH = 512
 _FORMATS = ("bf16", "fp8", "fp8_block", "nvfp4", "sq")
@@ -33,20 +33,16 @@ _SLOW_CHIP = "h20"
 _LEAST_SHARE = 0.25
 
 
-@dataclass(frozen=True)
-class _WarmGemm(GemmConstants, L2Warmth):
-    """With the constants of the benchmark's cache, which may hold the weights."""
-
-
+_WARM = warmed(GemmConstants)
 # Large tiles that wait for operands, a k that is never split, small tiles that compute badly: to the first steps of a
 # fit they look alike.
 _STARTS = (
-    _WarmGemm(compute_share=0.5, tile_power=0.8, unit_reach=15.0),
-    _WarmGemm(compute_share=0.5, blend=1.5, tile_power=0.8, unit_reach=15.0, memory_share=0.6),
-    _WarmGemm(unit_reach=2.0, start_k=300.0, blend=2.0),
-    _WarmGemm(unit_reach=0.8, merge_us=20.0),
+    _WARM(compute_share=0.5, tile_power=0.8, unit_reach=15.0),
+    _WARM(compute_share=0.5, blend=1.5, tile_power=0.8, unit_reach=15.0, memory_share=0.6),
+    _WARM(unit_reach=2.0, start_k=300.0, blend=2.0),
+    _WARM(unit_reach=0.8, merge_us=20.0),
 )
-_FORM = WarmForm("gemm", _WarmGemm, GemmConstants, gemm_parts, gemm_weight_bytes, _STARTS)
+_FORM = WarmForm("gemm", GemmConstants, gemm_parts, gemm_weight_bytes, _STARTS)
 
 
 @dataclass(frozen=True, slots=True)

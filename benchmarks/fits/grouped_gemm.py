@@ -7,7 +7,7 @@ and synthetic routing that leaves experts without a token.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,7 @@ from .carry import FittedAccelerators
 from .entries import Subject
 from .grouped_matmuls import fit_grouped_matmuls
 from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables, fit_warm
+from .warm import Measured, MeasuredTable, WarmForm, fit_tables, fit_warm
 
 _FILE = "moe.csv"
 # Fewer rows than this say less than the constants of a relative.
@@ -38,12 +38,7 @@ _UNTUNED = 1.4
 _PASSES = 3
 
 
-@dataclass(frozen=True)
-class _WarmGroupedGemm(GroupedGemmConstants, L2Warmth):
-    """Constants of the routed experts with those of the benchmark's warm cache."""
-
-
-FORM = WarmForm("grouped_gemm", _WarmGroupedGemm, GroupedGemmConstants, grouped_gemm_parts, grouped_gemm_weight_bytes)
+FORM = WarmForm("grouped_gemm", GroupedGemmConstants, grouped_gemm_parts, grouped_gemm_weight_bytes)
 
 
 def fit_grouped_gemm(folder: Path) -> FittedAccelerators:
@@ -53,7 +48,7 @@ def fit_grouped_gemm(folder: Path) -> FittedAccelerators:
         InputError: a table is not there or not readable.
     """
     whole = fit_tables(FORM, [_tuned(one) for one in measured_tables(read_table(folder / _FILE))])
-    matmuls = fit_grouped_matmuls(folder, whole, _WarmGroupedGemm)
+    matmuls = fit_grouped_matmuls(folder, whole)
     return FittedAccelerators(whole.entries | matmuls.entries, whole.carry_checks | matmuls.carry_checks)
 
 
@@ -63,7 +58,7 @@ def new_model_errors(table: MeasuredTable) -> dict[str, Errors]:
     found: dict[str, Errors] = {}
     for model in sorted(set(models)):
         others, own = np.flatnonzero(models != model), np.flatnonzero(models == model)
-        if len(others) < len(fields(_WarmGroupedGemm)) * 2:
+        if len(others) < len(fields(FORM.warm)) * 2:
             continue
         constants = fit_warm(FORM, _at(table, others)).fitted.constants
         rows = _at(table, own).rows

@@ -28,35 +28,32 @@ from shardwright.tools.catalog.hardware import find_accelerator
 
 from .carry import FittedAccelerators
 from .entries import Subject, entry_of
-from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, as_cold, fit_warm
+from .tables import LONG_US, Table, chip_named, read_table
+from .warm import Measured, MeasuredTable, WarmForm, as_cold, fit_warm
 
 _FILE = "grouped_gemm_infersim.csv"
 _SUBJECT = Subject("grouped_gemm", "fp8_block", "infersim")
 _AROUND = ("launch_us", "step_us", "copy_traffic", "token_traffic")
-# Times of this source count work on the host, which short kernels wait for; with fewer tokens an expert may have none.
-_LONG_US = 100.0
+# With fewer tokens an expert may have none.
 _LEAST_TOKENS = 4
 # Where constants of the relative miss by more than this, its matmuls say nothing of the chip in other formats either.
 _ANOTHER_CHIP_PCT = 50.0
 _OTHER_FORMATS = ("bf16", "fp8")
 
 
-def fit_grouped_matmuls(folder: Path, whole: FittedAccelerators, warm: type[L2Warmth]) -> FittedAccelerators:
+def fit_grouped_matmuls(folder: Path, whole: FittedAccelerators) -> FittedAccelerators:
     """Entries for `grouped_gemm` from `grouped_gemm_infersim.csv` in `folder`; `whole` has those of the relatives.
-
-    `warm` is the kind of constants that `whole` was fitted with.
 
     Raises:
         InputError: the table is not there or not readable.
     """
-    form = WarmForm("grouped_gemm", warm, GroupedGemmConstants, _matmul_parts, grouped_gemm_weight_bytes)
+    form = WarmForm("grouped_gemm", GroupedGemmConstants, _matmul_parts, grouped_gemm_weight_bytes)
     entries: dict[str, list[KernelEntry]] = {}
     checks: dict[str, list[CarryCheck]] = {}
     for (gpu,), rows in read_table(folder / _FILE).where(_usable).groups("gpu").items():
         accelerator = ACCELERATORS[gpu]
         source, relative = _relative(accelerator, whole)
-        prior = warm(**relative.constants)
+        prior = form.warm(**relative.constants)
         seconds = (rows.numbers("up_us") + rows.numbers("down_us")) * 1e-6
         words = rows.shape_keys("layout", "experts", "gpus", "hidden", "inter")
         measured = Measured(chip_named(gpu), _shapes(rows), seconds, words)
@@ -92,7 +89,7 @@ def _other_formats(measured: KernelEntry, relatives: Iterable[KernelEntry]) -> l
 
 
 def _usable(row: Row) -> bool:
-    return float(row["up_us"]) + float(row["down_us"]) >= _LONG_US and int(row["tokens_per_expert"]) >= _LEAST_TOKENS
+    return float(row["up_us"]) + float(row["down_us"]) >= LONG_US and int(row["tokens_per_expert"]) >= _LEAST_TOKENS
 
 
 def _relative(accelerator: str, whole: FittedAccelerators) -> tuple[str, KernelEntry]:

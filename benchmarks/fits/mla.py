@@ -8,7 +8,6 @@ attention module, less that of the shortest context: the projections cost the sa
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -29,16 +28,13 @@ from shardwright.tools.catalog.dtypes import DType
 
 from .carry import FittedAccelerators
 from .entries import Subject
-from .tables import Table, chip_named, read_table
-from .warm import L2Warmth, Measured, MeasuredTable, WarmForm, fit_tables
+from .tables import HOST_TIMED, LONG_US, Table, chip_named, read_table
+from .warm import Measured, MeasuredTable, WarmForm, fit_tables
 
 _FILE = "mla.csv"
 # DeepSeek-V3's widths, which all rows are of.
 _LATENT, _ROPE, _NOPE, _VALUE = 512, 64, 128, 128
 _NEVER_SPLIT = ("a100-sxm", "l40s")
-# Times of this source count work on the host, which short kernels wait for.
-_HOST_TIMED = "infersim"
-_LONG_US = 100.0
 _MODULE_GPU, _MODULE_GEMM = "l40s", "bf16"
 # What the length of the context must add to a module's time to stand out of the rest.
 _LEAST_GROWTH_US = 50.0
@@ -46,18 +42,8 @@ _LEAST_GROWTH_US = 50.0
 _LEAST_ROWS = 20
 
 
-@dataclass(frozen=True)
-class _WarmPrefill(MlaPrefillConstants, L2Warmth):
-    """Prefill constants with those of the benchmark's warm cache."""
-
-
-@dataclass(frozen=True)
-class _WarmDecode(MlaDecodeConstants, L2Warmth):
-    """Decode constants with those of the benchmark's warm cache."""
-
-
-PREFILL = WarmForm("mla_prefill", _WarmPrefill, MlaPrefillConstants, mla_prefill_parts, naive_bytes)
-DECODE = WarmForm("mla_decode", _WarmDecode, MlaDecodeConstants, mla_decode_parts, absorbed_bytes)
+PREFILL = WarmForm("mla_prefill", MlaPrefillConstants, mla_prefill_parts, naive_bytes)
+DECODE = WarmForm("mla_decode", MlaDecodeConstants, mla_decode_parts, absorbed_bytes)
 
 
 def fit_mla_prefill(folder: Path) -> FittedAccelerators:
@@ -86,11 +72,11 @@ def fit_mla_decode(folder: Path) -> FittedAccelerators:
 
 def _tables(table: Table, kind: KernelKind, *, module: bool = False) -> list[MeasuredTable]:
     found: list[MeasuredTable] = []
-    kept = table.where(lambda row: row["src"] != _HOST_TIMED or float(row["us"]) >= _LONG_US)
+    kept = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
     for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
         if len(rows) < _LEAST_ROWS:
             continue
-        host_timed = src == _HOST_TIMED
+        host_timed = src == HOST_TIMED
         seconds = rows.numbers("us") * 1e-6
         measured = Measured(
             chip_named(gpu), _shapes(rows, kv, kind), seconds, rows.shape_keys("batch", "local_heads", "length")

@@ -18,6 +18,9 @@ from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.errors import InputError
 
 _MAX_TABLE_BYTES = 64 * 2**20
+# Times of this source count work on the host, which kernels shorter than this wait for; its other constants are those
+# of the chip.
+HOST_TIMED, LONG_US = "infersim", 100.0
 
 
 @dataclass(frozen=True, slots=True)

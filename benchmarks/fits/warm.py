@@ -8,7 +8,8 @@ along and then left out of the profile.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, make_dataclass
+from functools import cache
 from typing import Any
 
 from shardwright.tools.calibration.chip import Chip
@@ -25,11 +26,17 @@ from .entries import Subject, entry_of
 
 @dataclass(frozen=True)
 class L2Warmth:
-    """Constants of the warm cache of one benchmark; a set of constants of a kernel inherits them while it is fitted."""
+    """Constants of the warm cache of one benchmark, which those of a kernel have beside them while they are fitted."""
 
     l2_speedup: float = constant(2.5, 1.0, 6.0, "how much faster than memory the L2 cache serves what it holds")
     l2_share: float = constant(0.7, 0.1, 1.0, "bytes, as a share of the L2 cache, of which half is still found there")
     l2_sharpness: float = constant(6.0, 1.0, 20.0, "how suddenly larger inputs are no longer found")
+
+
+@cache
+def warmed(cold: type[Any]) -> type[Any]:
+    """The kind of constants that is `cold` with `L2Warmth`."""
+    return make_dataclass(f"Warm{cold.__name__}", (), bases=(cold, L2Warmth), frozen=True)
 
 
 def warm_scale(warmth: L2Warmth, chip: Chip, read_bytes: Number) -> Number:
@@ -42,17 +49,21 @@ def warm_scale(warmth: L2Warmth, chip: Chip, read_bytes: Number) -> Number:
 class WarmForm:
     """A form as its fit needs it.
 
-    `warm` is the kind of constants with `L2Warmth`, `cold` the kind that the profile keeps; `parts(constants, chip,
-    kernel, memory_scale)` gives the fixed and the other seconds, `read_bytes(kernel)` what the cache may hold. `starts`
-    are further places that a fit begins at.
+    `cold` is the kind of constants that the profile keeps; `parts(constants, chip, kernel, memory_scale)` gives the
+    fixed and the other seconds, `read_bytes(kernel)` what the cache may hold. `starts` are further places that a fit
+    begins at.
     """
 
     kernel: KernelKind
-    warm: type[Any]
     cold: type[Any]
     parts: Callable[[Any, Chip, Any, Number], tuple[Number, Number]]
     read_bytes: Callable[[Any], Number]
     starts: tuple[Any, ...] = ()
+
+    @property
+    def warm(self) -> type[Any]:
+        """The kind of constants that is fitted."""
+        return warmed(self.cold)
 
     def seconds(self, constants: Any, chip: Chip, kernel: Any) -> Floats:
         """Seconds of the shapes in `kernel` as a benchmark with a warm cache measures them."""
