@@ -15,6 +15,7 @@ from ..report.safe import one_line
 from .asking import asks, said_of_options
 from .flags import TEXT, output_format, take_stdin, time_limit_option
 from .process import interrupts
+from .progress import shown_work
 from .proposing import agent_of, proposer_options_of
 from .streams import STANDARD, may_style, stdin_bytes, text_width, write_piece, write_stdout
 
@@ -183,8 +184,14 @@ class _Front:
         click.echo(f"shardwright chat: {text}", err=True)
 
     def _taken(self, turn: Callable[[Callable[[str], None] | None], ChatAnswer]) -> bool:
-        """Take a turn and show its answer; whether the chat goes on."""
-        answer = turn(None if self._as_json else write_piece)
+        """Take a turn and show its answer, and until then what is done for it; whether the chat goes on."""
+        with shown_work() as make_way:
+
+            def write(piece: str) -> None:
+                make_way(piece)
+                write_piece(piece)
+
+            answer = turn(None if self._as_json else write)
         if self._as_json:
             write_stdout(answer.model_dump_json())
         else:

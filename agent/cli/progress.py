@@ -20,19 +20,40 @@ def _is_watched() -> bool:
 
 
 @contextmanager
-def shown_work(first: str) -> Iterator[None]:
-    """One line that says what the work inside does, `first` to begin with, and since when; it is gone at the end."""
+def shown_work(first: str = "") -> Iterator[Callable[[str], None]]:
+    """One line that says what the work inside does and since when; it is gone at the end.
+
+    It begins with `first`, or where that is empty with the first step. What is yielded is to be told of all other text
+    before that is written: the line makes way, and comes back with the next step after the end of a line.
+    """
     if not _is_watched():
-        yield
+        yield lambda text: None
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as line:
-        task = line.add_task(first, total=None)
-        with watched(lambda what: line.update(task, description=one_line(what))):
-            yield
+    line = Progress(*columns, console=Console(stderr=True), transient=True)
+    task, has_room = line.add_task(first, total=None), True
+
+    def show(what: str) -> None:
+        line.update(task, description=one_line(what))
+        if has_room:
+            line.start()
+
+    def make_way(text: str) -> None:
+        nonlocal has_room
+        has_room = text.endswith("\n")
+        if line.live.is_started:
+            line.stop()
+
+    if first:
+        line.start()
+    try:
+        with watched(show):
+            yield make_way
+    finally:
+        make_way("")
 
 
 @contextmanager

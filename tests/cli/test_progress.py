@@ -9,30 +9,66 @@ import sys
 from pathlib import Path
 
 PROGRAM = Path(sys.executable).parent / "shardwright"
-COMMAND = [PROGRAM, "search", "--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm"]
+SEARCH = ["search", "--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm"]
+TURNS = b"Llama-3.1-8B on 2 H100, 2k in / 256 out\nwhat if 1 GPU\n"
+ERASED = b"\x1b[2K"
 
 
-def test_a_terminal_shows_what_a_search_does_and_then_the_answer_alone() -> None:
+def watched(arguments: list[str], home: Path, said: bytes = b"", *, whole: bool) -> tuple[bytes, bytes]:
+    """What a command shows on a terminal, and what it writes elsewhere: nothing where the `whole` goes to the terminal.
+
+    Else that is standard error alone.
+    """
     terminal, screen = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm"}
+    environment = {**os.environ, "TERM": "xterm", "SHARDWRIGHT_HOME": str(home)}
+    out = screen if whole else subprocess.PIPE
+    process = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=out, stderr=screen, env=environment)
+    os.close(screen)
     try:
-        done = subprocess.run(COMMAND, stdout=subprocess.PIPE, stderr=screen, env=environment)
-        os.close(screen)
+        assert process.stdin is not None
+        process.stdin.write(said)
+        process.stdin.close()
         shown = b""
         while chunk := _read(terminal):
             shown += chunk
+        written = b"" if process.stdout is None else process.stdout.read()
     finally:
         os.close(terminal)
-    assert done.returncode == 0
-    assert done.stdout.startswith(b"Best") and b"\x1b" not in done.stdout
+    assert process.wait() == 0
+    return shown, written
+
+
+def test_a_terminal_shows_what_a_search_does_and_then_the_answer_alone(tmp_path: Path) -> None:
+    shown, written = watched(SEARCH, tmp_path, whole=False)
+    assert written.startswith(b"Best") and b"\x1b" not in written
     assert b"searching" in shown
     # Its last act is to erase its line.
-    assert shown.rstrip().endswith(b"\x1b[2K")
+    assert shown.rstrip().endswith(ERASED)
 
 
-def test_where_nobody_watches_nothing_is_shown() -> None:
-    done = subprocess.run(COMMAND, capture_output=True)
+def test_a_chat_shows_what_each_turn_does_and_then_its_answer(tmp_path: Path) -> None:
+    shown, _ = watched(["chat"], tmp_path, TURNS, whole=True)
+    for answer in (b"Valid plan", b"On the side"):
+        before, found, shown = shown.partition(answer)
+        assert found and b"screening layouts" in before
+        # The line made way before the answer.
+        assert before.endswith(ERASED)
+
+
+def test_the_answers_of_a_chat_that_are_written_elsewhere_hold_nothing_of_it(tmp_path: Path) -> None:
+    shown, written = watched(["chat", "--format", "json"], tmp_path, TURNS, whole=False)
+    assert b"screening layouts" in shown and shown.rstrip().endswith(ERASED)
+    assert written.count(b"\n") == 2 and b"\x1b" not in written
+
+
+def test_where_nobody_watches_nothing_is_shown(tmp_path: Path) -> None:
+    done = subprocess.run([PROGRAM, *SEARCH], capture_output=True)
     assert done.returncode == 0 and done.stderr == b""
+    environment = {**os.environ, "SHARDWRIGHT_HOME": str(tmp_path)}
+    done = subprocess.run([PROGRAM, "chat"], input=TURNS, capture_output=True, env=environment)
+    assert done.returncode == 0 and b"\x1b" not in done.stdout
+    # Where the chat is kept, and no word of the work.
+    assert done.stderr.count(b"\n") == 1 and done.stderr.startswith(b"shardwright chat: session")
 
 
 def _read(terminal: int) -> bytes:
