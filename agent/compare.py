@@ -18,7 +18,7 @@ from ..tools.comparison.side import Document
 from ..tools.errors import InputError
 from ..tools.files import shown_path
 from ..tools.plan.builder import BuildRequest
-from ..tools.plan.document import PHASES, Plan, PolicyBlock
+from ..tools.plan.document import PHASES, Plan
 from ..tools.plan.reader import is_json_text, read_document
 from .intent.claims import Claims
 from .intent.intent import StatedStrategy
@@ -115,9 +115,7 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
     policy = plan.policy
     named = any((phase.attention_dp or 1) > 1 for phase in (strategy.prefill, strategy.decode))
     if named and "attention_dp" not in policy.relaxations:
-        policy = PolicyBlock(
-            relaxations=(*policy.relaxations, "attention_dp"), memory_utilization=policy.memory_utilization
-        )
+        policy = policy.model_copy(update={"relaxations": (*policy.relaxations, "attention_dp")})
     request = BuildRequest(
         model=plan.model,
         hardware=plan.hardware,

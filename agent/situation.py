@@ -81,5 +81,4 @@ def _is_tight(intent: Intent, architecture: Architecture) -> bool:
     request = search_request(intent, architecture, hardware_block(choice, choice.nodes))
     setting = base_setting(request)
     cache_bytes = intent.workload.concurrency * request_bytes(setting, all_layers(setting), setting.request_tokens)
-    usable_bytes = request.facts.memory_bytes * request.facts.gpus * intent.memory_utilization
-    return least_weights_bytes(request) + cache_bytes > TIGHT_SHARE * usable_bytes
+    return least_weights_bytes(request) + cache_bytes > TIGHT_SHARE * request.usable_bytes

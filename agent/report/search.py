@@ -16,6 +16,7 @@ from .text import (
     Column,
     Section,
     Table,
+    bytes_text,
     count_text,
     figure,
     ms_text,
@@ -24,7 +25,7 @@ from .text import (
 )
 
 if TYPE_CHECKING:
-    from ...tools.plan.document import WorkloadBlock
+    from ...tools.plan.document import PolicyBlock, WorkloadBlock
     from ...tools.search.candidate import Candidate
     from ...tools.search.sensitivity import Flip, Sensitivity
     from ..search_results import AskedFor, Excluded, FamilyLost, SearchAnswer, WithinReach
@@ -70,7 +71,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     yield from left_out_lines(answer.left_out)
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""
-    yield (f"{_formats_text(asked, best)}; {asked.policy.memory_utilization:.0%} of memory may be used{relaxed}")
+    yield f"{_formats_text(asked, best)}; {_memory_text(asked.policy)}{relaxed}"
     yield from constraint_lines(asked.policy)
     limits = ", ".join(limit_texts(asked.workload))
     if limits:
@@ -79,6 +80,15 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
         place = answer.stated.place
         rank = f"rank {place + 1} ({answer.stated.summary})" if place is not None else answer.stated.summary
         yield f"The degrees that were stated: {rank}"
+
+
+def _memory_text(policy: PolicyBlock) -> str:
+    """The share of memory that may be used, and the bytes of each GPU that a constraint keeps back."""
+    from ...tools.plan.constraints import free_bytes
+
+    kept = free_bytes(policy.constraints or ())
+    share = f"{policy.memory_utilization:.0%} of memory may be used"
+    return f"{share}, and {bytes_text(kept)} of each GPU stay free" if kept else share
 
 
 def _formats_text(asked: AskedFor, best: Candidate | None) -> str:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import shardwright
 from shardwright.agent.compare import plan_of_words, strategy_of_words
 from shardwright.tools.errors import InputError
+from shardwright.tools.plan.constraints import ReplicasConstraint
 from shardwright.tools.plan.document import PhaseStrategy
 from shardwright.tools.search.describe import describe
 
@@ -92,3 +93,11 @@ def test_a_relaxation_named_by_its_degree_is_in_force() -> None:
     assert found.b.relaxations == ("attention_dp",)
     assert found.b.valid, found.b.violations
     assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [one.model_dump() for one in found.question]
+
+
+def test_words_with_a_relaxation_of_their_own_are_judged_by_the_constraints_of_the_plan() -> None:
+    one = ReplicasConstraint(kind="replicas", value=2, words="two replicas")
+    plan = moe()
+    policy = plan.policy.model_copy(update={"constraints": (one,)})
+    found = shardwright.compare(plan.model_copy(update={"policy": policy}), "attention-DP2 × TP1 DP1")
+    assert "CO008" in {violation.rule for violation in found.b.violations}

@@ -41,6 +41,11 @@ def test_the_json_is_what_the_function_returns(capsys: pytest.CaptureFixture[str
         assert data == wanted
 
 
+def test_memory_that_is_kept_free_is_said_beside_the_share_that_may_be_used(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", f"{WORDS}. Leave 6 GB free on each GPU for another service.", "--top", "1"]) == 0
+    assert "90% of memory may be used, and 6 GB of each GPU stay free" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize(("flag", "formats"), [("any", "bf16, fp8"), ("fp8,int4", "fp8, int4 A-bf16")])
 def test_a_precision_that_is_left_open_is_a_column_of_the_tables(
     flag: str, formats: str, capsys: pytest.CaptureFixture[str]
