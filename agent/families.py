@@ -11,9 +11,10 @@ from ..tools.catalog.architecture import AttentionSpec
 from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.describe import describe, number
+from ..tools.search.divisible import divisible
 from ..tools.search.families import family
 from ..tools.search.sizing import least_weights_bytes
-from ..tools.search.space import SP_MIN_INPUT_TOKENS, PairOption, SpaceRequest, divisible, pair_options, stage_widths
+from ..tools.search.space import SP_MIN_INPUT_TOKENS, PairOption, SpaceRequest, pair_options, stage_widths
 from .reasons import Lost, named, why_lost
 from .search_results import Excluded, FamilyLost
 

@@ -19,7 +19,7 @@ from ..tools.plan.placement import gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
-from ..tools.search.space import divisible
+from ..tools.search.divisible import divisible
 from .intent.intent import StatedDegrees, StatedStrategy
 from .judged import judged
 from .results import StatedStrategyVerdict

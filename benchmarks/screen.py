@@ -18,6 +18,7 @@ from itertools import islice
 import numpy as np
 
 from shardwright.tests.search.questions import Question, drawn_questions
+from shardwright.tests.spaces import strategies
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PHASES, Strategy
 from shardwright.tools.search.candidate import Candidate, SearchRequest
@@ -27,7 +28,6 @@ from shardwright.tools.search.found import Found
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
-from shardwright.tools.search.space import strategies
 
 
 def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:

@@ -1,13 +1,47 @@
-"""Draws one strategy out of a search space, without listing the space: prefill and decode apart give millions."""
+"""Strategies of a search space one by one: all of them, or one that is drawn without listing millions."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from shardwright.tools.plan.document import Strategy
-from shardwright.tools.search.inventory import end_of_replicas
-from shardwright.tools.search.space import PhaseOption, SpaceRequest, pair_options, phase_options, split_strategy
+from shardwright.tools.plan.document import PhaseStrategy, Strategy
+from shardwright.tools.search.inventory import Footprint, end_of_replicas
+from shardwright.tools.search.space import SpaceRequest, pair_options, phase_shapes, split_strategy
+
+# The degrees of a replica of one phase, and the devices that it takes.
+PhaseReplica = tuple[PhaseStrategy, Footprint]
+
+
+def strategies(request: SpaceRequest) -> Iterator[Strategy]:
+    """The whole space: replicas that serve both phases, and replicas of one phase each, unless one of them is asked."""
+    if not request.disaggregated:
+        yield from colocated(request)
+    if request.disaggregated is not False:
+        yield from disaggregated(request)
+
+
+def colocated(request: SpaceRequest) -> Iterator[Strategy]:
+    """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
+    for pair in pair_options(request):
+        for dp in range(1, pair.room + 1):
+            if request.allows(None, dp):
+                yield pair.strategy(dp)
+
+
+def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
+    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow."""
+    decodes = list(_phase_replicas(request, prefill=False))
+    for prefill in _phase_replicas(request, prefill=True):
+        for decode in decodes:
+            for count in range(1, request.room(prefill[1]) + 1):
+                for rest in range(1, request.room(decode[1]) + 1):
+                    if not _fits(request, prefill, count, decode, rest):
+                        break
+                    if request.allows(count, rest):
+                        yield split_strategy(prefill[0], decode[0], count, rest)
 
 
 def draw_strategy(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
@@ -20,22 +54,31 @@ def draw_strategy(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
     return pair.strategy(draw(st.integers(1, pair.room)))
 
 
+def _phase_replicas(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseReplica]:
+    for shape in phase_shapes(request, prefill=prefill):
+        for stages, one in shape.prints.items():
+            yield shape.replica(stages), one
+
+
 def _draw_apart(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
-    prefills = [option for option in phase_options(request, prefill=True) if option.width < request.gpus]
+    decodes = list(_phase_replicas(request, prefill=False))
+    prefills = [
+        prefill
+        for prefill in _phase_replicas(request, prefill=True)
+        if any(_fits(request, prefill, 1, decode, 1) for decode in decodes)
+    ]
     assume(prefills)
     prefill = draw(st.sampled_from(prefills))
-    decodes = [option for option in phase_options(request, prefill=False) if _fits(request, prefill, 1, option, 1)]
-    assume(decodes)
-    decode = draw(st.sampled_from(decodes))
+    decode = draw(st.sampled_from([one for one in decodes if _fits(request, prefill, 1, one, 1)]))
     counts = [
         (x, y)
-        for x in range(1, request.gpus // prefill.width + 1)
-        for y in range(1, request.gpus // decode.width + 1)
+        for x in range(1, request.room(prefill[1]) + 1)
+        for y in range(1, request.room(decode[1]) + 1)
         if _fits(request, prefill, x, decode, y)
     ]
-    return split_strategy(prefill.degrees, decode.degrees, *draw(st.sampled_from(counts)))
+    return split_strategy(prefill[0], decode[0], *draw(st.sampled_from(counts)))
 
 
-def _fits(request: SpaceRequest, prefill: PhaseOption, x: int, decode: PhaseOption, y: int) -> bool:
-    taken = end_of_replicas(request.gpus_per_node, 0, x, prefill.footprint)
-    return end_of_replicas(request.gpus_per_node, taken, y, decode.footprint) <= request.gpus
+def _fits(request: SpaceRequest, prefill: PhaseReplica, x: int, decode: PhaseReplica, y: int) -> bool:
+    taken = end_of_replicas(request.gpus_per_node, 0, x, prefill[1])
+    return end_of_replicas(request.gpus_per_node, taken, y, decode[1]) <= request.gpus

@@ -43,7 +43,7 @@ from shardwright.tools.plan.graph import evening_copies
 from shardwright.tools.plan.placement import even_cut, gpu_count, place
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import find_rule
-from shardwright.tools.search.space import divisible
+from shardwright.tools.search.divisible import divisible
 
 from .registry import number
 

@@ -28,7 +28,8 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import gpu_count, place
-from shardwright.tools.search.space import SpaceRequest, divisible
+from shardwright.tools.search.divisible import divisible
+from shardwright.tools.search.space import SpaceRequest
 
 from ..spaces import draw_strategy
 

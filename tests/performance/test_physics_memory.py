@@ -12,7 +12,7 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.performance.kv_cache import all_layers, request_bytes
 from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.plan.document import PhaseStrategy
-from shardwright.tools.search.space import divisible
+from shardwright.tools.search.divisible import divisible
 
 from .physics_space import Deployment, deployments
 

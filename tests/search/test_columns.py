@@ -21,8 +21,8 @@ from shardwright.tools.search.cuts import StageCosts, best_cut
 from shardwright.tools.search.inventory import end_of_replicas, footprint
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
-from shardwright.tools.search.space import disaggregated, strategies
 
+from ..spaces import disaggregated, strategies
 from .enumeration import Point, best_of, compositions, front_of
 from .questions import Question, drawn_questions, question
 from .test_brute_force import assert_covers

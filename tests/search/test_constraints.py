@@ -19,8 +19,10 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.search.space import SpaceRequest, strategies
+from shardwright.tools.search.space import SpaceRequest
 from shardwright.tools.validate import validate
+
+from ..spaces import strategies
 
 CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
 

@@ -22,9 +22,10 @@ from shardwright.tools.plan.placement import place
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.engines import Engine
 from shardwright.tools.rules.registry import all_rules
-from shardwright.tools.search.space import SpaceRequest, strategies
+from shardwright.tools.search.space import SpaceRequest
 
 from ..plan.tiny import DENSE, MLA, MOE
+from ..spaces import strategies
 
 SHARED = {**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}
 ODD = {**MOE, "num_experts": 18, "num_attention_heads": 12, "num_key_value_heads": 12, "vocab_size": 1000}

@@ -10,8 +10,8 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.search.mix import Part, search_mix
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
-from shardwright.tools.search.space import colocated
 
+from ..spaces import colocated
 from .requests import search_request
 
 H100 = (1, 4, "h100-sxm")

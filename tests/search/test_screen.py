@@ -13,10 +13,11 @@ from shardwright.tools.search.memory_columns import MemoryColumns
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at, layout_at
-from shardwright.tools.search.space import pair_shapes, strategies
+from shardwright.tools.search.space import pair_shapes
 from shardwright.tools.search.stage_grid import Line, lines_of
 from shardwright.tools.search.tables import Tables
 
+from ..spaces import strategies
 from .questions import Question, drawn_questions, question
 
 # What the best of all strategies may gain over the one that is answered: ties go to fewer GPUs and simpler plans.

@@ -16,9 +16,9 @@ from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.plan.document import PolicyBlock, Relaxation
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at, layout_at
-from shardwright.tools.search.space import strategies
 from shardwright.tools.search.stage_grid import Line, lines_of
 
+from ..spaces import strategies
 from .questions import drawn_questions
 from .requests import search_request
 

@@ -21,7 +21,7 @@ from ..plan.placement import attention_width, even_cut
 from ..plan.schema import shown
 from ..plan.view import NodeView, PlanView, StageView, as_int, as_list, as_mapping
 from ..rules.degrees import PhaseDegrees, Reading, phase_degrees
-from ..search.space import divisible
+from ..search.divisible import divisible
 from .intent_devices import numbered_stages
 from .intent_notes import Notes
 

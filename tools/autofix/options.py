@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from ..catalog.architecture import Architecture
 from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import attention_width, ffn_groups, phase_width, stage_width
+from ..search.divisible import Divisible, divisible
 from ..search.engines import engine_runs
-from ..search.space import SP_MIN_INPUT_TOKENS, Divisible, SpaceRequest, divisible, stage_options, stage_widths
+from ..search.space import SP_MIN_INPUT_TOKENS, SpaceRequest, stage_options, stage_widths
 from .distance import phase_distance, stages_distance
 
 _RELAXATIONS = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}

@@ -62,10 +62,10 @@ class SplitEvaluator:
 
     def strategy(self, rows: Columns, row: int) -> Strategy:
         """The strategy of one row."""
-        prefill = self.sides[0].replicas[int(rows.prefill[row])].option
-        decode = self.sides[1].replicas[int(rows.decode[row])].option
+        prefill = self.sides[0].replicas[int(rows.prefill[row])].degrees
+        decode = self.sides[1].replicas[int(rows.decode[row])].degrees
         counts = int(rows.prefill_replicas[row]), int(rows.decode_replicas[row])
-        return split_strategy(prefill.degrees, decode.degrees, *counts)
+        return split_strategy(prefill, decode, *counts)
 
     def rows(self) -> Iterator[Columns]:
         """All rows that are not pruned, in pieces, by rising numbers of requests in flight."""

@@ -15,7 +15,7 @@ import numpy as np
 from ..checkpoint import leaves_out
 from ..performance.setting import Setting
 from ..performance.transfer import stage_copy_seconds
-from ..plan.document import Phase
+from ..plan.document import Phase, PhaseStrategy
 from .arrays import Floats, Mask, Whole
 from .candidate import SearchRequest
 from .cuts import TYPICAL_BATCH, BestCuts, engine_cut, phase_costs, rounded_batch
@@ -26,7 +26,7 @@ from .memory_columns import MemoryColumns
 from .phase_columns import Batches, DecodeColumns, PrefillColumns, prompts_together, whole_requests
 from .phase_table import PhaseTable
 from .ranking import UNEVEN_STAGES, phase_complexity
-from .space import PhaseOption, PhaseShape, phase_shapes
+from .space import PhaseShape, phase_shapes
 from .stage_grid import Line, Lines, lines_of
 from .tables import Tables
 from .weights import weights_bytes
@@ -45,9 +45,9 @@ class PhaseReplica:
         return self.shape.prints[self.line.stages]
 
     @property
-    def option(self) -> PhaseOption:
+    def degrees(self) -> PhaseStrategy:
         """Its degrees."""
-        return self.shape.option(self.line.stages, self.line.cut)
+        return self.shape.replica(self.line.stages, self.line.cut)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class _Block:
         rows = np.flatnonzero(self.fits[:, load])
         line, shape = self.line[rows], self.replicas[0].shape
         prints = [one.footprint for one in self.replicas]
-        own = [phase_complexity(one.option.degrees) for one in self.replicas]
+        own = [phase_complexity(one.degrees) for one in self.replicas]
         return Side(
             self.first + line, self.counts[rows],
             np.array([shape.stage * one.line.stages for one in self.replicas])[line],
@@ -181,8 +181,9 @@ class PhaseSides:
         for held in self._held:
             line, counts = self._numbers(held)
             fits = held.memory.fullest(held.lines, line, -(-self._loads[0] // counts)) <= self.usable_bytes
-            places = (held.replicas[number].footprint for number in line[fits])
-            prints.extend((one.unit, one.tail, int(count)) for one, count in zip(places, counts[fits], strict=True))
+            for number, count in zip(line[fits].tolist(), counts[fits].tolist(), strict=True):
+                one = held.replicas[number].footprint
+                prints.append((one.unit, one.tail, count))
         return Footprints.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 
     def _numbers(self, held: _Held) -> tuple[Whole, Whole]:

@@ -13,13 +13,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from itertools import product
-from math import isqrt
 
 import numpy as np
 
-from ..catalog.architecture import Architecture, AttentionSpec
+from ..catalog.architecture import Architecture
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, groups_of_ffn
@@ -28,6 +27,7 @@ from ..rules.engine.pipelined_side import pipelines_side
 from ..rules.engine.uneven_nodes import fills_nodes_alike
 from ..rules.engines import Engine
 from .arrays import Mask, Whole
+from .divisible import divisible, divisors
 from .engines import engine_runs, ffn_degrees, loads_once
 from .inventory import Footprint, end_of_replicas, fills_nodes, footprint, replica_numbers
 
@@ -97,73 +97,6 @@ class SpaceRequest:
         return next(broken_by_replicas(self.constraints, prefill, decode), None) is None
 
 
-@lru_cache(maxsize=1 << 15)
-def divisors(number: int) -> tuple[int, ...]:
-    """All divisors, ascending."""
-    lower = [value for value in range(1, isqrt(number) + 1) if number % value == 0]
-    return (*lower, *(number // value for value in reversed(lower) if value * value != number))
-
-
-def legal_attention_tp(spec: AttentionSpec, tp: int) -> bool:
-    """Whether tensor parallelism of degree `tp` may split this attention (rule TP005)."""
-    if spec.kind == "linear" and spec.linear_key_heads and spec.linear_value_heads:
-        return spec.linear_key_heads % tp == 0 and spec.linear_value_heads % tp == 0
-    if spec.query_heads % tp:
-        return False
-    return spec.kind == "mla" or spec.kv_heads % tp == 0 or tp % spec.kv_heads == 0
-
-
-@dataclass(frozen=True, slots=True)
-class Divisible:
-    """What tensor parallelism must divide in one model, gathered once: attention kinds and FFN widths."""
-
-    attention: tuple[AttentionSpec, ...]
-    ffn_widths: tuple[int, ...]
-    block: int
-
-    def tp(self, tp: int) -> bool:
-        """Whether `tp` may split every attention of the model."""
-        return all(legal_attention_tp(spec, tp) for spec in self.attention)
-
-    def tp_ffn(self, tp_ffn: int) -> bool:
-        """Whether `tp_ffn` may split every dense FFN and shared expert.
-
-        With a block-quantised FP8 checkpoint each slice stays a whole number of blocks, as the engines demand.
-        """
-        if not self.ffn_widths:
-            return tp_ffn == 1
-        return tp_ffn == 1 or all(
-            width % tp_ffn == 0 and (width // tp_ffn) % self.block == 0 for width in self.ffn_widths
-        )
-
-
-def divisible(architecture: Architecture) -> Divisible:
-    """What tensor parallelism must divide in `architecture`."""
-    kinds = {id(layer): layer for layer in architecture.layers}.values()
-    widths: set[int] = set()
-    for layer in kinds:
-        if layer.ffn is not None:
-            widths.add(layer.ffn.width)
-        if layer.moe is not None and layer.moe.shared is not None:
-            widths.add(layer.moe.shared.width)
-    attention = dict.fromkeys(layer.attention for layer in kinds if layer.attention is not None)
-    return Divisible(tuple(attention), tuple(sorted(widths)), architecture.scale_block or 1)
-
-
-@dataclass(frozen=True, slots=True)
-class PhaseOption:
-    """Legal degrees of one phase of one replica: `degrees.pp` stages of `stage` devices each."""
-
-    degrees: PhaseStrategy
-    stage: int
-    footprint: Footprint
-
-    @property
-    def width(self) -> int:
-        """Devices of the replica."""
-        return self.degrees.pp * self.stage
-
-
 def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
     """Devices that a stage may have: any number inside a node, then whole nodes."""
     whole = range(2 * request.gpus_per_node, request.nodes * request.gpus_per_node + 1, request.gpus_per_node)
@@ -228,10 +161,9 @@ class PhaseShape:
     prints: Mapping[int, Footprint]
     rooms: Mapping[int, int]
 
-    def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PhaseOption:
-        """The replica of so many stages."""
-        update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
-        return PhaseOption(self.degrees.model_copy(update=update), self.stage, self.prints[stages])
+    def replica(self, stages: int, cut: tuple[int, ...] | None = None) -> PhaseStrategy:
+        """The degrees of a replica of so many stages."""
+        return self.degrees.model_copy(update={"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut})
 
 
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
@@ -247,13 +179,6 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
         rooms = _rooms(request, prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
             yield PhaseShape(degrees, stage, prints, rooms)
-
-
-def phase_options(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseOption]:
-    """All legal degrees of one phase of a replica."""
-    for shape in phase_shapes(request, prefill=prefill):
-        for stages in shape.prints:
-            yield shape.option(stages)
 
 
 def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
@@ -349,28 +274,6 @@ def _layout_of(phase: PhaseStrategy) -> tuple[object, ...]:
     return phase.ep, phase.tp_ffn, phase.attention_dp, phase.tp_expert, width
 
 
-def colocated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
-    for pair in pair_options(request):
-        for dp in range(1, pair.room + 1):
-            if request.allows(None, dp):
-                yield pair.strategy(dp)
-
-
-def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow."""
-    decodes = list(phase_options(request, prefill=False))
-    for prefill in phase_options(request, prefill=True):
-        for decode in decodes:
-            for count in range(1, request.room(prefill.footprint) + 1):
-                taken = end_of_replicas(request.gpus_per_node, 0, count, prefill.footprint)
-                for rest in range(1, request.room(decode.footprint) + 1):
-                    if end_of_replicas(request.gpus_per_node, taken, rest, decode.footprint) > request.gpus:
-                        break
-                    if request.allows(count, rest):
-                        yield split_strategy(prefill.degrees, decode.degrees, count, rest)
-
-
 def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, rest: int) -> Strategy:
     """`count` prefill replicas and `rest` decode replicas."""
     strategy = Strategy(
@@ -380,11 +283,3 @@ def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, re
         decode=decode.model_copy(update={"replicas": rest}),
     )
     return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
-
-
-def strategies(request: SpaceRequest) -> Iterator[Strategy]:
-    """The whole space: replicas that serve both phases, and replicas of one phase each, unless one of them is asked."""
-    if not request.disaggregated:
-        yield from colocated(request)
-    if request.disaggregated is not False:
-        yield from disaggregated(request)
