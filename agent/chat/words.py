@@ -8,8 +8,9 @@ from typing import Any
 from ...tools.comparison.result import ComparedFigure, Comparison
 from ...tools.search.describe import describe, number, precision_name
 from ..intent.intent import Intent, StatedDegrees, StatedStrategy
+from ..report.asked import hardware_text, left_out_lines
 from ..report.compare import shown_figure
-from ..report.plan import figures_text, hardware_text, left_out_lines
+from ..report.plan import figures_text
 from ..report.text import NONE, Bullets, Column, Section, Table, section
 from ..results import PlanResult
 

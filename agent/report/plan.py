@@ -6,13 +6,14 @@ An infeasible request is reported as an answer: what binds, by how much, and the
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
+from .asked import assumption_section, constraint_lines, hardware_text, left_out_lines, workload_text
 from .estimate import confidence, estimate_sections, rate_text, with_range
+from .infeasible import infeasible_sections
 from .layout import layout_section
-from .search_tables import figures_line, strategy_text
 from .text import (
     NONE,
     Block,
@@ -26,16 +27,13 @@ from .text import (
     ms_text,
     render,
     section,
-    value_text,
 )
 from .validation import violation_blocks
 
 if TYPE_CHECKING:
-    from ...tools.plan.document import HardwareBlock, Plan, PolicyBlock, WorkloadBlock
+    from ...tools.plan.document import Plan, WorkloadBlock
     from ...tools.plan.performance import PerformanceEstimate
-    from ...tools.search.candidate import Candidate
-    from ..intent.intent import Assumption, Intent
-    from ..results import Alternative, Infeasible, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
+    from ..results import Alternative, ModelUse, PlanReport, PlanResult, StatedStrategyVerdict
 
 ALTERNATIVES_SHOWN = 5
 
@@ -47,7 +45,7 @@ def render_plan(result: PlanResult, *, width: int, bold: bool = False, saved_as:
     if report is not None and report.stated is not None:
         sections += stated_sections(report.stated)
     if result.plan is None:
-        sections += _infeasible_sections(result)
+        sections += infeasible_sections(result)
     else:
         sections += _plan_sections(result, result.plan, width)
     if report is not None and result.plan is not None:
@@ -121,18 +119,6 @@ def _p90_lines(workload: WorkloadBlock, estimate: PerformanceEstimate) -> Iterat
         )
 
 
-def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
-    """The constraints that a valid plan keeps, in the words that they came from."""
-    if policy.constraints is not None:
-        yield f"Keeps: {'; '.join(f'“{one.words}”' for one in policy.constraints)}"
-
-
-def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
-    """What was not looked at for want of time, as one of the first lines of a report."""
-    if left_out:
-        yield f"The time limit was over (--time-limit): not looked at: {'; '.join(left_out)}"
-
-
 def figures_text(estimate: PerformanceEstimate) -> str:
     """The figures that people ask for first, on one line."""
     latency, throughput, ranges = estimate.latency, estimate.throughput, estimate.ranges
@@ -142,25 +128,6 @@ def figures_text(estimate: PerformanceEstimate) -> str:
         f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · "
         f"{with_range(throughput.dp_scaled_tokens_per_s, ranges.dp_scaled_tokens_per_s, rate_text)} "
         f"({figure(throughput.output_tokens_per_s_per_gpu)} per GPU)"
-    )
-
-
-def hardware_text(hardware: HardwareBlock) -> str:
-    """`2 nodes × 8 h100-sxm`."""
-    accelerator = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
-    return f"{count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {accelerator}"
-
-
-def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> str:
-    """`2,048 tokens in, 256 out, 1 request at once, for latency`; `as_many_as_hold`: their number was left open."""
-    requests = (
-        "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
-    )
-    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
-    unlimited = ", no limit stated" if limits == (None, None, None) else ""
-    return (
-        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests}, "
-        f"planned for {workload.objective}{unlimited}"
     )
 
 
@@ -185,64 +152,6 @@ def stated_sections(stated: StatedStrategyVerdict) -> list[Section]:
     if stated.estimate is not None:
         blocks.append(f"As stated: {figures_text(stated.estimate)}")
     return [section(f"Your strategy: {stated.summary}", *blocks)]
-
-
-def _infeasible_sections(result: PlanResult) -> list[Section]:
-    infeasible = result.infeasible
-    if infeasible is None:
-        return [section("", "No plan.")]
-    lines = [f"Infeasible: {infeasible.reason}"]
-    intent = result.intent
-    if intent is not None:
-        on = _wanted_hardware(intent)
-        lines += [
-            f"Asked for: {intent.model.name}{on}",
-            workload_text(intent.workload, as_many_as_hold=intent.concurrency_open),
-        ]
-    if result.report is not None:
-        lines += left_out_lines(result.report.left_out)
-    return [section("", *lines), infeasible_section(infeasible)]
-
-
-def infeasible_section(infeasible: Infeasible) -> Section:
-    """What binds, by how much, the least hardware that would do, and what comes closest."""
-    limit = "a stated limit" if infeasible.rule == "PE010" else f"explained by: shardwright rules {infeasible.rule}"
-    facts = [f"What binds: rule {infeasible.rule} ({limit})"]
-    if infeasible.shortfall_bytes is not None:
-        facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
-    facts.append(f"Least hardware that would do: {_needs_text(infeasible)}")
-    if infeasible.closest:
-        facts.append(f"Closest: {_closest_text(infeasible.closest)}")
-    return section("Why, and what would do", Bullets(tuple(facts)))
-
-
-def _closest_text(closest: Candidate) -> str:
-    """The strategy, what stands against it, and its figures where it fits into memory."""
-    text = f"{strategy_text(closest)}, why not: {'; '.join(closest.why_not)}"
-    return text if closest.ttft_ms is None else f"{text}. It has {figures_line(closest)}"
-
-
-def _wanted_hardware(intent: Intent) -> str:
-    hardware = intent.hardware
-    if hardware is None:
-        return ""
-    name = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
-    if hardware.nodes is None:
-        return f" on as few {name} as do"
-    return f" on {count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {name}"
-
-
-def _needs_text(infeasible: Infeasible) -> str:
-    needs = infeasible.needs
-    parts: list[str] = []
-    if needs.gpus is not None:
-        parts.append(f"{needs.gpus:,} × {needs.accelerator}" if needs.accelerator else count_text(needs.gpus, "GPU"))
-    if needs.nodes is not None:
-        parts.append(f"in {count_text(needs.nodes, 'node')}")
-    text = " ".join(parts)
-    if needs.note:
-        text = f"{text} ({needs.note})" if text else needs.note
-    return text or "not known"
 
 
 def _choice_sections(report: PlanReport) -> list[Section]:
@@ -279,48 +188,6 @@ def _alternative_row(item: Alternative) -> tuple[str, ...]:
         NONE if memory_bytes is None else bytes_text(memory_bytes),
         item.reason,
     )
-
-
-class Understanding(Protocol):
-    """What a result says of the request: how it was read, what was assumed, what was not acted on."""
-
-    @property
-    def readings(self) -> tuple[str, ...]:
-        """How ambiguous words were read."""
-        ...
-
-    @property
-    def assumptions(self) -> tuple[Assumption, ...]:
-        """What nobody stated."""
-        ...
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """Words that were not understood."""
-        ...
-
-
-def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
-    """What was read (`words`: field to words) and what was assumed."""
-    blocks: list[Block] = []
-    if words:
-        fields: dict[str, list[str]] = {}
-        for name, text in words.items():
-            fields.setdefault(text, []).append(name)
-        said = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
-        blocks.append(Table((Column("read", wraps=True), Column("from the words", wraps=True)), said))
-    if report.readings:
-        blocks.append(Bullets(report.readings))
-    if report.assumptions:
-        assumed = tuple((item.field, _assumed_text(item.value), item.reason) for item in report.assumptions)
-        blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
-    if report.unread:
-        blocks += ["Not acted on:", Bullets(tuple(f"“{value_text(text, 160)}”" for text in report.unread))]
-    return section("What was read, and what was assumed", *blocks)
-
-
-def _assumed_text(value: Any) -> str:
-    return NONE if value is None else value_text(value, 40)
 
 
 def _next_section(saved_as: Path | None) -> Section:

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .plan import assumption_section, constraint_lines, hardware_text, infeasible_section, left_out_lines, workload_text
+from .asked import assumption_section, constraint_lines, hardware_text, left_out_lines, workload_text
+from .infeasible import infeasible_section
 from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
 from .text import (
     Bullets,

@@ -181,9 +181,9 @@ class PhaseSides:
         for held in self._held:
             line, counts = self._numbers(held)
             fits = held.memory.fullest(held.lines, line, -(-self._loads[0] // counts)) <= self.usable_bytes
-            for number, count in zip(line[fits].tolist(), counts[fits].tolist(), strict=True):
-                one = held.replicas[number].footprint
-                prints.append((one.unit, one.tail, count))
+            for row in np.flatnonzero(fits):
+                one = held.replicas[int(line[row])].footprint
+                prints.append((one.unit, one.tail, int(counts[row])))
         return Footprints.of(prints, np.ones((len(prints), 1), dtype=np.bool_))
 
     def _numbers(self, held: _Held) -> tuple[Whole, Whole]:

@@ -10,7 +10,7 @@ from ...intent.errors import RequestError
 from ...intent.intent import Said
 from ...intent.merge import merge_said
 from ...intent.request import read_words
-from ...report.plan import assumption_section
+from ...report.asked import assumption_section
 from ...report.text import render, section
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields

@@ -1,0 +1,85 @@
+"""What was asked, in the words of every report: hardware, load, constraints, what was assumed and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
+
+if TYPE_CHECKING:
+    from ...tools.plan.document import HardwareBlock, PolicyBlock, WorkloadBlock
+    from ..intent.intent import Assumption
+
+
+def hardware_text(hardware: HardwareBlock) -> str:
+    """`2 nodes × 8 h100-sxm`."""
+    accelerator = hardware.accelerator if isinstance(hardware.accelerator, str) else hardware.accelerator.id
+    return f"{count_text(hardware.nodes, 'node')} × {hardware.gpus_per_node} {accelerator}"
+
+
+def workload_text(workload: WorkloadBlock, *, as_many_as_hold: bool = False) -> str:
+    """`2,048 tokens in, 256 out, 1 request at once, for latency`; `as_many_as_hold`: their number was left open."""
+    requests = (
+        "as many requests as hold" if as_many_as_hold else f"{count_text(workload.concurrency, 'request')} at once"
+    )
+    limits = (workload.ttft_ms_max, workload.tpot_ms_max, workload.min_tokens_per_second)
+    unlimited = ", no limit stated" if limits == (None, None, None) else ""
+    return (
+        f"{workload.input_tokens:,} tokens in, {workload.output_tokens:,} out, {requests}, "
+        f"planned for {workload.objective}{unlimited}"
+    )
+
+
+def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
+    """The constraints that a valid plan keeps, in the words that they came from."""
+    if policy.constraints is not None:
+        yield f"Keeps: {'; '.join(f'“{one.words}”' for one in policy.constraints)}"
+
+
+def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
+    """What was not looked at for want of time, as one of the first lines of a report."""
+    if left_out:
+        yield f"The time limit was over (--time-limit): not looked at: {'; '.join(left_out)}"
+
+
+class Understanding(Protocol):
+    """What a result says of the request: how it was read, what was assumed, what was not acted on."""
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """How ambiguous words were read."""
+        ...
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """What nobody stated."""
+        ...
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """Words that were not understood."""
+        ...
+
+
+def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
+    """What was read (`words`: field to words) and what was assumed."""
+    blocks: list[Block] = []
+    if words:
+        fields: dict[str, list[str]] = {}
+        for name, text in words.items():
+            fields.setdefault(text, []).append(name)
+        said = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
+        blocks.append(Table((Column("read", wraps=True), Column("from the words", wraps=True)), said))
+    if report.readings:
+        blocks.append(Bullets(report.readings))
+    if report.assumptions:
+        assumed = tuple((item.field, _assumed_text(item.value), item.reason) for item in report.assumptions)
+        blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
+    if report.unread:
+        blocks += ["Not acted on:", Bullets(tuple(f"“{value_text(text, 160)}”" for text in report.unread))]
+    return section("What was read, and what was assumed", *blocks)
+
+
+def _assumed_text(value: Any) -> str:
+    return NONE if value is None else value_text(value, 40)
