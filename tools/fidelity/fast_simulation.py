@@ -5,61 +5,33 @@ The core is the one that `serve` runs; only what surrounds it is in arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..errors import InputError
-from ..performance.serving import core
+from ..performance.serving.core import run
 from ..performance.serving.costs import columns_of
 from ..performance.serving.inputs import requests_in, run_of
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch, Statistics
 from ..performance.serving.policy import Policy
+from ..performance.serving.records import Seen
 from ..performance.serving.replicas import shares_of
 from ..performance.serving_estimate import Server, shown_late
+from .compiled import compiled_run, in_arrays
 from .engine_cases import Case
 
 
-@lru_cache(maxsize=1)
-def compiled_run() -> Callable[..., Any] | None:
-    """`core.run` compiled by numba; `None` where numba is not installed."""
-    # By name, for it is not a dependency: it only makes fits quick, and the types must check without it.
-    try:
-        numba: Any = import_module("numba")
-        extending: Any = import_module("numba.extending")
-    except ImportError:
-        return None
-    for helper in core.HELPERS:
-        extending.register_jitable(helper)
-    return numba.njit(core.run, cache=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """A run without what its client costs, in arrays: the same for all constants of an engine."""
-
-    rules: core.Rules
-    inputs: Any
-    outputs: Any
-    cached: Any
-    pauses: Any
-    arrivals: Any
-
-
 @lru_cache(maxsize=8192)
-def _run(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> _Run | None:
-    """The run of a policy whose client costs nothing; `None` where it cannot be served."""
+def _run(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Any, Any] | None:
+    """Rules and requests, in arrays, of a policy whose client costs nothing; `None` where it cannot be served."""
     try:
         rules, requests = run_of(policy, arrivals, lengths)
     except InputError:
         return None
-    counts = (np.asarray(one, dtype=int) for one in (requests.inputs, requests.outputs, requests.cached))
-    times = (np.asarray(one, dtype=float) for one in (requests.pauses, requests.arrivals))
-    return _Run(rules, *counts, *times)
+    return in_arrays(rules), in_arrays(requests)
 
 
 def mean_times(server: Server, case: Case) -> ServingTimes | None:
@@ -75,16 +47,13 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     found = _run(replace(policy, client_s=0.0, client_s_per_token=0.0), arrivals, case.situation.lengths)
     if found is None:
         return None
-    run = compiled_run() or core.run
-    prompts, outputs = found.inputs, found.outputs
+    rules, load = found
+    prompts, outputs = load.inputs, load.outputs
     count = len(prompts)
-    # The core takes arrays in place of lists.
-    blank: list[Any] = [np.zeros(count) for _ in core.Seen._fields]
-    seen = core.Seen(*blank)
-    columns: list[Any] = [_array(value, float) for value in columns_of(server.table)]
+    seen = in_arrays(Seen.blank(count))
     client = policy.client_s + policy.client_s_per_token * prompts
-    load = core.Requests(prompts, outputs, found.cached, found.pauses + client, found.arrivals)
-    totals: Any = run(core.StepColumns(*columns), found.rules, load, seen)
+    serve = compiled_run() or run
+    totals: Any = serve(in_arrays(columns_of(server.table)), rules, load._replace(pauses=load.pauses + client), seen)
     if totals[0] < count:
         return None
     first, done, arrived = np.asarray(seen.first), np.asarray(seen.done), np.asarray(seen.arrived)
@@ -102,9 +71,3 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
         running=float(totals[3] / totals[1]) * busy,
     )
     return shown_late(times, server.first_token_steps, case.situation.lengths)
-
-
-def _array(value: Any, kind: type) -> Any:
-    """A column as an array; a single figure stays what it is."""
-    make: Any = np.asarray
-    return make(value, dtype=kind) if isinstance(value, list | tuple) else value

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.performance.serving import core
+from shardwright.tools.fidelity.compiled import compiled_run, in_arrays
+from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.costs import position, rate_at, time_at, window_pairs
 from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
+from shardwright.tools.performance.serving.pace import steps_to_reach
 from shardwright.tools.performance.serving.records import Seen
-from shardwright.tools.performance.serving.turns import steps_to_reach
 
 from .engines import MEETING, ROOMY
 
@@ -47,31 +48,21 @@ def test_columns_are_straight_between_points_and_beyond_the_end(x: float, time: 
     assert rate_at(column, position(grid, x)) == pytest.approx(rate)
 
 
-@pytest.fixture(scope="module")
-def compiled() -> Any:
-    numba = pytest.importorskip("numba")
-    for helper in core.HELPERS:
-        numba.extending.register_jitable(helper)
-    return numba.njit(core.run)
-
-
 @pytest.mark.parametrize("mode", ["mixed", "prefill_first", "whole"])
 @pytest.mark.parametrize("arrivals", [ClosedLoop(30, 200), OpenLoop(5.0, 200)], ids=["closed", "open"])
 @pytest.mark.parametrize(("groups", "wait", "batches"), [(1, 0, 1), (3, 0, 1), (3, 10, 1), (1, 0, 4), (2, 0, 2)])
 def test_compiled_by_numba_the_core_gives_the_same_numbers(
-    compiled: Any, mode: Any, arrivals: Arrivals, groups: int, wait: int, batches: int
+    mode: Any, arrivals: Arrivals, groups: int, wait: int, batches: int
 ) -> None:
-    numpy = pytest.importorskip("numpy")
-
-    def in_arrays(lists: NamedTuple) -> Any:
-        return type(lists)(*(numpy.asarray(x) if isinstance(x, list | tuple) else x for x in lists))
-
+    pytest.importorskip("numba")
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, response_interval_steps=4, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, Lengths(300, 200, 0.4))
-    plain, fast = (Seen.blank(200), Seen(*(numpy.zeros(200) for _ in Seen._fields)))
-    expected = core.run(inputs.step, inputs.rules, inputs.requests, plain)
-    got = compiled(in_arrays(inputs.step), inputs.rules, in_arrays(inputs.requests), fast)
+    given = inputs.step, inputs.rules, inputs.requests
+    plain, fast = Seen.blank(200), in_arrays(Seen.blank(200))
+    expected = run(*given, plain)
+    compiled: Any = compiled_run()
+    got = compiled(*map(in_arrays, given), fast)
     assert got.preemptions == expected.preemptions > 0
     assert got.end_s == expected.end_s
     assert [list(times) for times in fast] == [list(times) for times in plain]

@@ -1,10 +1,11 @@
 """The time of a step from its columns, over plain lists: what the simulation asks for at every event.
 
-Written, as `core.py`, in the subset of Python that `numba.njit` compiles.
+Written, as `state.py`, in the subset of Python that numba compiles.
 """
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -52,8 +53,8 @@ def columns_of(table: StepTable) -> StepColumns:
         host_fixed=table.host_fixed_s,
         host_per_sequence=table.host_per_sequence_s,
         host_per_prefill=table.host_per_prefill_s,
-        met_tokens=table.met_tokens if len(table.met_s) > 0 else table.tokens,
-        met=_or_none(table.met_s, len(table.tokens)),
+        met_tokens=table.met_tokens,
+        met=table.met_s,
         slowest_share=table.slowest_share,
     )
 
@@ -66,15 +67,8 @@ def position(grid: Sequence[float], x: float) -> float:
     """Where `x` lies on `grid`, as index plus fraction: 0 below it, more than the last index beyond it."""
     if x <= grid[0]:
         return 0.0
-    low = 0
-    high = len(grid) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if x < grid[middle]:
-            high = middle
-        else:
-            low = middle
-    return low + (x - grid[low]) / (grid[high] - grid[low])
+    low = min(bisect(grid, x), len(grid) - 1) - 1
+    return low + (x - grid[low]) / (grid[low + 1] - grid[low])
 
 
 def time_at(column: Sequence[float], place: float) -> float:
@@ -123,7 +117,7 @@ def head_time(step: StepColumns, rows: int) -> float:
 
 def met_time(step: StepColumns, tokens: int) -> float:
     """Seconds of a step in which groups work together on the `tokens` of all of them."""
-    return time_at(step.met, position(step.met_tokens, tokens))
+    return time_at(step.met, position(step.met_tokens, tokens)) if len(step.met) > 0 else 0.0
 
 
 def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:

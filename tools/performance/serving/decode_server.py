@@ -7,11 +7,11 @@ from collections import deque
 from heapq import heappop, heappush
 
 from .costs import StepColumns, pass_time, position, rate_at
+from .pace import steps_to_reach
 from .policy import Policy
 from .records import Requests
-from .turns import steps_to_reach
+from .state import DONE, OUTGROWN, SHOWN
 
-_OUTGROWN, _SHOWN, _DONE = 0, 1, 2
 # Of a decode step of so many sequences: seconds of the pass, and of each token of context in full and windowed layers.
 Rates = dict[int, tuple[float, float, float]]
 
@@ -109,9 +109,9 @@ class DecodeServer:
         self.gap_tokens.append(steps * self._running)
         while self._events and self._events[0][0] <= self._tick:
             _, kind, request = heappop(self._events)
-            if kind == _OUTGROWN:
+            if kind == OUTGROWN:
                 self._growing -= 1
-            elif kind == _SHOWN:
+            elif kind == SHOWN:
                 self.shown[request] = self._now
             else:
                 self._leave(request)
@@ -128,11 +128,11 @@ class DecodeServer:
         if size < window:
             self._growing += 1
             if self._tick + window - size <= done:
-                heappush(self._events, (self._tick + window - size, _OUTGROWN, request))
+                heappush(self._events, (self._tick + window - size, OUTGROWN, request))
         shown = min(self._policy.response_interval_steps, outputs)
         if shown > 1:
-            heappush(self._events, (self._tick + shown - 1, _SHOWN, request))
-        heappush(self._events, (done, _DONE, request))
+            heappush(self._events, (self._tick + shown - 1, SHOWN, request))
+        heappush(self._events, (done, DONE, request))
 
     def _leave(self, request: int) -> None:
         size = self._requests.inputs[request] + self._requests.outputs[request]

@@ -1,8 +1,8 @@
-"""What a run of the simulation is given and what it fills in, in the types that `numba.njit` takes."""
+"""What a run of the simulation is given and what it fills in, in the types that numba takes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from typing import NamedTuple
 
 MIXED, PREFILL_FIRST, WHOLE = 0, 1, 2
@@ -42,10 +42,10 @@ class Seen(NamedTuple):
     `ahead` are those of its group who waited to be let in when it came.
     """
 
-    arrived: list[float]
-    first: list[float]
-    done: list[float]
-    ahead: list[float]
+    arrived: MutableSequence[float]
+    first: MutableSequence[float]
+    done: MutableSequence[float]
+    ahead: MutableSequence[float]
 
     @classmethod
     def blank(cls, count: int) -> Seen:

@@ -1,0 +1,112 @@
+"""The core of the serving simulation compiled by numba, which the extra `[fast]` installs: for fits, thousands of runs.
+
+The core knows nothing of it. Its functions are compiled as they stand and its classes by the annotations of their
+attributes; what a run is given and fills in has arrays in place of lists.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, MutableSequence, Sequence
+from dataclasses import make_dataclass
+from functools import lru_cache
+from importlib import import_module
+from inspect import isfunction
+from typing import Any, TypeVar, get_args, get_type_hints
+
+import numpy as np
+
+from ..performance.serving import admission, core, costs, pace, progress, state
+from ..performance.serving.records import Rules, Seen
+
+_searchsorted: Any = np.searchsorted
+_Given = TypeVar("_Given", bound="tuple[object, ...]")
+
+
+@lru_cache(maxsize=1)
+def compiled_run() -> Callable[..., Any] | None:
+    """`core.run` compiled, for arguments that are all `in_arrays`; `None` where numba is not installed."""
+    # By name, for it is not a dependency: the types must check without it.
+    try:
+        numba: Any = import_module("numba")
+        extending: Any = import_module("numba.extending")
+    except ImportError:
+        return None
+    parts = [part for module in (admission, core, costs, pace, progress) for part in vars(module).values()]
+    for function in set(filter(isfunction, parts)):
+        extending.register_jitable(function)
+    extending.overload(bisect)(_place)
+    known = _plain_types(numba.types)
+    # A tuple of arrays counts the references to each wherever it is read, an object only those to itself.
+    columns, seen = (_compiled_class(_class_of(given), given, known) for given in (costs.StepColumns, Seen))
+    for plain in (state.Batch, state.Group, state.Prices, state.Replica):
+        extending.overload(plain, strict=False)(_maker_of(_compiled_class(plain, plain, known)))
+    run: Any = core.run
+
+    def in_objects(step: Any, rules: Any, load: Any, blank: Any) -> Any:
+        return run(columns(*step), rules, load, seen(*blank))
+
+    return numba.njit(in_objects)
+
+
+def _place(grid: Any, x: Any) -> Any:
+    """What numba is to do in place of `bisect`, which it does not know."""
+    del grid, x
+
+    def place(grid: Any, x: Any) -> Any:
+        return _searchsorted(grid, x, side="right")
+
+    return place
+
+
+def _plain_types(types: Any) -> dict[Any, Any]:
+    """What numba calls the types that the core annotates with, but for its classes."""
+    known: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
+    known[list[tuple[int, int]]] = types.List(types.UniTuple(types.int64, 2))
+    known[list[tuple[int, int, int]]] = types.List(types.UniTuple(types.int64, 3))
+    for kind in (int, float):
+        known[list[kind]] = types.List(known[kind])
+        known[Sequence[kind]] = known[MutableSequence[kind]] = types.Array(known[kind], 1, "C")
+    known[Rules] = types.BaseTuple.from_types([known[hint] for hint in get_type_hints(Rules).values()], Rules)
+    return known
+
+
+def _compiled_class(plain: type, annotated: type, known: dict[Any, Any]) -> Any:
+    """`plain` compiled, with the attributes that `annotated` has; that is among the `known` types from then on."""
+    numba: Any = import_module("numba.experimental")
+    fast = numba.jitclass({name: known[hint] for name, hint in get_type_hints(annotated).items()})(plain)
+    known[annotated] = fast.class_type.instance_type
+    known[list[annotated]] = import_module("numba").types.List(known[annotated])
+    return fast
+
+
+def _class_of(given: Any) -> type:
+    """A class that is made of all fields of a NamedTuple, and has them as attributes."""
+    made: Any = make_dataclass(given.__name__, given._fields)
+    return type(given.__name__, (), {"__init__": made.__init__})
+
+
+def _maker_of(fast: Any) -> Callable[..., Any]:
+    """What numba is to do where a class is called that it compiled to `fast`."""
+
+    def make(*arguments: Any) -> Any:
+        return fast(*arguments)
+
+    def maker(*arguments: Any) -> Any:
+        del arguments
+        return make
+
+    return maker
+
+
+def in_arrays(given: _Given) -> _Given:
+    """A NamedTuple of the core with arrays in place of lists, and numbers of the types that they are annotated with."""
+    made: Callable[..., _Given] = type(given)
+    fields = zip(_kinds(type(given)), given, strict=True)
+    return made(*(np.asarray(field, kind) if many else kind(field) for (kind, many), field in fields))
+
+
+@lru_cache
+def _kinds(of: type) -> list[tuple[Any, bool]]:
+    """Of each field of a NamedTuple: the type of its numbers, and whether it has many of them."""
+    return [(get_args(hint)[0], True) if get_args(hint) else (hint, False) for hint in get_type_hints(of).values()]

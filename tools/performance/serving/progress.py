@@ -1,0 +1,134 @@
+"""What steps of a simulated replica bring about: tokens, first answers, ends."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from .admission import take_out
+from .state import DONE, OUTGROWN, SHOWN, Batch, Group, Replica
+
+
+def advance(replica: Replica, steps: int) -> None:
+    """Let time go by, and each that decodes make a token in each of `steps`.
+
+    A gap between tokens is the first step with what a batch was stalled before it, then the mean of the other steps.
+    """
+    rules, first_s = replica.rules, replica.first_s
+    took = steps * (first_s + 0.5 * replica.growth_s * (steps - 1))
+    replica.now += took
+    if replica.chunks > 0:
+        replica.prefill_s += took
+    if rules.group_wait > 0:
+        replica.waited = 0 if replica.asking == rules.groups else (replica.waited + steps) % rules.group_wait
+    running = moving = in_time = 0
+    for group in replica.groups:
+        running += group.running
+        for batch in group.batches:
+            count = batch.decoding
+            if count == 0:
+                if batch.running > 0:
+                    batch.stalled_s += took
+                continue
+            decode(replica, group, batch, steps)
+            moving += count
+            if batch.stalled_s > 0.0:
+                note_gap(replica, batch.stalled_s + first_s, count)
+                batch.stalled_s = 0.0
+            else:
+                in_time += count
+    replica.decoding_s += running * took
+    if in_time > 0:
+        note_gap(replica, first_s, in_time)
+    if moving > 0 and steps > 1:
+        note_gap(replica, (took - first_s) / (steps - 1), (steps - 1) * moving)
+
+
+def decode(replica: Replica, group: Group, batch: Batch, steps: int) -> None:
+    """Let each that decodes in the batch make so many tokens."""
+    moved = steps * batch.decoding
+    batch.tick += steps
+    batch.context += moved
+    batch.windowed += steps * batch.growing
+    if not replica.rules.reserves_output:
+        group.cached += moved
+    if batch.settled:
+        batch.first_s += steps * batch.growth_s
+
+
+def note_gap(replica: Replica, seconds: float, tokens: int) -> None:
+    """Count a gap before each of so many tokens."""
+    replica.gap_s.append(seconds)
+    replica.gap_tokens.append(tokens)
+
+
+def give_first_tokens(replica: Replica) -> None:
+    """Let prompts that are whole now have their next token; they decode from the next step on.
+
+    Through a pipeline a prompt alone is on its way as long as its batch; else chunks of one follow each other from
+    stage to stage.
+    """
+    for group in replica.groups:
+        for batch in group.batches:
+            for request, behind in batch.ready:
+                late_s = 0.0
+                if replica.alone:
+                    late_s = batch.out_s - replica.first_s
+                elif replica.rules.batches > 1:
+                    late_s = behind * replica.step.slowest_share * batch.first_s
+                if late_s > replica.left_s:
+                    replica.left_s = late_s
+                join(replica, group, batch, request, replica.now + late_s)
+            batch.ready.clear()
+
+
+def join(replica: Replica, group: Group, batch: Batch, request: int, time: float) -> None:
+    """Let `request`, whose prompt is whole and yields a token at `time`, decode in the batch."""
+    inputs, outputs = replica.inputs[request], replica.outputs[request]
+    window, tick = replica.window, batch.tick
+    token = replica.made[request] + 1
+    size = inputs + token
+    due = tick + outputs - token
+    replica.due[request] = due
+    batch.entered.append(request)
+    batch.running += 1
+    group.running += 1
+    batch.context += size
+    if window > 0:
+        batch.windowed += min(size, window)
+    if size < window:
+        batch.growing += 1
+        if tick + window - size <= due:
+            heappush(batch.events, (tick + window - size, OUTGROWN, request))
+    shown = min(replica.rules.response_interval, outputs)
+    if token == shown:
+        replica.seen.first[request] = time
+    elif token < shown:
+        heappush(batch.events, (tick + shown - token, SHOWN, request))
+    heappush(batch.events, (due, DONE, request))
+
+
+def meet_events(replica: Replica) -> None:
+    """Let happen what is due: contexts outgrow the window, first answers are shown, requests end."""
+    for group in replica.groups:
+        for batch in group.batches:
+            while batch.events[0][0] <= batch.tick:
+                _, kind, request = heappop(batch.events)
+                if kind == SHOWN:
+                    replica.seen.first[request] = replica.now
+                elif kind == OUTGROWN:
+                    batch.growing -= 1
+                    batch.settled = False
+                else:
+                    end(replica, group, batch, request)
+                    batch.settled = False
+
+
+def end(replica: Replica, group: Group, batch: Batch, request: int) -> None:
+    """Take `request`, which is whole, out of the replica; where there are more, its user sends one after a pause."""
+    seen = replica.seen
+    take_out(replica, group, batch, replica.inputs[request] + replica.outputs[request])
+    group.present -= 1
+    seen.done[request] = max(replica.now, seen.first[request])
+    if replica.finished < replica.followed:
+        heappush(replica.pending, seen.done[request] + replica.pauses[request])
+    replica.finished += 1
