@@ -17,9 +17,10 @@ from ..errors import InputError
 from ..plan.document import Phase
 from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
 from .operation import Kind, Resource, TokenLoad
+from .pieces import KINDS, Piece, kind_seconds, pieces_seconds
 from .setting import Setting
 from .shape import PhaseLayout
-from .timing import KINDS, Piece, StageTimer, kind_seconds, pieces_seconds
+from .timing import StageTimer
 
 # More passes than this for one prompt is a chunk size that no engine would run.
 _MOST_CHUNKS = 2048

@@ -17,10 +17,11 @@ from ..catalog.architecture import AttentionSpec
 from .operation import Operation, TokenLoad, is_core, seconds_on_path
 from .operators.attention import causal_pairs
 from .overlap_halves import is_two_batch
+from .pieces import Piece
 from .schedule import PhaseTimer, pass_seconds, passes_of_host
 from .serving.step_table import StepTable
 from .setting import Setting
-from .timing import Piece, StageTimer
+from .timing import StageTimer
 
 _TOKENS = (
     1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192,

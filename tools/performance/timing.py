@@ -6,62 +6,26 @@ The pieces of the folded execution DAG: embedding, each kind of layer, head, and
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..plan.blocks import fold_sequence
 from .collectives import Group, Links, domain_of
-from .operation import COLLECTIVES, Kind, Operation, Path, TokenLoad, is_core, longest_path
+from .operation import Operation, TokenLoad, is_core, longest_path
 from .operators.work import Work
-from .overlap import Overlapped, overlap_layers
+from .overlap import overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
+from .pieces import LayerKind, Piece, exchange_core, on_path, pieces_seconds
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
 from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
 from .programs.writer import ProgramContext, ProgramWriter
-from .roofline import OperatorTime
 from .setting import Setting
 from .shape import PhaseLayout, StageLayout
 from .stage_shape import OperatorSet, StageShape, stage_shape
-
-KINDS: tuple[Kind, ...] = ("compute", "memory", "communication")
-
-
-@dataclass(frozen=True, slots=True)
-class LayerKind:
-    """Layers of a stage that take equal time: alike, and followed by what needs the same closing collective."""
-
-    spec: LayerSpec
-    following: OperatorSet | None
-    first: int
-    count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A part of a stage's pass: its operations, their longest path, and how often it runs in a row.
-
-    `layers` is how many layers it stands for; where halves overlap, `path` is what of all of them is on the path.
-    """
-
-    name: str
-    operations: tuple[Operation, ...]
-    path: Path
-    count: int = 1
-    layers: int = 0
-
-    @property
-    def seconds(self) -> Number:
-        """Seconds of all repetitions."""
-        return self.path.seconds * self.count
-
-    def busy_seconds(self, *, on_links: bool) -> float:
-        """Seconds for which all repetitions keep the links, or the compute stream, at work."""
-        busy = sum(o.seconds for o in self.operations if (o.op in COLLECTIVES) is on_links)
-        return busy * (self.layers or self.count)
 
 
 class StageTimer:
@@ -273,7 +237,7 @@ class StageTimer:
         if found is None:
             overlapped = overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
             found = tuple(
-                _on_path(overlapped, number, half, kind, halved[number])
+                on_path(overlapped, number, half, kind, halved[number])
                 for number, kind in enumerate(self.kinds)
                 for half in (0, 1)
             )
@@ -331,45 +295,3 @@ class StageTimer:
             found = Piece(name, operations, longest_path(operations))
             self.setting.pieces[key] = found
         return found
-
-
-def _on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, layer: HalvedLayer) -> Piece:
-    """What of one half of one kind of layer lies on the critical path, with the seconds of all its times there."""
-    found: list[Operation] = []
-    for place, run in enumerate(layer.halves[half].runs):
-        times = overlapped.on_path.get((number, half, place), 0)
-        found.extend(operation._replace(seconds=operation.seconds * times) for operation in run.operations if times)
-    path = Path(tuple(found), sum(o.seconds for o in found))
-    return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
-
-
-def exchange_core(piece: Piece, work: Work, time: OperatorTime) -> Piece:
-    """`piece` with the attention core at the cost of `work`."""
-
-    def exchanged(operations: tuple[Operation, ...]) -> tuple[Operation, ...]:
-        return tuple(
-            operation._replace(
-                flops=work.flops,
-                moved_bytes=work.moved_bytes,
-                seconds=time.seconds,
-                kind=time.bound,
-                origin=time.origin,
-            )
-            if operation.op == "Attention"
-            else operation
-            for operation in operations
-        )
-
-    before = next(operation.seconds for operation in piece.operations if operation.op == "Attention")
-    path = Path(exchanged(piece.path.operations), piece.path.seconds - before + time.seconds)
-    return Piece(piece.name, exchanged(piece.operations), path, piece.count)
-
-
-def pieces_seconds(pieces: Sequence[Piece]) -> Number:
-    """Seconds of one pass."""
-    return sum(piece.seconds for piece in pieces)
-
-
-def kind_seconds(pieces: Sequence[Piece], kind: Kind) -> float:
-    """Seconds of one pass that are of one kind."""
-    return sum(piece.path.kind_seconds(kind) * piece.count for piece in pieces)
