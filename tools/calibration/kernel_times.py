@@ -6,19 +6,17 @@ over and over. It adds nothing to a kernel: host time, overlap and imbalance are
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
-from math import log2
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..kept import Kept
 from .chip import Chip
+from .chosen_constants import ChosenConstants
 from .forms.attention_decode import DecodeConstants, attention_decode_parts, is_decode
 from .forms.attention_prefill import PrefillConstants, attention_bytes, attention_flops, attention_prefill_parts
 from .forms.collective import CollectiveConstants, CollectiveLevels, collective_floor_s, collective_s
-from .forms.constant import read_constants
 from .forms.elementary import Number, exceeds, larger, smaller
 from .forms.elementwise import ElementwiseConstants, elementwise_s
 from .forms.exchange import ExchangeConstants, exchange_floor_s, exchange_s
@@ -47,8 +45,7 @@ from .forms.mla import (
     naive_flops,
 )
 from .forms.mla_sparse import mla_sparse_parts, sparse_bytes, sparse_flops, sparse_kernels
-from .profile import MEASURED, Choice, KernelProfile, Origin
-from .profile_file import KernelKind
+from .profile import MEASURED, KernelProfile, Origin
 from .shapes import (
     Attention,
     Collective,
@@ -61,8 +58,6 @@ from .shapes import (
 )
 
 Bound = Literal["compute", "memory", "communication"]
-Constants = TypeVar("Constants")
-Chosen = TypeVar("Chosen")
 
 # Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
 OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
@@ -119,13 +114,16 @@ class KernelTimes:
     _known: Kept[object, tuple[KernelTime, ...]] = field(
         default_factory=lambda: Kept(_MOST_KNOWN_BYTES, _size_bytes), repr=False
     )
-    _chosen: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any], repr=False)
-    _notes: dict[str, None] = field(default_factory=dict[str, None], repr=False)
+    _chosen: ChosenConstants = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Nothing is chosen yet."""
+        self._chosen = ChosenConstants(self.profile)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What stood in for constants that nobody measured, of the kernels asked for so far."""
-        return tuple(self._notes)
+        return tuple(self._chosen.noted)
 
     def seconds(self, kernel: Kernel) -> KernelTime:
         """Time of `kernel`: of the fastest one where several are at hand.
@@ -153,16 +151,16 @@ class KernelTimes:
 
     def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
-            matmuls, origin = self._alternatives("gemm", matmul_variant(kernel), GemmConstants)
+            matmuls, origin = self._chosen.alternatives("gemm", matmul_variant(kernel), GemmConstants)
             return tuple(self._gemm(one, kernel, origin) for one in matmuls)
         if isinstance(kernel, GroupedGemm):
-            grouped, origin = self._alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
+            grouped, origin = self._chosen.alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
             return tuple(self._grouped_gemm(one, kernel, origin) for one in grouped)
         return (self._time(kernel),)
 
     def _time(self, kernel: Elementwise | Collective | ExpertExchange | LatentAttention | Attention) -> KernelTime:
         if isinstance(kernel, Elementwise):
-            constants, origin = self._constants("elementwise", kernel.kind, ElementwiseConstants)
+            constants, origin = self._chosen.single("elementwise", kernel.kind, ElementwiseConstants)
             return KernelTime(elementwise_s(constants, self.chip, kernel), "memory", origin, constants.launch_us * 1e-6)
         if isinstance(kernel, Collective):
             return self._collective(kernel)
@@ -174,10 +172,10 @@ class KernelTimes:
 
     def _attention(self, kernel: Attention) -> KernelTime:
         if is_decode(kernel.new_tokens):
-            decode, origin = self._constants("attention_decode", kernel.kv, DecodeConstants)
+            decode, origin = self._chosen.single("attention_decode", kernel.kv, DecodeConstants)
             fixed_s, work_s = attention_decode_parts(decode, self.chip, kernel)
         else:
-            prefill, origin = self._constants("attention_prefill", kernel.kv, PrefillConstants)
+            prefill, origin = self._chosen.single("attention_prefill", kernel.kv, PrefillConstants)
             fixed_s, work_s = attention_prefill_parts(prefill, self.chip, kernel)
         work = _Work(attention_flops(kernel), attention_bytes(kernel), "bf16")
         return self._of_roof((fixed_s, work_s), work, origin)
@@ -186,10 +184,10 @@ class KernelTimes:
         if exceeds(kernel.chosen, 0):
             return self._sparse_attention(kernel)
         if is_decode(kernel.new_tokens):
-            decode, origin = self._constants("mla_decode", kernel.kv, MlaDecodeConstants)
+            decode, origin = self._chosen.single("mla_decode", kernel.kv, MlaDecodeConstants)
             parts = mla_decode_parts(decode, self.chip, kernel)
             return self._of_roof(parts, _Work(absorbed_flops(kernel), absorbed_bytes(kernel), kernel.kv), origin)
-        prefill, origin = self._constants("mla_prefill", kernel.kv, MlaPrefillConstants)
+        prefill, origin = self._chosen.single("mla_prefill", kernel.kv, MlaPrefillConstants)
         parts = mla_prefill_parts(prefill, self.chip, kernel)
         return self._of_roof(parts, _Work(naive_flops(kernel), naive_bytes(kernel), "bf16"), origin)
 
@@ -230,16 +228,18 @@ class KernelTimes:
         local = kernel.ranks / kernel.nodes
         suffix = "_staged" if self.staged_links else ""
         if self.staged_links:
-            self._notes["collectives go through the memory of the host: the GPUs have no peer-to-peer access"] = None
+            self._chosen.noted[
+                "collectives go through the memory of the host: the GPUs have no peer-to-peer access"
+            ] = None
         levels: list[tuple[CollectiveConstants, Origin]] = []
         if local > 1:
-            levels.append(self._between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
+            levels.append(self._chosen.between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
         if kernel.nodes > 1:
-            levels.append(self._between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
+            levels.append(self._chosen.between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
         (inside, _), (network, origin) = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if self._may_reduce(kernel):
-            own, _ = self._between("collective", "all_reduce_custom", CollectiveConstants, "ranks", local)
+            own, _ = self._chosen.between("collective", "all_reduce_custom", CollectiveConstants, "ranks", local)
             best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
         return KernelTime(best, "communication", origin, smaller(inside.alpha_us * 1e-6, best), floor_s)
@@ -255,61 +255,13 @@ class KernelTimes:
             return KernelTime(0.0, "communication", MEASURED)
         variant = kernel.phase + ("_low_latency" if kernel.low_latency else "")
         if kernel.nodes > 1:
-            constants, origin = self._between(
+            constants, origin = self._chosen.between(
                 "exchange", f"{variant}_network", ExchangeConstants, "nodes", kernel.nodes
             )
         else:
-            constants, origin = self._between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
+            constants, origin = self._chosen.between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
         seconds, floor_s = exchange_s(constants, self.chip, kernel), exchange_floor_s(self.chip, kernel)
         return KernelTime(seconds, "communication", origin, constants.alpha_us * 1e-6, floor_s)
-
-    def _note(self, choice: Choice) -> None:
-        self._notes |= dict.fromkeys(choice.notes)
-
-    def _constants(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, Origin]:
-        """The best single set of constants and where it comes from, chosen once."""
-
-        def choose() -> tuple[Constants, Origin]:
-            choice = self.profile.choose(kernel, variant)
-            self._note(choice)
-            return read_constants(kind, choice.entry.constants), choice.origin
-
-        return self._once((kernel, variant), choose)
-
-    def _alternatives(
-        self, kernel: KernelKind, variant: str, kind: type[Constants]
-    ) -> tuple[tuple[Constants, ...], Origin]:
-        """The sets of constants of the stacks whose kernel the engine may take, all of one origin, chosen once."""
-
-        def choose() -> tuple[tuple[Constants, ...], Origin]:
-            choices = self.profile.alternatives(kernel, variant)
-            self._note(choices[0])
-            return tuple(read_constants(kind, one.entry.constants) for one in choices), choices[0].origin
-
-        return self._once((kernel, variant, "alternatives"), choose)
-
-    def _between(
-        self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
-    ) -> tuple[Constants, Origin]:
-        """Constants for a group of `size`, from those of measured sizes: straight lines in log2 of the size."""
-
-        def choose() -> tuple[Constants, Origin]:
-            series = self.profile.series(kernel, variant)
-            self._note(series[0])
-            sizes: dict[float, Constants] = {}
-            for choice in series:
-                sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
-            if size not in sizes:
-                near = ", ".join(f"{one:g}" for one in sizes)
-                self._notes[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
-            return _at_size(sizes, size), series[0].origin
-
-        return self._once((kernel, variant, axis, size), choose)
-
-    def _once(self, key: tuple[object, ...], choose: Callable[[], Chosen]) -> Chosen:
-        if key not in self._chosen:
-            self._chosen[key] = choose()
-        return self._chosen[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,25 +291,3 @@ def array_key(kernel: Kernel) -> tuple[object, ...]:
     """What tells a kernel with arrays among its sizes from others."""
     values = (getattr(kernel, name) for name in _sizes(type(kernel)))
     return type(kernel), *(value if isinstance(value, _HASHABLE) else value.tobytes() for value in values)
-
-
-def _at_size(sizes: dict[float, Constants], size: float) -> Constants:
-    """Between two sizes their constants in proportion; beyond the last, latencies go on as they grew, shares stay."""
-    order = sorted(sizes)
-    if size <= order[0] or len(order) == 1:
-        return sizes[order[0]]
-    above = next((one for one in order if one >= size), order[-1])
-    below = order[order.index(above) - 1]
-    first, second = sizes[below], sizes[above]
-    weight = (log2(size) - log2(below)) / (log2(above) - log2(below))
-    return _blend(first, second, weight)
-
-
-def _blend(first: Constants, second: Constants, weight: float) -> Constants:
-    values: dict[str, float] = {}
-    for one in fields(first):  # type: ignore[arg-type]  # every set of constants is a dataclass
-        start, end = getattr(first, one.name), getattr(second, one.name)
-        # A share of a link does not fall without end because it fell once.
-        grows = one.name == "alpha_us" and end > start
-        values[one.name] = start + (end - start) * (weight if grows else min(weight, 1.0))
-    return type(first)(**values)

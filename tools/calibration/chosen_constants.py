@@ -1,0 +1,97 @@
+"""Constants of a kernel's form as a profile has them: the best set, those of several stacks, between measured sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from math import log2
+from typing import Any, Literal, TypeVar
+
+from .forms.constant import read_constants
+from .profile import Choice, KernelProfile, Origin
+from .profile_file import KernelKind
+
+Constants = TypeVar("Constants")
+Chosen = TypeVar("Chosen")
+
+
+@dataclass(slots=True)
+class ChosenConstants:
+    """Constants out of `profile`, each chosen once; `noted` in order: what stood in for those that nobody measured.
+
+    All raise InputError where the profile has none for the kernel.
+    """
+
+    profile: KernelProfile
+    noted: dict[str, None] = field(default_factory=dict[str, None])
+    _chosen: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
+
+    def single(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, Origin]:
+        """The best single set of constants and where it comes from, chosen once."""
+
+        def choose() -> tuple[Constants, Origin]:
+            choice = self.profile.choose(kernel, variant)
+            self._note(choice)
+            return read_constants(kind, choice.entry.constants), choice.origin
+
+        return self._once((kernel, variant), choose)
+
+    def alternatives(
+        self, kernel: KernelKind, variant: str, kind: type[Constants]
+    ) -> tuple[tuple[Constants, ...], Origin]:
+        """The sets of constants of the stacks whose kernel the engine may take, all of one origin, chosen once."""
+
+        def choose() -> tuple[tuple[Constants, ...], Origin]:
+            choices = self.profile.alternatives(kernel, variant)
+            self._note(choices[0])
+            return tuple(read_constants(kind, one.entry.constants) for one in choices), choices[0].origin
+
+        return self._once((kernel, variant, "alternatives"), choose)
+
+    def between(
+        self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
+    ) -> tuple[Constants, Origin]:
+        """Constants for a group of `size`, from those of measured sizes: straight lines in log2 of the size."""
+
+        def choose() -> tuple[Constants, Origin]:
+            series = self.profile.series(kernel, variant)
+            self._note(series[0])
+            sizes: dict[float, Constants] = {}
+            for choice in series:
+                sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
+            if size not in sizes:
+                near = ", ".join(f"{one:g}" for one in sizes)
+                self.noted[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
+            return _at_size(sizes, size), series[0].origin
+
+        return self._once((kernel, variant, axis, size), choose)
+
+    def _once(self, key: tuple[object, ...], choose: Callable[[], Chosen]) -> Chosen:
+        if key not in self._chosen:
+            self._chosen[key] = choose()
+        return self._chosen[key]
+
+    def _note(self, choice: Choice) -> None:
+        self.noted |= dict.fromkeys(choice.notes)
+
+
+def _at_size(sizes: dict[float, Constants], size: float) -> Constants:
+    """Between two sizes their constants in proportion; beyond the last, latencies go on as they grew, shares stay."""
+    order = sorted(sizes)
+    if size <= order[0] or len(order) == 1:
+        return sizes[order[0]]
+    above = next((one for one in order if one >= size), order[-1])
+    below = order[order.index(above) - 1]
+    first, second = sizes[below], sizes[above]
+    weight = (log2(size) - log2(below)) / (log2(above) - log2(below))
+    return _blend(first, second, weight)
+
+
+def _blend(first: Constants, second: Constants, weight: float) -> Constants:
+    values: dict[str, float] = {}
+    for one in fields(first):  # type: ignore[arg-type]  # every set of constants is a dataclass
+        start, end = getattr(first, one.name), getattr(second, one.name)
+        # A share of a link does not fall without end because it fell once.
+        grows = one.name == "alpha_us" and end > start
+        values[one.name] = start + (end - start) * (weight if grows else min(weight, 1.0))
+    return type(first)(**values)
