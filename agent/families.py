@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..tools.catalog.architecture import AttentionSpec
-from ..tools.rules.engines import TITLES
+from ..tools.engines.names import JUDGED
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.describe import describe, number
 from ..tools.search.divisible import divisible
@@ -81,7 +81,7 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
         said = "it was ruled out" if request.disaggregated is False else few
         yield Excluded(family="separate prefill and decode", reason=said)
     if space.engine is not None:
-        title = TITLES[space.engine]
+        title = JUDGED[space.engine].title
         said = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
         reason = f"{said} (rules EN003 and EN005 to EN013)"
         yield Excluded(family=f"what {title} has no settings for", reason=reason)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ..tools.calibration.engine_profile import DEFAULT_ENGINE
 from ..tools.checkpoint import if_time, left_out
 from ..tools.engines.defaults import possible_relaxations
+from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
 from ..tools.plan.document import Relaxation
-from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import describe, in_format
 from ..tools.search.floors import tokens_that_come
@@ -60,7 +59,7 @@ def _engine_hint(request: SearchRequest, usual_node: int, at_most: int) -> str |
     added: list[Relaxation] = [name for name in possible if name not in request.policy.relaxations]
     if not added:
         return None
-    relaxed, what = _relaxed(request, added), f"what {TITLES[engine]} can do"
+    relaxed, what = _relaxed(request, added), f"what {JUDGED[engine].title} can do"
     found = if_time(what, lambda: search(relaxed))
     best, where = None if found is None else found.best, ""
     have = request.facts.gpus

@@ -14,10 +14,10 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import left_out
+from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
 from ..tools.plan.document import HardwareBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
-from ..tools.rules.engines import TITLES
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
@@ -196,8 +196,8 @@ def _none_has_them(request: SearchRequest) -> str:
     if assumed is None or request.named_engine is not None:
         return "no legal strategy on this hardware has them"
     return (
-        f"no strategy on this hardware that {TITLES[assumed]} starts has them (no engine was named; name one, or ask "
-        "for a plan on paper with --engine none)"
+        f"no strategy on this hardware that {JUDGED[assumed].title} starts has them (no engine was named; name one, or "
+        "ask for a plan on paper with --engine none)"
     )
 
 

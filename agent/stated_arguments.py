@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
+from ..tools.engines.names import JUDGED, engine_of
 from ..tools.errors import InputError, expect
 from ..tools.plan.document import (
     HardwareBlock,
@@ -27,7 +28,6 @@ from ..tools.plan.document import (
     Statistic,
     WorkloadBlock,
 )
-from ..tools.rules.engines import TITLES, engine_of
 from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
@@ -228,5 +228,5 @@ def said_engine(text: str | None) -> dict[str, str]:
         return {}
     name, _, version = (part.strip() for part in text.partition("=="))
     if engine_of(name) is None and name not in ("dynamo", NO_ENGINE):
-        raise InputError(f"engine {name[:80]!r} is none of {', '.join(TITLES)}, dynamo, {NO_ENGINE}")
+        raise InputError(f"engine {name[:80]!r} is none of {', '.join(JUDGED)}, dynamo, {NO_ENGINE}")
     return {"engine": name, **({"engine_version": version} if version else {})}

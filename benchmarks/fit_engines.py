@@ -24,6 +24,7 @@ import numpy as np
 from shardwright.benchmarks.fits.engine_levels import POOLED, Key, fit_levels
 from shardwright.tools.calibration.engine_profile import all_entries
 from shardwright.tools.calibration.error_ranges import LOW_CONCURRENCY
+from shardwright.tools.engines.names import ENGINES
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.conformal import pair_of
 from shardwright.tools.fidelity.engine_cases import About, Case, Settings, case_of
@@ -31,7 +32,6 @@ from shardwright.tools.fidelity.engine_fit import Fitted, log_error
 from shardwright.tools.fidelity.fast_simulation import mean_times
 from shardwright.tools.fidelity.situation import Situation, situation_of
 from shardwright.tools.fidelity.table import MeasuredRow, read_table_file
-from shardwright.tools.performance.clock import gives_heads_one_block
 from shardwright.tools.performance.serving.load import Burst
 
 DATA = Path(__file__).resolve().parent.parent / "tools" / "calibration" / "data" / "engines.json"
@@ -167,7 +167,7 @@ def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case]) -> dict[str, objec
         if (entry.engine, entry.generation, entry.accelerator_class) == wanted
     )
     constants = fitted.constants
-    if not gives_heads_one_block(*key[:2]):
+    if not ENGINES[key[0]].gives_heads_one_block(key[1]):
         constants = constants.model_copy(update={"head_token_ns": 0.0})
     return {
         "engine": key[0],

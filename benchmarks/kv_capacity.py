@@ -20,13 +20,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shardwright.tools.calibration.engine_profile import engine_name
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.dtypes import DType
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.engines.memory import MemoryUse
+from shardwright.tools.engines.names import engine_name
 from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms

@@ -185,7 +185,7 @@ def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
     side = sides.side(0)
     seconds, best = (side.second if phase == "prefill" else side.first), dict[tuple[int, ...], tuple[bool, float]]()
     for row in range(len(side)):
-        degrees = sides.replicas[int(side.option[row])].option.degrees
+        degrees = sides.replicas[int(side.option[row])].degrees
         key = case.side_key(degrees, int(side.replicas[row]))
         best[key] = min(best.get(key, (True, math.inf)), (bool(side.warned[row]), float(seconds[row])))
     found = best.get(case.side_key(own, own.replicas))

@@ -10,14 +10,13 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tools.calibration.engine_profile import DEFAULT_ENGINE
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.architecture import Architecture
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
+from ...tools.engines.names import DEFAULT_ENGINE, JUDGED, EngineName, engine_of
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
-from ...tools.rules.engines import TITLES, Engine, engine_of
 from .formats import complete_precision
 from .intent import NO_ENGINE, Assumption, HardwareChoice, Intent, ModelChoice, Said
 from .merge import merge_said, refusal
@@ -116,11 +115,11 @@ def _serving(said: Said) -> ServingBlock | None:
     return ServingBlock(engine=said.engine, engine_version=said.engine_version)
 
 
-def _assumed_engine(said: Said, notes: _Notes) -> Engine | None:
+def _assumed_engine(said: Said, notes: _Notes) -> EngineName | None:
     """The engine that must be able to start the plan although none was named, or none whose rules are known."""
     if said.engine == NO_ENGINE or engine_of(said.engine) is not None:
         return None
-    title = TITLES[DEFAULT_ENGINE]
+    title = JUDGED[DEFAULT_ENGINE].title
     unnamed = "no engine was named" if said.engine is None else f"what {said.engine} starts is not known"
     reason = f"{unnamed}: timed as {title}, and only what {title} starts is proposed"
     return notes.assume("engine", DEFAULT_ENGINE, reason)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
+from ...tools.engines.names import EngineName
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import (
     Objective,
@@ -24,7 +25,6 @@ from ...tools.plan.document import (
     Statistic,
     WorkloadBlock,
 )
-from ...tools.rules.engines import Engine
 
 # Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
 NO_ENGINE = "none"
@@ -177,7 +177,7 @@ class Intent(FrozenModel):
     disaggregated: bool | None = None
     serving: ServingBlock | None = None
     # Where no engine is named: the one that must be able to start the plan; `None` then: a plan on paper.
-    assumed_engine: Engine | None = None
+    assumed_engine: EngineName | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
     constraints: tuple[Constraint, ...] = ()

@@ -19,10 +19,10 @@ from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
+from ...tools.engines.names import engine_of
 from ...tools.errors import InputError
 from ...tools.files import read_bounded, shown_path, utf8_text
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
-from ...tools.rules.engines import engine_of
 from ..intent.brief_parse import parse_json, parse_yaml
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.calibration.engine_profile import chooses_always
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.dtypes import DType
+from shardwright.tools.engines.names import ENGINES
 
 from .chips import times_of
 
@@ -61,10 +61,10 @@ def test_more_tokens_never_take_less(name: str, heads: int, tokens: int, more: i
 
 @pytest.mark.parametrize(
     ("engine", "version", "always"),
-    [("vllm", "0.18", True), ("vLLM v0.24.1", "0.24.1", True), ("vllm", "0.25.0", False), ("vllm", None, False),
-     ("sglang", "0.5.9", False), (None, "0.18", False)],
+    [("vllm", "0.18", True), ("vllm", "v0.24.1", True), ("vllm", "0.25.0", False), ("vllm", None, False),
+     ("sglang", "0.5.9", False)],
 )  # fmt: skip
 def test_short_prompts_run_dense_but_in_old_releases_of_one_engine(
-    engine: str | None, version: str | None, always: bool
+    engine: str, version: str | None, always: bool
 ) -> None:
-    assert chooses_always(engine, version) is always
+    assert ENGINES[engine].chooses_always(version) is always

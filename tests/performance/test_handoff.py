@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from shardwright.tools.engines import sglang, trtllm, vllm
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.planned_run import run_alone
 
-ENGINES = {"vllm": vllm.HANDOFF_S, "sglang": sglang.HANDOFF_S, "trtllm": trtllm.HANDOFF_S}
+ENGINES: dict[str, float] = {name: one.handoff_s or 0.0 for name, one in JUDGED.items()}
 APART = {"tp": 2, "tp_ffn": 2, "replicas": 1}
 
 

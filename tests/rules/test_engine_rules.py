@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from shardwright.tools.engines.names import ENGINES as KNOWN
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example, Violation
-from shardwright.tools.rules.engine.unusual_stage_cut import default_cut
 from shardwright.tools.rules.engines import named_engine
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.registry import find_rule
@@ -56,7 +56,8 @@ def test_no_rule_fails_on_a_damaged_plan_whatever_its_engine(plan: dict[str, Any
     ],
 )
 def test_an_engine_is_known_however_it_is_spelled(words: str, engine: str | None) -> None:
-    assert named_engine(PlanView({"serving": {"engine": words}})) == engine
+    found = named_engine(PlanView({"serving": {"engine": words}}))
+    assert (found and found.name) == engine
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_the_fp8_degrees_that_would_pass_leave_whole_blocks() -> None:
 def test_the_three_engines_put_the_remainder_of_layers_in_three_places(
     engine: Any, layers: int, stages: int, cut: tuple[int, ...]
 ) -> None:
-    assert default_cut(engine, layers, stages) == cut
+    assert KNOWN[engine].default_cut(layers, stages) == cut
 
 
 def test_the_override_of_a_stage_cut_is_written_out() -> None:

@@ -14,6 +14,7 @@ from functools import cached_property, reduce
 
 from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import Layout, layout_from_view
 from shardwright.tools.performance.operator_times import OperatorTimes
@@ -24,7 +25,6 @@ from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strategy
 from shardwright.tools.plan.placement import Placement, StagePlacement, place
 from shardwright.tools.plan.reader import read_document
-from shardwright.tools.rules.engines import Engine
 from shardwright.tools.search.cuts import StageCosts, best_cut, phase_costs
 from shardwright.tools.validate import validate, validate_read
 

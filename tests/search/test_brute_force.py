@@ -11,6 +11,7 @@ import pytest
 
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.plan.builder import BuildRequest
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -21,7 +22,6 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.rules.engines import Engine
 from shardwright.tools.search.candidate import SearchRequest, SearchResult
 from shardwright.tools.search.search import search
 from shardwright.tools.search.sizing import facts_of

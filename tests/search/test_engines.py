@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.catalog.config import read_architecture
+from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -20,7 +21,6 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.plan.placement import place
 from shardwright.tools.plan.view import PlanView
-from shardwright.tools.rules.engines import Engine
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from shardwright.benchmarks.layouts import Case, cases, judged
+from shardwright.tools.engines.names import engine_of
 from shardwright.tools.plan.document import ServingBlock
-from shardwright.tools.rules.engines import engine_of
 
 CASES = Path(__file__).parents[1] / "cases"
 LOADS: list[dict[str, Any]] = json.loads((CASES / "search_layouts.json").read_text("utf-8"))["layouts"]

@@ -16,11 +16,12 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..catalog.accelerators import Accelerator
+from ..engines.names import ENGINES, engine_name
 from ..errors import InputError, expect
 from ..files import read_bounded, shown_path
 from ..strict_json import parse
 from ..strict_values import JsonError
-from .engine_profile import EngineEntry, EngineProfile, accelerator_class, engine_name, generation
+from .engine_profile import EngineEntry, EngineProfile, accelerator_class
 from .forms.attention_decode import DecodeConstants
 from .forms.attention_prefill import PrefillConstants
 from .forms.collective import CollectiveConstants
@@ -88,7 +89,8 @@ class CustomCalibration(BaseModel):
         here = [one for one in self.engines if one.accelerator_class == class_]
         if engine:
             name = engine_name(engine)
-            here = [one for one in here if one.engine == name and one.generation == generation(one.engine, version)]
+            generation = None if name is None else ENGINES[name].generation(version)
+            here = [one for one in here if (one.engine, one.generation) == (name, generation)]
         return EngineProfile(entry=here[0]) if len(here) == 1 else None
 
     def covers(self, engine: str | None, version: str | None, accelerator: Accelerator) -> tuple[str, ...]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from importlib.resources import files
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..catalog.accelerators import Accelerator
-from ..engines.release import release_of
+from ..engines.engine import Engine
+from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..errors import InputError
 from .error_ranges import ErrorRange
 
@@ -22,19 +23,6 @@ NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
 Scale = Annotated[float, Field(gt=0, le=100, allow_inf_nan=False)]
 Mode = Literal["mixed", "prefill_first", "whole"]
 Reserve = Literal["prompt", "full"]
-
-_SPELLINGS: tuple[tuple[str, str], ...] = (
-    ("nim", "nim"),
-    ("vllm", "vllm"),
-    ("sglang", "sglang"),
-    ("tensorrt", "trtllm"),
-    ("trtllm", "trtllm"),
-    ("lmdeploy", "lmdeploy"),
-    ("turbomind", "lmdeploy"),
-)
-_MAX_READ = 200
-# Where an engine is not named: the one that most deployments run.
-DEFAULT_ENGINE: Final = "vllm"
 
 
 class Frozen(BaseModel):
@@ -118,44 +106,14 @@ class EngineProfile(Frozen):
     notes: tuple[str, ...] = ()
 
     @property
+    def facts(self) -> Engine:
+        """What is known of the engine beside its constants."""
+        return ENGINES[self.entry.engine]
+
+    @property
     def name(self) -> str:
         """For people: engine, generation and class of accelerator."""
         return f"{self.entry.engine} {self.entry.generation} on {self.entry.accelerator_class}"
-
-
-def engine_name(text: str | None) -> str | None:
-    """The engine that `text` names however it is spelled; `None` where it names none that is known."""
-    letters = "".join(letter for letter in (text or "")[:_MAX_READ].lower() if letter.isalnum())
-    return next((engine for spelling, engine in _SPELLINGS if spelling in letters), None)
-
-
-def generation(engine: str, version: str | None) -> str:
-    """The generation of `engine` that a version belongs to: what changed how it runs, not each release.
-
-    vLLM before 0.8 has the old engine (`v0`); TensorRT-LLM before 0.18 the C++ runtime (`cpp`), before 0.12 that of
-    static batches (`session`), and its first PyTorch release is `1.0`. A version that is not stated is taken for the
-    newest.
-    """
-    text = (version or "")[:_MAX_READ].lower()
-    number = release_of(text)
-    if engine == "vllm":
-        return "v0" if "2024" in text or (number is not None and number < (0, 8)) else "v1"
-    if engine == "trtllm":
-        if number is not None and number < (0, 12):
-            return "session"
-        if "2024" in text or (number is not None and number < (0, 18)):
-            return "cpp"
-        return "1.0" if number is not None and number < (1, 1) else "pytorch"
-    return "any"
-
-
-def chooses_always(engine: str | None, version: str | None) -> bool:
-    """Whether sparse attention runs its sparse kernels on prompts too that are shorter than what may be chosen.
-
-    vLLM does before 0.25 (vllm-project/vllm, pull request 47327); a version that is not stated is the newest.
-    """
-    release = release_of(version)
-    return engine_name(engine) == "vllm" and release is not None and release < (0, 25)
 
 
 def accelerator_class(accelerator: Accelerator) -> str:
@@ -191,7 +149,7 @@ def _profile(engine: str | None, version: str | None, class_: str) -> EngineProf
             f"no engine is named: {DEFAULT_ENGINE} is assumed" if not engine else f"engine {engine} was not measured"
         )
         name = DEFAULT_ENGINE
-    wanted = (name, generation(name, version), class_)
+    wanted = (name, ENGINES[name].generation(version), class_)
     found = _nearest(all_entries(), wanted)
     if found is None:
         raise InputError("no engine profile is installed: the package's data file engines.json has no entry")

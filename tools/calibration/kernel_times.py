@@ -11,6 +11,7 @@ from functools import cache
 from typing import Literal
 
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
+from ..engines.engine import OWN_REDUCTION_RANKS
 from ..kept import Kept
 from .chip import Chip
 from .chosen_constants import ChosenConstants
@@ -59,8 +60,6 @@ from .shapes import (
 
 Bound = Literal["compute", "memory", "communication"]
 
-# Group sizes that the engines' own all-reduce kernels are built for (vLLM, SGLang; CUDA graphs on).
-OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
 _SMALLEST_BYTES = 0.75
 _HASHABLE = (float, int, str, bool, type(None))
 # What one accelerator may remember of kernels; a search asks for arrays of them. A kernel with its time and no array

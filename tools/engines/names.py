@@ -1,13 +1,22 @@
-"""The serving engines whose rules are known, however they are spelled."""
+"""The serving engines that are known, however they are spelled. A new one is its file and its place here."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Final, Literal
 
-Engine = Literal["vllm", "sglang", "trtllm"]
+from . import lmdeploy, nim, sglang, trtllm, vllm
+from .engine import Engine
 
-TITLES: dict[Engine, str] = {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}
-_SPELLINGS: dict[str, Engine] = {"vllm": "vllm", "sglang": "sglang", "trtllm": "trtllm", "tensorrt": "trtllm"}
+# Those with rules (EN).
+EngineName = Literal["vllm", "sglang", "trtllm"]
+# By name. NIM comes first, for it is named beside the engine that it runs.
+ENGINES: Mapping[str, Engine] = {
+    one.name: one for one in (nim.ENGINE, vllm.ENGINE, sglang.ENGINE, trtllm.ENGINE, lmdeploy.ENGINE)
+}
+JUDGED: Mapping[EngineName, Engine] = {"vllm": vllm.ENGINE, "sglang": sglang.ENGINE, "trtllm": trtllm.ENGINE}
+# Where an engine is not named: the one that most deployments run.
+DEFAULT_ENGINE: Final = "vllm"
 # Starts one of the engines above, and does not say which.
 _FRONT = "dynamo"
 _MAX_READ = 200
@@ -17,13 +26,22 @@ def _letters(text: str | None) -> str:
     return "".join(letter for letter in (text or "")[:_MAX_READ].lower() if letter.isalnum())
 
 
-def engine_of(text: str | None) -> Engine | None:
-    """The engine that `text` names however it is spelled; `None` where it names none, an unknown one, or several."""
+def _spelled(text: str | None) -> list[Engine]:
     letters = _letters(text)
-    found: set[Engine] = {engine for spelling, engine in _SPELLINGS.items() if spelling in letters}
-    return found.pop() if len(found) == 1 else None
+    return [one for one in ENGINES.values() if any(spelling in letters for spelling in one.spellings)]
+
+
+def engine_name(text: str | None) -> str | None:
+    """The engine that `text` names however it is spelled; `None` where it names none that is known."""
+    return next((one.name for one in _spelled(text)), None)
+
+
+def engine_of(text: str | None) -> EngineName | None:
+    """The engine with rules that `text` names; `None` where it names none, an unknown one, or several."""
+    found: list[EngineName] = [name for name, one in JUDGED.items() if one in _spelled(text)]
+    return found[0] if len(found) == 1 else None
 
 
 def names_known(text: str | None) -> bool:
-    """Whether `text` names one of the engines, or what starts one of them."""
+    """Whether `text` names one of the engines with rules, or what starts one of them."""
     return engine_of(text) is not None or _FRONT in _letters(text)

@@ -1,18 +1,20 @@
-"""SGLang: its load generator, and what it keeps of a GPU's memory."""
+"""SGLang."""
 
 from __future__ import annotations
 
+from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
+from .release import Release
 
-# What handing a request from prefill to decode adds to its first token: as for vLLM, of 12 runs (DeepSeek-R1 on B200,
+# As for vLLM, of 12 runs (DeepSeek-R1 on B200,
 # GB200, GB300), where it lies between -0.10 and 0.02 s.
-HANDOFF_S = 0.0
+_HANDOFF_S = 0.0
 # `mem_fraction_static` is of what is free before the weights are loaded, and holds weights and KV cache alone:
 # activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
 # (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
 # Kimi-K2 on eight ranks log it.
-MEMORY_USE = MemoryUse(
+_MEMORY_USE = MemoryUse(
     batch=Batch(8192, 1024),
     alone_bytes=0.4 * GIB,
     group_bytes=2.5 * GIB,
@@ -21,11 +23,35 @@ MEMORY_USE = MemoryUse(
 )
 
 
-def load_generator(load: LoadToSend) -> tuple[str, ...]:
-    """`sglang.bench_serving` (its guide): the range ratio is the shortest length as a share of the stated one."""
-    return (
-        "python", "-m", "sglang.bench_serving", "--backend", "sglang", "--model", load.model,
-        "--dataset-name", "random", "--random-input-len", str(load.input_tokens),
-        "--random-output-len", str(load.output_tokens), "--random-range-ratio", "1",
-        "--num-prompts", str(load.requests), *load.arrivals,
-    )  # fmt: skip
+class _SGLang(Engine):
+    def ffn_degrees(self, stage: int, group_ranks: int | None, *, is_moe: bool) -> tuple[int, ...] | None:
+        """A dense FFN runs over the whole tensor group or, with `--moe-dense-tp-size 1`, whole on each rank."""
+        return tuple(sorted({1, stage})) if is_moe else (stage,)
+
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        return _MEMORY_USE
+
+    def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
+        """`sglang.bench_serving` (its guide): the range ratio is the shortest length as a share of the stated one."""
+        return (
+            "python", "-m", "sglang.bench_serving", "--backend", "sglang", "--model", load.model,
+            "--dataset-name", "random", "--random-input-len", str(load.input_tokens),
+            "--random-output-len", str(load.output_tokens), "--random-range-ratio", "1",
+            "--num-prompts", str(load.requests), *load.arrivals,
+        )  # fmt: skip
+
+
+ENGINE = _SGLang(
+    name="sglang",
+    title="SGLang",
+    spellings=("sglang",),
+    vocabulary_padding=64,
+    refuses_split_blocks=True,
+    fills_nodes_alike=True,
+    # The first releases whose scheduler has an event loop for stages of a prefill server, and of a decode server.
+    first_pipelined={"prefill": (0, 5, 1), "decode": (0, 5, 7)},
+    cut_setting='SGLANG_PP_LAYER_PARTITION="{}"',
+    kernel_tables="sglang",
+    reduces_pairs_over_pcie=True,
+    handoff_s=_HANDOFF_S,
+)

@@ -1,13 +1,20 @@
-"""TensorRT-LLM: its load generator, and what it keeps of a GPU's memory."""
+"""TensorRT-LLM."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
+from .release import Release, release_of
 
-# What handing a request from prefill to decode adds to its first token: as for vLLM, of 18 runs (DeepSeek-R1 and
+if TYPE_CHECKING:
+    from ..catalog.dtypes import DType
+
+# As for vLLM, of 18 runs (DeepSeek-R1 and
 # Kimi-K2.5 on B200, GB200, GB300), a quarter of them below 0.06 s.
-HANDOFF_S = 0.09
+_HANDOFF_S = 0.09
 # `free_gpu_memory_fraction` is of what weights, activations, runtime and libraries leave free (its guide to memory
 # use, `_util.py`). What the runtime takes: least squares over the peaks of NVIDIA's sizing sweep of release 0.9.
 MEMORY_USE = MemoryUse(
@@ -19,11 +26,61 @@ MEMORY_USE = MemoryUse(
 )
 
 
-def load_generator(load: LoadToSend) -> tuple[str, ...]:
-    """`tensorrt_llm.serve.scripts.benchmark_serving` (guide to benchmarking with trtllm-serve)."""
-    return (
-        "python", "-m", "tensorrt_llm.serve.scripts.benchmark_serving", "--backend", "openai", "--model", load.model,
-        "--dataset-name", "random", "--random-ids", "--random-input-len", str(load.input_tokens),
-        "--random-output-len", str(load.output_tokens), "--random-range-ratio", "0", "--ignore-eos",
-        "--num-prompts", str(load.requests), *load.arrivals,
-    )  # fmt: skip
+# Query heads of a KV head for which releases with one block a head had a kernel that reads it once for all of them
+# (XQA: "limited configurations", Llama-2-70B among them; docs/source/advanced/gpt-attention.md of 0.9).
+SHARED_READ_HEADS = 8
+# What NVIDIA's quantised checkpoints (ModelOpt, FP8 and NVFP4) ask for.
+QUANTISED_CACHE: DType = "fp8"
+
+
+class TensorRTLLM(Engine):
+    """TensorRT-LLM, and NIM on it."""
+
+    def generation(self, version: str | None) -> str:
+        """`session` ran static batches, `cpp` is the C++ runtime, `1.0` the first release on PyTorch."""
+        number = release_of(version)
+        if number is not None and number < (0, 12):
+            return "session"
+        if "2024" in (version or "") or (number is not None and number < (0, 18)):
+            return "cpp"
+        return "1.0" if number is not None and number < (1, 1) else "pytorch"
+
+    def first_stage_with_more(self, stages: int, extra: int) -> int:
+        """The remainder goes to the first stages."""
+        return 0
+
+    def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
+        """Those of 2024 reduced with NCCL: kernels of their own were an option of the build."""
+        if self.gives_heads_one_block(generation):
+            return frozenset()
+        return super().own_reduction_ranks(generation, over_pcie=over_pcie)
+
+    def gives_heads_one_block(self, generation: str) -> bool:
+        """Blocks shared a long sequence only when the build asked for it (`--multi_block_mode`)."""
+        return generation == "session"
+
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        """It takes its share of free memory, whatever the card."""
+        return MEMORY_USE
+
+    def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
+        """`tensorrt_llm.serve.scripts.benchmark_serving` (guide to benchmarking with trtllm-serve)."""
+        return (
+            "python", "-m", "tensorrt_llm.serve.scripts.benchmark_serving", "--backend", "openai",
+            "--model", load.model, "--dataset-name", "random", "--random-ids",
+            "--random-input-len", str(load.input_tokens), "--random-output-len", str(load.output_tokens),
+            "--random-range-ratio", "0", "--ignore-eos", "--num-prompts", str(load.requests), *load.arrivals,
+        )  # fmt: skip
+
+
+ENGINE = TensorRTLLM(
+    name="trtllm",
+    title="TensorRT-LLM",
+    spellings=("tensorrt", "trtllm"),
+    most_group_ranks=1,
+    cut_setting="pp_partition: [{}]",
+    kernel_tables="trtllm",
+    shared_read_heads=SHARED_READ_HEADS,
+    handoff_s=_HANDOFF_S,
+    quantised_cache=QUANTISED_CACHE,
+)

@@ -1,21 +1,29 @@
-"""vLLM: its load generator, and what it keeps of a GPU's memory."""
+"""vLLM."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from .engine import Engine
 from .load import LoadToSend
 from .memory import GIB, Batch, MemoryUse
-from .release import Release
+from .release import Release, release_of
+
+if TYPE_CHECKING:
+    from ..catalog.architecture import AttentionSpec
+
+# The first release with the new engine (V1), and the last that it can be where a text tells no more than the old one.
+_NEW_ENGINE: Release = (0, 8)
+_LAST_OLD: Release = (0, 7)
 
 # `max_num_batched_tokens` and `max_num_seqs` of a server that states none, on GPUs of 70 GiB and more other than the
 # A100, and elsewhere (`EngineArgs.get_batch_defaults`).
 _LARGE, _SMALL = Batch(8192, 1024), Batch(2048, 256)
 _LARGE_GIB = 70
-# Before, every GPU had the smaller batch, and at least as many tokens as a prompt may have.
-_CHUNKED: Release = (0, 8)
-# What handing a request from prefill to decode adds to its first token beside the way of its cache: the median of TTFT
-# measured less predicted, of runs of InferenceX behind dynamo with 1,024 tokens in and at most 16 users (Kimi-K2.5 on
-# GB200; 3 runs, 0.165 to 0.214 s).
-HANDOFF_S = 0.19
+# Before the new engine every GPU had the smaller batch, and at least as many tokens as a prompt may have.
+# The median of TTFT measured less predicted, beside the way of the cache, of runs of InferenceX behind dynamo with
+# 1,024 tokens in and at most 16 users (Kimi-K2.5 on GB200; 3 runs, 0.165 to 0.214 s).
+_HANDOFF_S = 0.19
 # To what MXFP4 experts are padded: 2,880 to 3,072 and 2,944 in gpt-oss (65.97 GiB of gpt-oss-120b on one GPU).
 _MXFP4_TILE = (256, 128)
 # The first release whose sampler needs no sorted copies: 5.64 and 2.23 GiB of activations with Qwen3-14B before and
@@ -34,27 +42,91 @@ _GRAPHS_COUNTED: Release = (0, 21)
 _GRAPH_BYTES = 0.0003 * GIB
 
 
-def memory_use(release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
-    """What `release` (the newest where it is not known) keeps of a GPU of an `architecture` with `total_bytes`."""
-    at = release or (10**4, 0)
-    is_large = total_bytes >= _LARGE_GIB * GIB and architecture != "ampere" and at >= _CHUNKED
-    own = _BLACKWELL_BYTES if architecture == "blackwell" else _ALONE_BYTES
-    return MemoryUse(
-        batch=_LARGE if is_large else _SMALL,
-        alone_bytes=own,
-        group_bytes=max(own, _GROUP_BYTES),
-        linked_bytes=max(own, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
-        logit_bytes=_LOGIT_BYTES if at >= _UNSORTED else _SORTING_LOGIT_BYTES,
-        graph_bytes=_GRAPH_BYTES if at >= _GRAPHS_COUNTED else 0.0,
-        takes_whole_prompts=at < _CHUNKED,
-        mxfp4_tile=_MXFP4_TILE,
-    )
+# The first release that logs tokens as most requests of full length x that length (`_report_kv_cache_config`).
+_DERIVED_TOKENS: Release = (0, 21)
+# The first release whose short prompts skip the choice of sparse attention (pull request 47327).
+_CHOOSES_WHERE_NEEDED: Release = (0, 25)
 
 
-def load_generator(load: LoadToSend) -> tuple[str, ...]:
-    """`vllm bench serve` (its documentation, 0.11): without a range ratio all lengths are those stated."""
-    return (
-        "vllm", "bench", "serve", "--model", load.model, "--dataset-name", "random",
-        "--random-input-len", str(load.input_tokens), "--random-output-len", str(load.output_tokens), "--ignore-eos",
-        "--num-prompts", str(load.requests), *load.arrivals,
-    )  # fmt: skip
+class _VLLM(Engine):
+    def generation(self, version: str | None) -> str:
+        """`v0` is the old engine."""
+        number = release_of(version)
+        return "v0" if "2024" in (version or "") or (number is not None and number < _NEW_ENGINE) else "v1"
+
+    def release(self, version: str | None) -> Release | None:
+        number = release_of(version)
+        return min(number or _LAST_OLD, _LAST_OLD) if self.generation(version) == "v0" else number
+
+    def first_stage_with_more(self, stages: int, extra: int) -> int:
+        """The remainder goes to the stages from the last but one backwards."""
+        return stages - 1 - extra
+
+    def ffn_degrees(self, stage: int, group_ranks: int | None, *, is_moe: bool) -> tuple[int, ...] | None:
+        """One number sets the tensor parallelism of all layers."""
+        return None if group_ranks is None else (group_ranks,)
+
+    def refuses_cache_split(self, spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
+        """Its own TP counts both: tp x kv_sp ranks, of which those that would hold copies may cut (not MLA)."""
+        ranks, heads = tp * kv_sp, spec.kv_heads
+        if spec.kind in ("mla", "linear"):
+            return None
+        if ranks <= heads:
+            return f"tp × kv_sp = {ranks} leaves no copy of the {heads} KV heads to cut"
+        if kv_sp > ranks // heads:
+            return f"kv_sp {kv_sp} exceeds the {ranks // heads} copies of each of the {heads} KV heads"
+        if (spec.query_heads // heads) % kv_sp:
+            return f"kv_sp {kv_sp} does not divide the {spec.query_heads // heads} query heads of each KV head"
+        return None
+
+    def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
+        """Its first kernels for the paged cache did, kept longest on AMD's cards (on NVIDIA's: FlashAttention)."""
+        return generation == "v0" and accelerator_class.startswith("cdna")
+
+    def chooses_always(self, version: str | None) -> bool:
+        number = release_of(version)
+        return number is not None and number < _CHOOSES_WHERE_NEEDED
+
+    def logs_whole_requests(self, release: Release | None) -> bool:
+        return release is None or release >= _DERIVED_TOKENS
+
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        """What `release` (the newest where it is not known) keeps of a GPU of an `architecture` with `total_bytes`."""
+        at = release or (10**4, 0)
+        is_large = total_bytes >= _LARGE_GIB * GIB and architecture != "ampere" and at >= _NEW_ENGINE
+        own = _BLACKWELL_BYTES if architecture == "blackwell" else _ALONE_BYTES
+        return MemoryUse(
+            batch=_LARGE if is_large else _SMALL,
+            alone_bytes=own,
+            group_bytes=max(own, _GROUP_BYTES),
+            linked_bytes=max(own, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
+            logit_bytes=_LOGIT_BYTES if at >= _UNSORTED else _SORTING_LOGIT_BYTES,
+            graph_bytes=_GRAPH_BYTES if at >= _GRAPHS_COUNTED else 0.0,
+            takes_whole_prompts=at < _NEW_ENGINE,
+            mxfp4_tile=_MXFP4_TILE,
+        )
+
+    def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
+        """`vllm bench serve` (its documentation, 0.11): without a range ratio all lengths are those stated."""
+        return (
+            "vllm", "bench", "serve", "--model", load.model, "--dataset-name", "random",
+            "--random-input-len", str(load.input_tokens), "--random-output-len", str(load.output_tokens),
+            "--ignore-eos", "--num-prompts", str(load.requests), *load.arrivals,
+        )  # fmt: skip
+
+
+ENGINE = _VLLM(
+    name="vllm",
+    title="vLLM",
+    spellings=("vllm",),
+    vocabulary_padding=64,
+    refuses_split_blocks=True,
+    deals_out_experts=True,
+    slices_groups=False,
+    splits_dense_sequence=False,
+    cut_setting='VLLM_PP_LAYER_PARTITION="{}"',
+    kernel_tables="vllm",
+    reduces_pairs_over_pcie=True,
+    handoff_s=_HANDOFF_S,
+    ends_at_last_position=True,
+)

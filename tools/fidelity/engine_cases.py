@@ -18,7 +18,7 @@ from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
-from ..performance.clock import gives_heads_one_block
+from ..engines.names import ENGINES
 from ..performance.schedule import passes_of_host
 from ..performance.serving.load import ServingTimes
 from ..performance.serving.step_table import StepTable
@@ -82,7 +82,7 @@ class Case:
         """The server with other constants of the engine."""
         scales = np.array([*(getattr(constants, name) for name in SCALES), constants.recurrent_layer_us, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
-        if gives_heads_one_block(*self.wanted[:2]):
+        if ENGINES[self.wanted[0]].gives_heads_one_block(self.wanted[1]):
             columns |= self._with_head_tokens(columns, constants.head_token_ns)
         table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
         policy = replace(

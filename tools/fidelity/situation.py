@@ -15,6 +15,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import all_accelerators, find_accelerator
 from ..catalog.models import ModelEntry, find_model
+from ..engines.names import ENGINES
 from ..errors import InputError
 from ..performance.serving.load import Arrivals, Burst, Lengths, StaticBatch
 from ..plan.document import PrecisionBlock, Relaxation, Statistic, Strategy
@@ -95,12 +96,13 @@ def situation_of(row: MeasuredRow) -> Situation | Refused:
 
 
 def _cut_short(deployment: Deployment, lengths: Lengths) -> Refused | None:
-    """vLLM ends a request at the model's last position, whatever was asked for (`max_model_len`)."""
+    """Some engines end a request at the model's last position, whatever was asked for (vLLM's `max_model_len`)."""
     tokens = lengths.input_tokens + lengths.output_tokens
     positions = architecture_of(deployment.model).max_position_embeddings
-    if deployment.engine.name != "vllm" or tokens <= positions:
+    engine = ENGINES[deployment.engine.name]
+    if not engine.ends_at_last_position or tokens <= positions:
         return None
-    return Refused(f"vLLM ends requests at the model's {positions:,} positions, isl + osl are {tokens:,}")
+    return Refused(f"{engine.title} ends requests at the model's {positions:,} positions, isl + osl are {tokens:,}")
 
 
 def _deployment(row: MeasuredRow) -> Deployment | Refused:

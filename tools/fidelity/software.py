@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ..calibration.engine_profile import engine_name, generation
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DTYPES, DType
+from ..engines.names import ENGINES, engine_name
 from ..plan.document import PrecisionBlock
 from .table import MeasuredRow
 
@@ -21,7 +21,6 @@ _IMAGE = re.compile(r"image=([^\s;]{1,200}):v?([^\s;]{1,80})")
 _PEAK_KEYS: dict[DType, str] = {"fp8": "fp8", "mxfp8": "fp8", "int8": "int8", "fp4": "fp4", "nvfp4": "fp4"}
 # Sources whose servers were launched for throughput, with such an interval: SemiAnalysis InferenceX.
 _STREAM_AT_INTERVALS = ("IX",)
-_NVIDIA_ENGINES = ("trtllm", "nim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Engine:
     @property
     def generation(self) -> str:
         """The generation of the engine, as calibration tells them apart."""
-        return generation(self.name, self.version)
+        return ENGINES[self.name].generation(self.version)
 
 
 def engine_of(row: MeasuredRow) -> Engine | None:
@@ -81,11 +80,11 @@ def precision_of(row: MeasuredRow, engine: Engine, accelerator: Accelerator) -> 
 def _default_cache(weights: DType, engine: Engine) -> DType:
     """The cache's format where the row does not say: the engine's own.
 
-    NVIDIA's quantised checkpoints for TensorRT-LLM and NIM (ModelOpt, FP8 and NVFP4) ask for an FP8 cache; everywhere
-    else the default is `auto`, the 16 bits of the activations.
+    Where its quantised checkpoints (FP8 and NVFP4) ask for none, the default is `auto`: 16 bits, as activations have.
     """
-    if engine.name in _NVIDIA_ENGINES and weights in ("fp8", "nvfp4"):
-        return "fp8"
+    quantised = ENGINES[engine.name].quantised_cache
+    if quantised is not None and weights in ("fp8", "nvfp4"):
+        return quantised
     return "fp16" if weights == "fp16" else "bf16"
 
 

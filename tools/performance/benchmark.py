@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 
-from ..engines import sglang, trtllm, vllm
 from ..engines.load import LoadToSend
 from ..plan.performance import Benchmark
 from .layout import Layout
@@ -13,15 +11,11 @@ from .planned_run import lengths_of, planned_run
 from .serving.load import OpenLoop
 from .serving_estimate import serve
 
-_GENERATORS: dict[str, Callable[[LoadToSend], tuple[str, ...]]] = {
-    "vllm": vllm.load_generator,
-    "sglang": sglang.load_generator,
-    "trtllm": trtllm.load_generator,
-}
 
-
-def benchmark_of(layout: Layout, model: str) -> Benchmark:
+def benchmark_of(layout: Layout, model: str) -> Benchmark | None:
     """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
+
+    `None` where no load generator of the engine is known.
 
     At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
 
@@ -40,10 +34,14 @@ def benchmark_of(layout: Layout, model: str) -> Benchmark:
         users=workload.concurrency if rate is None else None,
         rate_per_s=rate,
     )
-    command = _GENERATORS[layout.setting.engine.entry.engine](load)
-    return Benchmark(
-        command=shlex.join(command),
-        ttft_ms=times.ttft.mean * 1e3,
-        tpot_ms=times.tpot.mean * 1e3,
-        output_tokens_per_s=times.output_tokens_per_s,
+    command = layout.setting.engine.facts.load_generator(load)
+    return (
+        None
+        if command is None
+        else Benchmark(
+            command=shlex.join(command),
+            ttft_ms=times.ttft.mean * 1e3,
+            tpot_ms=times.tpot.mean * 1e3,
+            output_tokens_per_s=times.output_tokens_per_s,
+        )
     )

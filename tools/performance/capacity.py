@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 
-from ..calibration.engine_profile import accelerator_class, generation
+from ..calibration.engine_profile import accelerator_class
 from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import AttentionSpec
-from ..engines import sglang, trtllm, vllm
 from ..engines.memory import Batch, MemoryUse
-from ..engines.release import Release, release_of
+from ..engines.release import Release
 from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share, state_element_bytes
 from .layout import Layout
@@ -26,31 +25,22 @@ from .setting import Setting
 from .shape import PhaseLayout, StageLayout
 
 _MOST_TOKENS = 10**12
-# The first vLLM that logs tokens as most requests of full length x that length (`_report_kv_cache_config`); before, and
-# in other engines, every layer counts as one of full attention.
-_DERIVED_TOKENS: Release = (0, 21)
 _BLOCK_TOKENS = 16
 # Layers of one kind are put together in groups as large as the smallest kind, or all when kinds differ by less.
 _ALIKE = 1.25
 
 
 def _release(setting: Setting) -> Release | None:
-    """The release that the plan names; the last of the old generation where it tells no more than that."""
-    serving, engine = setting.serving, setting.engine.entry.engine
+    """The release that the plan's engine, or the one assumed, is of."""
+    serving = setting.serving
     version = None if serving is None or serving.engine is None else serving.engine_version
-    is_old = generation(engine, version) == "v0"
-    return min(release_of(version) or (0, 7), (0, 7)) if is_old else release_of(version)
+    return setting.engine.facts.release(version)
 
 
 def memory_use(setting: Setting) -> MemoryUse:
     """What the plan's engine, or the one assumed, keeps of a GPU."""
-    part, engine = setting.hardware.accelerator, setting.engine.entry.engine
-    if engine == "sglang":
-        return sglang.MEMORY_USE
-    if engine != "vllm":
-        # NIM and LMDeploy take their share of free memory, as TensorRT-LLM does.
-        return trtllm.MEMORY_USE
-    return vllm.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
+    part = setting.hardware.accelerator
+    return setting.engine.facts.memory_use(_release(setting), accelerator_class(part), part.memory_bytes_to_processes())
 
 
 def batch_of(setting: Setting, use: MemoryUse) -> Batch:
@@ -172,9 +162,8 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     page = max(kind.token_bytes for kind in kinds)
     if page == 0.0:
         return 0.0
-    tokens, release = setting.request_tokens, _release(setting)
-    derived = setting.engine.entry.engine == "vllm" and (release is None or release >= _DERIVED_TOKENS)
-    if not derived or len(kinds) == 1:
+    tokens = setting.request_tokens
+    if not setting.engine.facts.logs_whole_requests(_release(setting)) or len(kinds) == 1:
         return size * sum(groups.values()) * page / phase.token_parts
     chunk = batch_of(setting, memory_use(setting)).tokens
     needed = 0.0

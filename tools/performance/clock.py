@@ -16,7 +16,7 @@ from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..calibration.forms.attention_decode import is_decode
 from ..calibration.forms.elementary import Number, exceeds, larger, smaller
-from ..calibration.kernel_times import OWN_REDUCTION_RANKS, KernelTime, KernelTimes
+from ..calibration.kernel_times import KernelTime, KernelTimes
 from ..calibration.profile import profile_of
 from ..calibration.shapes import (
     Attention,
@@ -28,33 +28,10 @@ from ..calibration.shapes import (
     Kernel,
     LatentAttention,
 )
-from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import HardwareFacts
 from .collectives import CollectiveTime
 from .operators.work import Work
 from .roofline import Bound, OperatorTime, Roof
-
-# Engines and generations whose decode kernel gives each head of a sequence one thread block: TensorRT-LLM's masked
-# attention, where blocks shared a long sequence only when the build asked for it (its option of the time,
-# `--multi_block_mode`). In all others blocks share a long sequence.
-_ONE_BLOCK_A_HEAD = (("trtllm", "session"), ("nim", "any"))
-# The generation of vLLM whose kernels for the paged cache read a KV head once for each of its query heads. It kept them
-# longest on AMD's cards; on NVIDIA's it took FlashAttention.
-_UNGROUPED = "v0"
-# Query heads of a KV head for which releases with one block a head had a kernel that reads it once for all of them
-# (XQA: "limited configurations", Llama-2-70B among them; docs/source/advanced/gpt-attention.md of TensorRT-LLM 0.9).
-GROUPED_HEADS: dict[str, int] = {"nim": 8, "trtllm": 8}
-# Whose kernel tables an engine's kernels are taken from.
-FRAMEWORK_OF: dict[str, str] = {"nim": "trtllm", "lmdeploy": "vllm"}
-# Engines and generations of 2024 that reduce with NCCL: kernels of their own were an option of the build.
-_REDUCE_BY_NCCL = (("trtllm", "session"), ("nim", "any"))
-# Engines that leave more than two PCIe cards to NCCL (`custom_all_reduce.py` of vLLM, which SGLang took over).
-_PAIRS_OVER_PCIE = ("vllm", "sglang", "lmdeploy")
-
-
-def gives_heads_one_block(engine: str, generation: str) -> bool:
-    """Whether decode attention of an engine's generation gives each head of a sequence one thread block."""
-    return (engine, generation) in _ONE_BLOCK_A_HEAD
 
 
 class Clock:
@@ -70,9 +47,9 @@ class Clock:
         self.hardware = hardware
         self.engine = engine
         self.roof = Roof(hardware, compute_share)
-        part = accelerator_class(hardware.accelerator)
-        self._reads_for_each_head = engine.entry.generation == _UNGROUPED and part.startswith("cdna")
-        self._one_block_a_head = gives_heads_one_block(engine.entry.engine, engine.entry.generation)
+        class_, generation = accelerator_class(hardware.accelerator), engine.entry.generation
+        self._reads_for_each_head = engine.facts.reads_for_each_head(generation, class_)
+        self._one_block_a_head = engine.facts.gives_heads_one_block(generation)
         self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration, compute_share)
 
     def time(self, work: Work) -> OperatorTime:
@@ -135,7 +112,7 @@ class Clock:
         However few bytes a cached element has: what takes the time are instructions.
         """
         assert self.kernels is not None
-        shares_read = kernel.query_heads == GROUPED_HEADS.get(self.engine.entry.engine, 0) * kernel.kv_heads
+        shares_read = kernel.query_heads == self.engine.facts.shared_read_heads * kernel.kv_heads
         blocks = kernel.sequences * (kernel.kv_heads if shares_read else kernel.query_heads)
         seen = kernel.context + kernel.new_tokens
         if kernel.window is not None:
@@ -190,14 +167,14 @@ def _kernel_times(
     if own is None and (accelerator.compute_efficiency is not None or accelerator.memory_efficiency is not None):
         return None
     links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
-    name = engine.entry.engine
-    own_ranks = _own_reduction_ranks(engine, accelerator)
+    over_pcie = accelerator.scale_up_domain_accelerators == 1
+    own_ranks = engine.facts.own_reduction_ranks(engine.entry.generation, over_pcie=over_pcie)
     whole = accelerator.model_dump_json(exclude_none=True)
-    key = (whole, *links, f"{name} {sorted(own_ranks)}", own.digest if own else "", compute_share)
+    key = (whole, *links, f"{engine.entry.engine} {sorted(own_ranks)}", own.digest if own else "", compute_share)
     with _KEPT_LOCK:
         found = _KEPT.pop(key, None)
         if found is None:
-            profile = profile_of(accelerator, FRAMEWORK_OF.get(name, name))
+            profile = profile_of(accelerator, engine.facts.kernel_tables)
             laid = profile if own is None else own.laid_over(profile)
             chip, staged = chip_in(hardware).with_compute(compute_share), accelerator.peer_access is False
             found = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks)
@@ -206,12 +183,3 @@ def _kernel_times(
         if len(_KEPT) > _MOST_KEPT:
             del _KEPT[next(iter(_KEPT))]
     return found
-
-
-def _own_reduction_ranks(engine: EngineProfile, accelerator: Accelerator) -> frozenset[int]:
-    """Sizes of groups that the engine reduces by kernels of its own."""
-    name, generation = engine.entry.engine, engine.entry.generation
-    if (name, generation) in _REDUCE_BY_NCCL:
-        return frozenset()
-    over_pcie = accelerator.scale_up_domain_accelerators == 1 and name in _PAIRS_OVER_PCIE
-    return frozenset((2,)) if over_pcie else OWN_REDUCTION_RANKS

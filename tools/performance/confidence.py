@@ -9,12 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from ..calibration.engine_profile import (
-    DEFAULT_ENGINE,
     EngineProfile,
     accelerator_class,
     all_entries,
-    engine_name,
-    generation,
 )
 from ..calibration.error_ranges import (
     LOW_CONCURRENCY,
@@ -28,6 +25,7 @@ from ..calibration.error_ranges import (
 )
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
+from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..plan.performance import Calibration, Ranges
 from .setting import Setting
 
@@ -126,7 +124,7 @@ def _looked_up(setting: Setting, load: Load) -> Known:
     kind = "moe" if any(layer.moe is not None for layer in setting.architecture.layers) else "dense"
     name, version = _engine(setting)
     engine = engine_name(name) if name else DEFAULT_ENGINE
-    engine_generation = None if engine is None else generation(engine, version)
+    engine_generation = None if engine is None else ENGINES[engine].generation(version)
     found: dict[Metric, ErrorRange | None] = {
         metric: range_of(Cell(metric, load, kind, engine, engine_generation), ranges) for metric in _METRICS
     }

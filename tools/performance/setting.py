@@ -12,12 +12,13 @@ from functools import cached_property
 from typing import Any
 
 from ..calibration.custom import CustomCalibration
-from ..calibration.engine_profile import EngineProfile, chooses_always, engine_profile
+from ..calibration.engine_profile import EngineProfile, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
 from ..engines.defaults import engine_relaxations
+from ..engines.names import ENGINES, engine_name
 from ..plan.constraints import free_bytes
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
 from .clock import Clock
@@ -97,7 +98,9 @@ class Setting:
     @cached_property
     def chooses_always(self) -> bool:
         """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
-        return self.serving is not None and chooses_always(self.serving.engine, self.serving.engine_version)
+        serving = self.serving
+        name = None if serving is None else engine_name(serving.engine)
+        return name is not None and serving is not None and ENGINES[name].chooses_always(serving.engine_version)
 
     @cached_property
     def clock(self) -> Clock:

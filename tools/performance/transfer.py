@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..catalog.architecture import AttentionSpec
-from ..engines import sglang, trtllm, vllm
 from .collectives import Links, group_of
 from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
 from .layout import Layout
@@ -21,8 +20,7 @@ def handoff_seconds(setting: Setting) -> float | None:
 
     `None` of an engine that nothing was measured of.
     """
-    known = {"vllm": vllm.HANDOFF_S, "sglang": sglang.HANDOFF_S, "trtllm": trtllm.HANDOFF_S}
-    return known.get(setting.engine.entry.engine)
+    return setting.engine.facts.handoff_s
 
 
 def counted_handoff_seconds(setting: Setting) -> float:

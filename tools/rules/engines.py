@@ -1,49 +1,34 @@
 """Which serving engine a plan names, and how grave it is that an engine would refuse the plan.
 
-It knows the three engines whose rules the EN family states. A version is read where a rule tells versions apart; one
-that is not stated, or has no number, counts as the newest. An engine that it does not know counts as none.
+It knows the engines whose rules the EN family states. A version is read where a rule tells versions apart; one that is
+not stated, or has no number, counts as the newest. An engine that it does not know counts as none.
 """
 
 from __future__ import annotations
 
-import re
-
-from ..engines.names import TITLES, Engine, engine_of
+from ..engines.engine import Engine
+from ..engines.names import JUDGED, engine_of
 from ..plan.view import PlanView, as_str
 from .base import Severity
-
-_MAX_READ = 200
-_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?")
 
 
 def named_engine(view: PlanView) -> Engine | None:
     """The engine that the plan is for: `serving.engine`."""
-    return engine_of(as_str(view.serving.get("engine")))
+    name = engine_of(as_str(view.serving.get("engine")))
+    return None if name is None else JUDGED[name]
 
 
-def named_version(view: PlanView) -> str | None:
-    """The version of the engine that the plan is for: `serving.engine_version`."""
-    return as_str(view.serving.get("engine_version"))
+def gravity(view: PlanView, *, refuses: bool | None) -> Severity | None:
+    """How grave a finding is that the named engine refuses: an error; or takes: `None`.
 
-
-def release(text: str | None) -> tuple[int, int, int] | None:
-    """The numbers of the version that `text` names (`v0.5.8.post1`: 0, 5, 8); `None` where it names none."""
-    match = _RELEASE.search((text or "")[:_MAX_READ])
-    return None if match is None else (int(match[1]), int(match[2]), int(match[3] or 0))
-
-
-def gravity(view: PlanView, *enforcing: Engine, accepting: tuple[Engine, ...] = ()) -> Severity | None:
-    """`None` where the plan names an engine that accepts what was found, an error where it names one that refuses it.
-
-    A warning where no engine is named, or one of which neither is known.
+    A warning where it is not known which (`refuses` is `None`), or no engine is named.
     """
-    engine = named_engine(view)
-    if engine in accepting:
-        return None
-    return "error" if engine in enforcing else "warning"
+    if named_engine(view) is None or refuses is None:
+        return "warning"
+    return "error" if refuses else None
 
 
 def title(view: PlanView) -> str:
     """The engine that the plan names, as its makers write it; `an engine` where it names none."""
     engine = named_engine(view)
-    return "an engine" if engine is None else TITLES[engine]
+    return "an engine" if engine is None else engine.title

@@ -9,10 +9,10 @@ from pydantic import Field
 from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
+from ..engines.names import EngineName, engine_of
 from ..performance.setting import usable_share
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse
-from ..rules.engines import Engine, engine_of
 from .space import SpaceRequest
 
 # Devices up to which an open placement is searched with phases apart: with a load that is stated, and with an open one,
@@ -35,7 +35,7 @@ class SearchRequest:
     policy: PolicyBlock = field(default_factory=PolicyBlock)
     serving: ServingBlock | None = None
     # Where no engine is named: the one that all degrees can be started with nevertheless; `None`: a plan on paper.
-    assumed_engine: Engine | None = None
+    assumed_engine: EngineName | None = None
     concurrency_open: bool = False
     disaggregated: bool | None = None
     # A user's own calibration: it changes times, never which strategies are legal.
@@ -44,7 +44,7 @@ class SearchRequest:
     precisions: tuple[PrecisionBlock, ...] = ()
 
     @property
-    def named_engine(self) -> Engine | None:
+    def named_engine(self) -> EngineName | None:
         """The engine that was named, where it is one that the rules know."""
         return None if self.serving is None else engine_of(self.serving.engine)
 

@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..calibration.forms.elementary import Number
+from ..engines.names import JUDGED, EngineName
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads
 from ..plan.placement import even_cut
-from ..rules.engine.unusual_stage_cut import default_cut
-from ..rules.engines import Engine
 
 # A cut must be faster than the even one by this share to be worth an engine's override.
 _WORTH_SHARE = 0.002
@@ -45,9 +44,9 @@ class StageCosts:
 TYPICAL_BATCH = 64
 
 
-def engine_cut(engine: Engine, layers: int, stages: int) -> tuple[int, ...] | None:
+def engine_cut(engine: EngineName, layers: int, stages: int) -> tuple[int, ...] | None:
     """Layers of each stage as a named engine cuts them; `None`: the even cut."""
-    own = default_cut(engine, layers, stages)
+    own = JUDGED[engine].default_cut(layers, stages)
     return None if own == even_cut(layers, stages) else own
 
 

@@ -19,16 +19,15 @@ from itertools import product
 import numpy as np
 
 from ..catalog.architecture import Architecture
+from ..engines.names import JUDGED, EngineName
+from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import gpu_count, groups_of_ffn
 from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
-from ..rules.engine.pipelined_side import pipelines_side
-from ..rules.engine.uneven_nodes import fills_nodes_alike
-from ..rules.engines import Engine
 from .arrays import Mask, Whole
 from .divisible import divisible, divisors
-from .engines import engine_runs, ffn_degrees, loads_once
+from .engines import engine_runs, loads_once
 from .inventory import Footprint, end_of_replicas, fills_nodes, footprint, replica_numbers
 
 # Below this SP is not worth its communication (rule SP004).
@@ -48,7 +47,7 @@ class SpaceRequest:
     input_tokens: int
     relaxations: frozenset[str] = frozenset()
     disaggregated: bool | None = None
-    engine: Engine | None = None
+    engine: EngineName | None = None
     engine_version: str | None = None
     constraints: tuple[Constraint, ...] = ()
     # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
@@ -110,7 +109,7 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
     kv_sps = divisors(stage) if not prefill and "kv_sequence_decode" in request.relaxations else (1,)
     grouped = "attention_dp" in request.relaxations and (architecture.is_moe or request.dense_groups)
     groups = divisors(stage) if grouped else (1,)
-    widths = ffn_degrees(request.engine, (value for value in divisors(stage) if model.tp_ffn(value)))
+    widths = [value for value in divisors(stage) if model.tp_ffn(value)]
     tps = tuple(tp for tp in divisors(stage) if model.tp(tp))
     fills_up = "redundant_experts" in request.relaxations
     for ep, tp_expert in _expert_degrees(request, stage):
@@ -168,9 +167,10 @@ class PhaseShape:
 
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
-    pipelines = pipelines_side(request.engine, request.engine_version, "prefill" if prefill else "decode")
+    phase: Phase = "prefill" if prefill else "decode"
+    engine = None if request.engine is None else JUDGED[request.engine]
+    pipelines = engine is None or engine.pipelines_side(release_of(request.engine_version), phase)
     for stage in stage_widths(request):
-        phase: Phase = "prefill" if prefill else "decode"
         prints = {
             stages: one
             for stages, one in _footprints(request, stage).items()
@@ -188,7 +188,8 @@ def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
         one = footprint(request.gpus_per_node, stage, stages)
         if request.room(one) < 1:
             break
-        if not fills_nodes_alike(request.engine) or fills_nodes(request.gpus_per_node, stage, stages):
+        alike = request.engine is not None and JUDGED[request.engine].fills_nodes_alike
+        if not alike or fills_nodes(request.gpus_per_node, stage, stages):
             found[stages] = one
     return found
 

@@ -8,27 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...engines.names import DEFAULT_ENGINE, ENGINES
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import gravity
+from ..engines import named_engine
 from ..sharding import misranked_dimension, tensor_degree
 
-VOCABULARY_PADDING = 64
 _MAX_NAMED = 64
-
-
-def padded_vocabulary(size: int) -> int:
-    """Rows of the embedding as vLLM and SGLang hold it."""
-    return -(-size // VOCABULARY_PADDING) * VOCABULARY_PADDING
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each attention degree of a phase that does not divide the padded vocabulary."""
-    severity = gravity(view, "vllm", "sglang", accepting=("trtllm",))
-    if view.architecture is None or severity is None:
+    if view.architecture is None:
         return
-    size = view.architecture.vocab_size
-    padded = padded_vocabulary(size)
+    size, engine = view.architecture.vocab_size, named_engine(view)
+    # Where none is named, the rows that most hold.
+    padded = (engine or ENGINES[DEFAULT_ENGINE]).padded_vocabulary(size)
+    if padded is None:
+        return
     for phase in view.phases:
         found: dict[int, list[NodeView]] = {}
         for stage in phase.stages:
@@ -44,7 +41,7 @@ def check(view: PlanView) -> Iterator[Finding]:
                 nodes=nodes[:_MAX_NAMED],
                 value={"tp": tp, "vocabulary": size, "padded": padded},
                 expected=f"a divisor of {padded}",
-                severity=severity,
+                severity="warning" if engine is None else "error",
             )
 
 

@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.document import Phase
-from ...plan.view import NodeView, PlanView
+from ...engines.release import release_of
+from ...plan.document import PHASES, Phase
+from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import phase_degrees
-from ..engines import Engine, named_engine, named_version, release
+from ..engines import named_engine
 
-# The first releases whose scheduler has an event loop for stages of a prefill server, and of a decode server.
-_FIRST: dict[Phase, tuple[int, int, int]] = {"prefill": (0, 5, 1), "decode": (0, 5, 7)}
 _MAX_NAMED = 64
-
-
-def pipelines_side(engine: Engine | None, version: str | None, phase: Phase) -> bool:
-    """Whether `engine` at `version` runs replicas that serve only `phase` as pipelines."""
-    known = release(version)
-    return engine != "sglang" or known is None or known >= _FIRST[phase]
 
 
 def _has_both(view: PlanView, replica: NodeView) -> bool:
@@ -30,22 +23,24 @@ def _has_both(view: PlanView, replica: NodeView) -> bool:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each phase, once for like replicas, whose stages the version of the engine cannot run."""
-    engine, version = named_engine(view), named_version(view)
+    engine, version = named_engine(view), as_str(view.serving.get("engine_version"))
+    if engine is None:
+        return
     found: dict[Phase, list[NodeView]] = {}
     stages: dict[Phase, int] = {}
     for phase in view.phases:
         name = phase.phase
-        if name not in _FIRST or phase.replica is None or pipelines_side(engine, version, name):
+        if name not in PHASES or phase.replica is None or engine.pipelines_side(release_of(version), name):
             continue
         count = phase_degrees(view, phase).pp
         if count is not None and count > 1 and not _has_both(view, phase.replica):
             found.setdefault(name, []).append(phase.node)
             stages[name] = count
     for name, nodes in found.items():
-        first = ".".join(map(str, _FIRST[name]))
+        first = ".".join(map(str, engine.first_pipelined[name]))
         yield Finding(
-            f"{name} replicas of {stages[name]} stages; SGLang {version} runs a server of one phase in one stage, "
-            f"{name} servers in several only from {first} on",
+            f"{name} replicas of {stages[name]} stages; {engine.title} {version} runs a server of one phase in one "
+            f"stage, {name} servers in several only from {first} on",
             where=nodes[0],
             nodes=nodes[:_MAX_NAMED],
             value=stages[name],

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine, title
+from ..engines import named_engine
 from ..reading import label, settled_devices, stage_devices
 
 _MAX_NAMED = 64
@@ -46,18 +46,18 @@ def check(view: PlanView) -> Iterator[Finding]:
             used = len(settled_devices(narrow[0]) & devices)
             yield Finding(
                 f"attention in stage {label(stage.node)} runs on {used} of the {len(devices)} devices of its experts; "
-                f"in {title(view)} all ranks of the group run both",
+                f"in {engine.title} all ranks of the group run both",
                 where=narrow[0],
                 nodes=narrow[:_MAX_NAMED],
                 value=used,
                 expected=len(devices),
             )
-        sliced = _sliced_groups(stage) if engine == "vllm" else []
+        sliced = [] if engine.slices_groups else _sliced_groups(stage)
         if sliced:
             groups = sliced[0].children_of_type("ExpertNode")
             yield Finding(
                 f"stage {label(stage.node)} has {len(groups)} expert groups of {len(set(groups[0].devices))} devices; "
-                "vLLM keeps each expert whole on one rank, or slices every expert over all ranks",
+                f"{engine.title} keeps each expert whole on one rank, or slices every expert over all ranks",
                 where=sliced[0],
                 nodes=sliced[:_MAX_NAMED],
                 value=len(groups),

@@ -17,23 +17,25 @@ _MAX_NAMED = 64
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the attention operators with several groups of several devices."""
-    if named_engine(view) != "trtllm":
+    engine = named_engine(view)
+    most = None if engine is None else engine.most_group_ranks
+    if engine is None or most is None:
         return
     for phase in view.phases:
         found: list[NodeView] = []
         for stage in phase.stages:
             for operator in stage.operators():
                 groups = {shard.rank["dp"] for shard in shards_of(operator) if "dp" in shard.rank}
-                if operator.type == "AttentionNode" and len(groups) > 1 and tensor_degree(operator) > 1:
+                if operator.type == "AttentionNode" and len(groups) > 1 and tensor_degree(operator) > most:
                     found.append(operator)
         if found:
             tp = tensor_degree(found[0])
             yield Finding(
-                f"{phase.phase}: attention groups of tp {tp}; attention DP of TensorRT-LLM has one device a group",
+                f"{phase.phase}: attention groups of tp {tp}; attention DP of {engine.title} has one device a group",
                 where=found[0],
                 nodes=found[:_MAX_NAMED],
                 value=tp,
-                expected=1,
+                expected=most,
             )
 
 

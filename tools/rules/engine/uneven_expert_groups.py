@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...catalog.architecture import MoESpec
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import gravity
+from ..engines import gravity, named_engine
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
 from ..reading import compute_devices
@@ -42,6 +42,7 @@ def _operators(view: PlanView) -> Iterator[tuple[str, NodeView, MoESpec]]:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the distribution of experts that is not even, with the operators that have it."""
+    engine = named_engine(view)
     found: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
     for phase_name, operator, moe in _operators(view):
         sizes = _group_sizes(view, operator, moe)
@@ -49,7 +50,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             found.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
     for (phase_name, experts, sizes), operators in found.items():
         dealt_out = sum(sizes) == experts and sizes[-1] - sizes[0] == 1
-        severity = gravity(view, "vllm", "sglang", "trtllm", accepting=("vllm",) if dealt_out else ())
+        severity = gravity(view, refuses=not (dealt_out and engine is not None and engine.deals_out_experts))
         if severity is None:
             continue
         slots, ep = sum(sizes), len(sizes)

@@ -11,21 +11,17 @@ from collections.abc import Iterator
 from ...plan.elements import parse_device
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import Engine, named_engine
+from ..engines import named_engine
 from ..reading import stage_devices
 
 _MAX_NAMED = 64
 _MAX_COUNTS = 16
 
 
-def fills_nodes_alike(engine: Engine | None) -> bool:
-    """Whether a replica on several nodes has to have as many devices on each of them under `engine`."""
-    return engine == "sglang"
-
-
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, once for like replicas, those that have more devices on one of their nodes than on another."""
-    if not fills_nodes_alike(named_engine(view)):
+    engine = named_engine(view)
+    if engine is None or not engine.fills_nodes_alike:
         return
     devices: dict[int, set[str]] = {}
     replicas: dict[int, NodeView] = {}
@@ -42,8 +38,8 @@ def check(view: PlanView) -> Iterator[Finding]:
             found.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replicas[position])
     for counts, nodes in found.items():
         yield Finding(
-            f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; SGLang "
-            "starts as many processes on each",
+            f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; "
+            f"{engine.title} starts as many processes on each",
             where=nodes[0],
             nodes=nodes[:_MAX_NAMED],
             value=list(counts[:_MAX_COUNTS]),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...engines.engine import Engine
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import Reading, phase_degrees
-from ..engines import Engine, named_engine, title
+from ..engines import named_engine
 from ..reading import Enclosing, stage_devices
 
 _MAX_NAMED = 64
+_Legal = tuple[int, ...]
 
 
 class _Attention:
@@ -28,20 +30,18 @@ class _Attention:
         self.groups = degrees.usual("attention_dp") or 1
 
 
-def _legal(engine: Engine, node: NodeView, attention: _Attention, width: int, *, is_moe: bool) -> list[int] | None:
+def _legal(engine: Engine, node: NodeView, attention: _Attention, width: int, *, is_moe: bool) -> _Legal | None:
     """The degrees that `engine` gives the FFN `node` of a stage of `width` devices; `None` where that is not known."""
-    if engine == "sglang":
-        return sorted({1, width}) if is_moe else [width]
     shared = node.parent is not None and node.parent.type == "MoENode"
-    if engine == "vllm" and attention.ranks is not None and not (shared and attention.groups > 1):
-        return [attention.ranks]
-    return None
+    # What runs a shared expert beside groups is not known.
+    ranks = None if shared and attention.groups > 1 else attention.ranks
+    return engine.ffn_degrees(width, ranks, is_moe=is_moe)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the degrees of dense FFNs that the engine has no setting for."""
     engine = named_engine(view)
-    if engine not in ("vllm", "sglang") or view.architecture is None:
+    if engine is None or view.architecture is None:
         return
     enclosing = Enclosing("PipelineStageNode")
     widths = {stage.node.position: len(stage_devices(stage)) for stage in view.stages}
@@ -53,10 +53,10 @@ def check(view: PlanView) -> Iterator[Finding]:
             width = widths.get(stage.position, 0) if stage is not None else 0
             legal = _legal(engine, reading.operator, attention, width, is_moe=view.architecture.is_moe)
             if legal is not None and reading.value not in legal:
-                found.setdefault((reading.value, tuple(legal)), []).append(reading.operator)
+                found.setdefault((reading.value, legal), []).append(reading.operator)
         for (degree, legal), nodes in found.items():
             yield Finding(
-                f"{phase.phase}: tp_ffn {degree}, where {title(view)} would run the FFN on "
+                f"{phase.phase}: tp_ffn {degree}, where {engine.title} would run the FFN on "
                 f"{' or '.join(map(str, legal))} ranks",
                 where=nodes[0],
                 nodes=nodes[:_MAX_NAMED],

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...catalog.architecture import AttentionSpec
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..engines import named_engine
@@ -17,21 +16,10 @@ from ..sharding import misranked_dimension, shards_of, tensor_degree
 _MAX_NAMED = 64
 
 
-def refusal(spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
-    """Why vLLM refuses the degrees, or `None`. Its own TP counts both: tp × kv_sp ranks."""
-    ranks, heads = tp * kv_sp, spec.kv_heads
-    if ranks <= heads:
-        return f"tp × kv_sp = {ranks} leaves no copy of the {heads} KV heads to cut"
-    if kv_sp > ranks // heads:
-        return f"kv_sp {kv_sp} exceeds the {ranks // heads} copies of each of the {heads} KV heads"
-    if (spec.query_heads // heads) % kv_sp:
-        return f"kv_sp {kv_sp} does not divide the {spec.query_heads // heads} query heads of each KV head"
-    return None
-
-
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each reason of a phase why vLLM would refuse its context-parallel decode."""
-    if named_engine(view) != "vllm" or view.architecture is None:
+    engine = named_engine(view)
+    if engine is None or view.architecture is None:
         return
     found: dict[tuple[str, str, int], dict[int, NodeView]] = {}
     for phase in view.phases:
@@ -41,15 +29,13 @@ def check(view: PlanView) -> Iterator[Finding]:
                 continue
             for _, layer in specs:
                 spec = layer.attention
-                if spec is None or spec.kind in ("mla", "linear"):
-                    continue
-                reason = refusal(spec, tensor_degree(operator), kv_sp)
+                reason = None if spec is None else engine.refuses_cache_split(spec, tensor_degree(operator), kv_sp)
                 if reason is not None:
                     found.setdefault((phase.phase or "", reason, kv_sp), {})[operator.position] = operator
     for (phase_name, reason, kv_sp), operators in found.items():
         nodes = list(operators.values())
         yield Finding(
-            f"{phase_name}: {reason}, which vLLM refuses",
+            f"{phase_name}: {reason}, which {engine.title} refuses",
             where=nodes[0],
             nodes=nodes[:_MAX_NAMED],
             value=kv_sp,

@@ -18,7 +18,8 @@ _MAX_NAMED = 64
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the attention operators of a dense model that are split along the sequence."""
-    if named_engine(view) != "vllm" or view.architecture is None or view.architecture.is_moe:
+    engine = named_engine(view)
+    if engine is None or engine.splits_dense_sequence or view.architecture is None or view.architecture.is_moe:
         return
     for phase in view.phases:
         found: list[NodeView] = [
@@ -29,7 +30,8 @@ def check(view: PlanView) -> Iterator[Finding]:
         ]
         if found:
             yield Finding(
-                f"{phase.phase}: sp {sequence_degree(found[0])} for a dense model; vLLM has no setting for it",
+                f"{phase.phase}: sp {sequence_degree(found[0])} for a dense model; {engine.title} has no setting for "
+                "it",
                 where=found[0],
                 nodes=found[:_MAX_NAMED],
                 value=sequence_degree(found[0]),

@@ -11,25 +11,9 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import phase_degrees
-from ..engines import TITLES, Engine, named_engine
+from ..engines import named_engine
 
 _MAX_NAMED = 64
-_SETTINGS: dict[Engine, str] = {
-    "vllm": 'VLLM_PP_LAYER_PARTITION="{}"',
-    "sglang": 'SGLANG_PP_LAYER_PARTITION="{}"',
-    "trtllm": "pp_partition: [{}]",
-}
-
-
-def default_cut(engine: Engine, layers: int, stages: int) -> tuple[int, ...]:
-    """Layers of each stage as `engine` cuts them without being told (61 layers in 4 stages: three different cuts).
-
-    vLLM gives the remainder to the stages from the last but one backwards, SGLang to the last ones, TensorRT-LLM to
-    the first ones.
-    """
-    base, extra = divmod(layers, stages)
-    first = {"vllm": stages - 1 - extra, "sglang": stages - extra, "trtllm": 0}[engine]
-    return tuple(base + (first <= index < first + extra) for index in range(stages))
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -40,13 +24,13 @@ def check(view: PlanView) -> Iterator[Finding]:
     found: dict[tuple[str, tuple[int, ...]], list[NodeView]] = {}
     for phase in view.phases:
         cut = phase_degrees(view, phase).cut
-        if cut is not None and len(cut) > 1 and cut != default_cut(engine, sum(cut), len(cut)):
+        if cut is not None and len(cut) > 1 and cut != engine.default_cut(sum(cut), len(cut)):
             found.setdefault((phase.phase or "", cut), []).append(phase.node)
     for (phase_name, cut), nodes in found.items():
-        default = default_cut(engine, sum(cut), len(cut))
-        setting = _SETTINGS[engine].format(",".join(map(str, cut)))
+        default = engine.default_cut(sum(cut), len(cut))
+        setting = engine.cut_setting.format(",".join(map(str, cut)))
         yield Finding(
-            f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {TITLES[engine]} would cut into "
+            f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {engine.title} would cut into "
             f"{', '.join(map(str, default))} by itself",
             where=nodes[0],
             nodes=nodes[:_MAX_NAMED],

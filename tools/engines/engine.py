@@ -1,0 +1,131 @@
+"""What is known of one serving engine; what one does not state of itself holds of most.
+
+Degrees: `is_judged` engines have rules (EN). Their tensor ranks must divide the vocabulary padded to a multiple of
+`vocabulary_padding` (none: they take any), and one `deals_out_experts` where its ranks do not divide them. Attention
+groups have at most `most_group_ranks` devices. Where it `slices_groups`, there may be several expert groups of several
+devices each. `first_pipelined`: the first releases that run replicas of one phase as pipelines.
+
+Kernels: `kernel_tables` names the framework whose measured kernels it runs. Where it `reduces_pairs_over_pcie`, larger
+groups of PCIe cards are NCCL's. `shared_read_heads`: query heads of a KV head for which a kernel with one thread block
+a head reads it once for all.
+
+Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token, as measured.
+`quantised_cache`: the cache's format that quantised checkpoints ask for; none: that of the activations.
+`ends_at_last_position`: requests end at the model's last position, whatever was asked for.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .load import LoadToSend
+from .memory import MemoryUse
+from .release import Release, release_of
+
+if TYPE_CHECKING:
+    from ..catalog.architecture import AttentionSpec
+    from ..catalog.dtypes import DType
+    from ..plan.document import Phase
+
+# Sizes of groups for which engines have all-reduce kernels of their own beside NCCL's.
+OWN_REDUCTION_RANKS = frozenset((2, 4, 6, 8))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine(ABC):
+    """One serving engine: its facts as fields, what depends on more than the engine as methods."""
+
+    name: str
+    title: str
+    # By which letters a text names it.
+    spellings: tuple[str, ...]
+    is_judged: bool = True
+    vocabulary_padding: int | None = None
+    refuses_split_blocks: bool = False
+    deals_out_experts: bool = False
+    most_group_ranks: int | None = None
+    slices_groups: bool = True
+    splits_dense_sequence: bool = True
+    fills_nodes_alike: bool = False
+    first_pipelined: Mapping[Phase, Release] = field(default_factory=dict["Phase", Release])
+    # The setting that makes it cut stages otherwise than it does by itself.
+    cut_setting: str = ""
+    kernel_tables: str
+    reduces_pairs_over_pcie: bool = False
+    shared_read_heads: int = 0
+    handoff_s: float | None = None
+    quantised_cache: DType | None = None
+    ends_at_last_position: bool = False
+
+    def generation(self, version: str | None) -> str:
+        """The generation that a version belongs to: what changed how it runs, not each release."""
+        return "any"
+
+    def release(self, version: str | None) -> Release | None:
+        """The release that a version names, or the last one that it can be; `None`: the newest."""
+        return release_of(version)
+
+    def first_stage_with_more(self, stages: int, extra: int) -> int:
+        """The first of the `extra` stages that get one layer more, where the layers do not divide by `stages`."""
+        return stages - extra
+
+    def ffn_degrees(self, stage: int, group_ranks: int | None, *, is_moe: bool) -> tuple[int, ...] | None:
+        """The degrees that it gives a dense FFN in a stage of `stage` devices, `group_ranks` to an attention group.
+
+        `None`: it takes any, or it is not known which.
+        """
+        return None
+
+    def refuses_cache_split(self, spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
+        """Why it refuses to cut the KV cache along the sequence by these degrees; `None`: it does not."""
+        return None
+
+    def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
+        """Sizes of groups that a generation reduces by kernels of its own, `over_pcie` or over other links."""
+        return frozenset((2,)) if over_pcie and self.reduces_pairs_over_pcie else OWN_REDUCTION_RANKS
+
+    def gives_heads_one_block(self, generation: str) -> bool:
+        """Whether decode attention of a generation gives each head of a sequence one thread block.
+
+        Else blocks share a long sequence.
+        """
+        return False
+
+    def reads_for_each_head(self, generation: str, accelerator_class: str) -> bool:
+        """Whether decode attention of a generation reads a KV head once for each of its query heads."""
+        return False
+
+    def chooses_always(self, version: str | None) -> bool:
+        """Whether sparse attention runs its sparse kernels on prompts too that are shorter than what may be chosen."""
+        return False
+
+    def logs_whole_requests(self, release: Release | None) -> bool:
+        """Whether it prints the tokens of its cache as those of requests of full length, not as slots of blocks."""
+        return False
+
+    @abstractmethod
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        """What `release` (`None`: the newest) keeps of a GPU of an `architecture` with `total_bytes`."""
+
+    def load_generator(self, load: LoadToSend) -> tuple[str, ...] | None:
+        """The command of its load generator that sends `load`; `None` where none is known."""
+        return None
+
+    def default_cut(self, layers: int, stages: int) -> tuple[int, ...]:
+        """Layers of each stage as it cuts them without being told (61 layers in 4 stages: three different cuts)."""
+        base, extra = divmod(layers, stages)
+        first = self.first_stage_with_more(stages, extra)
+        return tuple(base + (first <= index < first + extra) for index in range(stages))
+
+    def pipelines_side(self, release: Release | None, phase: Phase) -> bool:
+        """Whether `release` (`None`: the newest) runs replicas that serve only `phase` as pipelines."""
+        first = self.first_pipelined.get(phase)
+        return first is None or release is None or release >= first
+
+    def padded_vocabulary(self, size: int) -> int | None:
+        """Rows of the embedding as it holds them; `None` where any number of ranks will do."""
+        padding = self.vocabulary_padding
+        return None if padding is None else -(-size // padding) * padding

@@ -1,0 +1,24 @@
+"""LMDeploy with its engine TurboMind."""
+
+from __future__ import annotations
+
+from .engine import Engine
+from .memory import MemoryUse
+from .release import Release
+from .trtllm import MEMORY_USE
+
+
+class _LMDeploy(Engine):
+    def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
+        """It takes its share of free memory, as TensorRT-LLM does."""
+        return MEMORY_USE
+
+
+ENGINE = _LMDeploy(
+    name="lmdeploy",
+    title="LMDeploy",
+    spellings=("lmdeploy", "turbomind"),
+    is_judged=False,
+    kernel_tables="vllm",
+    reduces_pairs_over_pcie=True,
+)
