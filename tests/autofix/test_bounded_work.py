@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.autofix.distance import PairDistance, phase_distance, preference, stages_distance
-from shardwright.tools.autofix.engine import MOST_TOLD
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 from shardwright.tools.plan.placement import is_disaggregated
 from shardwright.tools.rules.examples import base_plan
@@ -55,6 +54,5 @@ def test_fixes_of_many_elements_are_told_as_few() -> None:
         for index in range(1, count + 1)
     ]
     result = autofix(document)
-    mended = result.document or {}
-    assert result.valid
-    assert len(result.fixes) * (len(mended["nodes"]) + len(mended["edges"])) <= MOST_TOLD
+    assert result.valid and len((result.document or {})["nodes"]) > 100 * count / 10
+    assert len(result.fixes) <= 4

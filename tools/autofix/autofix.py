@@ -133,7 +133,7 @@ class _Session:
     def run(self) -> None:
         """Repair until it is valid or a whole pass changes nothing."""
         # What can only be read in one way is read so before anything is concluded from it.
-        self.repair.toward(None)
+        self.repair.mend()
         while self.repair.errors:
             before = self.repair.rounds
             self.repair.toward(self._meant())

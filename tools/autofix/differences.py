@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
-from ..plan.document import Rank
+from ..plan.document import Rank, Relaxation
 from ..plan.view import EdgeView, NodeView, PlanView, as_list
 from ..rules.edits import Change
 from .fields import ABSENT, edge_differences, fields_of, node_differences, same
@@ -19,11 +19,20 @@ from .target import Fields, Target
 def differences(view: PlanView, target: Target, *, strictly: bool = False) -> list[Change]:
     """The changes that make the document behind `view` say what `target` does."""
     return [
-        *header_differences(view.raw, target.header),
+        *header_differences(view.raw, _header(view, target)),
         *_junk(view),
         *_nodes(view, target, strictly=strictly),
         *_edges(view, target),
     ]
+
+
+def _header(view: PlanView, target: Target) -> Fields:
+    """The target's header, with the author's own list of relaxations where no other is in force."""
+    policy = target.header["policy"]
+    if not view.relaxations.issuperset(policy["relaxations"]):
+        return target.header
+    own = [name for name in as_list(view.policy.get("relaxations")) if name in get_args(Relaxation)]
+    return {**target.header, "policy": {**policy, "relaxations": list(dict.fromkeys(own))}}
 
 
 def _junk(view: PlanView) -> Iterator[Change]:

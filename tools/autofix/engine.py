@@ -1,43 +1,33 @@
-"""The engine: fixes of all findings are made in rounds until none is left, or none helps any more.
+"""The engine: what rules say of their own findings, then the whole difference between a document and its target.
 
-A round is kept only where it brings the plan nearer to validity (`potential.py`: structure before meaning), so that
-it ends; what does not help is undone, tried with fewer fixes, then in a wider scope. Rules and scopes say what to
-change; nothing here knows any rule.
+A step is kept only if validation finds less afterwards, what comes first in a report before what may follow from it, so
+that repair ends. Rules and targets say what to change; nothing here knows any rule.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
-from ..checkpoint import checked, checkpoint
+from ..checkpoint import checkpoint
 from ..plan.reader import ReadDocument, read_sound
-from ..plan.schema import MAX_FAULTS
 from ..plan.view import PlanView
 from ..rules.base import Violation
 from ..rules.edits import Change
-from ..rules.registry import find_rule, rule_order
-from ..validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate_read
+from ..rules.registry import FAMILIES, find_rule, rule_order
+from ..validate import ValidationReport, validate_read
+from .attribution import attributed
 from .differences import differences
-from .edits import Patch, Patched, compile_patch
-from .fix import OWN, Fix
-from .narrowing import narrowed
-from .potential import counts_of, weighed
+from .edits import Patched, compile_patch
+from .fix import Fix, joined
 from .result import AppliedFix
-from .same_round import Frame, Touched
-from .scopes import DOCUMENT, GRAPH, Claims
 from .target import Target
 
-# Nodes and edges that are read again in search of the narrowest scope that helps, before all that a scope could be
-# widened to is mended; and those that a certificate goes through, fix by fix, before fixes of one kind are made and
-# told as one.
-MOST_READ = 120_000
-MOST_TOLD = 1_000_000
-# Findings of a rule beyond which there may be more than are listed, where that is not what holds for all.
-_LISTED = {"ST001": MAX_FAULTS}
+# Documents that are validated in search of the fewest fixes that do.
+MOST_TRIALS = 80
 
 
 @dataclass(frozen=True)
@@ -63,20 +53,10 @@ class State:
         found = [violation for violation in self.report.violations if violation.severity == "error"]
         return sorted(found, key=_by_names)
 
-
-def _size(state: State) -> int:
-    """Nodes and edges."""
-    return len(state.view.nodes) + len(state.view.edges)
-
-
-def _joined(fixes: Sequence[Fix]) -> list[Fix]:
-    """`fixes` with those of one rule and scope as one."""
-    kinds: dict[tuple[str, int], list[Fix]] = {}
-    for fix in fixes:
-        kinds.setdefault((fix.violation.rule, fix.level), []).append(fix)
-    return [
-        replace(alike[0], changes=tuple(change for fix in alike for change in fix.changes)) for alike in kinds.values()
-    ]
+    @property
+    def counts(self) -> Counter[str]:
+        """How many errors each rule finds."""
+        return Counter(violation.rule for violation in self.report.violations if violation.severity == "error")
 
 
 def state_of(document: dict[str, Any]) -> State:
@@ -87,7 +67,7 @@ def state_of(document: dict[str, Any]) -> State:
 
 @dataclass
 class Repair:
-    """One repair of one document: its state, and the fixes that led to it.
+    """One repair of one document: its state, and the fixes that led to it in so many rounds.
 
     `safe_only`: fixes that change what the author decided are not made; `rules`: only findings of these are mended,
     where they are named.
@@ -98,181 +78,111 @@ class Repair:
     rules: frozenset[str] | None = None
     rounds: int = 0
     applied: list[AppliedFix] = field(default_factory=list[AppliedFix])
-    # How wide a scope was tried in vain for findings of a rule, since the last change that helped.
-    _tried: dict[str, int] = field(default_factory=dict[str, int])
-    # Whether fixes are narrowed to what the named rules' findings need.
-    _narrows: bool = False
-    # The scope that is taken at once where looking for the narrowest is too much to read.
-    _widest: int = GRAPH
-    # Rules that have more findings than are listed: what is listed is no place to begin at.
-    _crowded: set[str] = field(default_factory=set[str])
-    # Nodes and edges that were read again so far, and told of.
-    _read: int = 0
-    _told: int = 0
 
     @property
     def errors(self) -> list[Violation]:
         """The findings that are to be mended and still there."""
         return [one for one in self.state.errors if self.rules is None or one.rule in self.rules]
 
+    def mend(self) -> None:
+        """Do what rules themselves say of their findings, one rule after another."""
+        tried: set[str] = set()
+        while found := [one for one in self.errors if one.rule not in tried and find_rule(one.rule).mend]:
+            rule = find_rule(found[0].rule)
+            tried.add(rule.id)
+            assert rule.mend is not None
+            mends = [change for one in found if one.rule == rule.id for change in rule.mend(self.state.view, one)]
+            self._make(joined([Fix(rule.id, (change,)) for change in mends]))
+
     def toward(self, target: Target | None, *, as_a_whole: bool = False) -> None:
-        """Make fixes that bring the document nearer to `target`, until it is valid or none helps.
+        """Make of the document what `target` says: in meaning and, where that does not do, what it needs of the writing.
 
         Of a target that is to be had `as_a_whole` nothing is left out: a new strategy is one decision.
         """
-        self._narrows = self.rules is not None and not as_a_whole
-        self._widest = DOCUMENT if as_a_whole else GRAPH
-        self._tried.clear()
-        while self.errors:
-            checkpoint()
-            fixes = self._fixes(target)
-            if not fixes:
+        for strictly in (False, True):
+            if target is None or not self.errors:
                 return
-            self._make_some(fixes)
+            found = differences(self.state.view, target, strictly=strictly)
+            fixes = attributed(self.state.view, target, found, self.state.errors)
+            is_part = strictly or self.safe_only or self.rules is not None
+            self._make(fixes, no_more_than_needed=is_part and not as_a_whole)
+            self.mend()
 
-    def make(self, fix: Fix) -> bool:
-        """Make `fix` if it helps."""
-        return self._try([fix])
-
-    def _make_some(self, fixes: Sequence[Fix]) -> None:
-        """Make all of `fixes`; where that does not help, half of them, down to one, which then did not help.
-
-        What did not help for one finding of a rule is not tried for its others either.
-        """
-        while not self._try(fixes):
-            if len(fixes) == 1:
-                rule, level = fixes[0].violation.rule, fixes[0].level
-                self._tried[rule] = max(self._tried.get(rule, OWN), level)
-                return
-            fixes = fixes[: (len(fixes) + 1) // 2]
-
-    def _try(self, fixes: Sequence[Fix]) -> bool:
-        after, made = self._made(fixes)
-        if not self._helps(after):
+    def _make(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
+        """Make those of `fixes` that may be made, if that helps."""
+        checkpoint()
+        may = [fix for fix in fixes if not (self.safe_only and fix.safety == "strategy")]
+        after = self._after(may)
+        if no_more_than_needed:
+            may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.rules or ())), after)
+        if self._left(after)[0] >= self._left(self.state)[0]:
             after.view.release()
-            return False
-        if self._narrows and self._mends_others(after):
-            after.view.release()
-            after, made = self._made(narrowed(fixes, partial(self._left_of_others, counts=counts_of(after.report))))
+            return
+        self.applied += self._told(may)
         self.state.view.release()
         self.state = after
         self.rounds += 1
-        self.applied += made
-        self._told += len(made) * _size(after)
-        self._tried.clear()
-        return True
 
-    def _helps(self, after: State) -> bool:
-        """Whether the plan is nearer to validity; where rules are named, without what is mended of others."""
-        before, found = counts_of(self.state.report), counts_of(after.report)
+    def _narrowed(self, fixes: list[Fix], after: State) -> tuple[list[Fix], State]:
+        """`fixes`, which lead to `after`, without those that are not needed for it, found by halving."""
+        waiting, trials = [fixes], 0
+        while waiting and trials < MOST_TRIALS:
+            chunk = waiting.pop()
+            fewer = [fix for fix in fixes if not any(fix is one for one in chunk)]
+            trials += 1
+            tried = self._after(fewer)
+            if self._left(tried) <= self._left(after):
+                fixes, tried, after = fewer, after, tried
+            elif len(chunk) > 1:
+                waiting += [chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]]
+            tried.view.release()
+        return fixes, after
+
+    def _left(self, after: State) -> tuple[tuple[int, ...], int]:
+        """How much is found in each family of rules, the smaller the better, and how much that was not asked for is not.
+
+        Where rules are named, what is mended of others counts as if it were still there.
+        """
+        before, found, mended = self.state.counts, after.counts, 0
         if self.rules is not None:
-            found |= Counter({rule: count for rule, count in before.items() if rule not in self.rules})
-        return weighed(found) < weighed(before)
+            others = Counter({rule: count for rule, count in before.items() if rule not in self.rules})
+            mended = (others - found).total()
+            found |= others
+        return tuple(sum(found[rule] for rule in found if rule[:2] == family) for family in FAMILIES), mended
 
-    def _mends_others(self, after: State) -> bool:
-        """Whether findings of rules that were not asked for are gone."""
-        gone = counts_of(self.state.report) - counts_of(after.report)
-        return any(rule not in (self.rules or ()) for rule in gone)
+    def _after(self, fixes: Iterable[Fix]) -> State:
+        changes = [change for fix in self._as_told(fixes) for change in fix.changes]
+        patched = Patched(self.state.document)
+        patched.apply(compile_patch(patched.document, changes))
+        return state_of(patched.document)
 
-    def _left_of_others(self, fixes: Sequence[Fix], counts: Counter[str]) -> int | None:
-        """How many findings `fixes` leave to other rules; `None` where they do not what led to `counts`."""
-        after, _ = self._made(fixes)
-        found, before = counts_of(after.report), counts_of(self.state.report)
-        after.view.release()
-        rules = self.rules or ()
-        if any(found[rule] > counts[rule] for rule in rules) or not found <= (counts | before):
-            return None
-        return sum(count for rule, count in (found & before).items() if rule not in rules)
-
-    def _made(self, fixes: Sequence[Fix]) -> tuple[State, list[AppliedFix]]:
-        """The document as it is after `fixes`, and these as they are told."""
-        patched, made = Patched(self.state.document), list[AppliedFix]()
-        frame = Frame()
-        for fix in checked(fixes, 1):
-            patch = compile_patch(patched.document, frame.moved(fix.changes))
+    def _told(self, fixes: Sequence[Fix]) -> Iterator[AppliedFix]:
+        """`fixes` as patches of which each begins where the one before ends."""
+        patched, gone = Patched(self.state.document), dict[Any, list[int]]()
+        for fix in self._as_told(fixes):
+            patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
             patched.apply(patch)
-            frame.note(fix.changes)
-            made.append(_applied(fix, patch))
-        after = state_of(patched.document)
-        self._read += _size(after)
-        return after, made
+            for change in fix.changes:
+                if change.action == "remove" and len(change.path) == 2 and isinstance(change.path[1], int):
+                    insort(gone.setdefault(change.path[0], []), change.path[1])
+            yield AppliedFix(rule=fix.rule, description=fix.description, safety=fix.safety, patch=patch)
 
-    def _fixes(self, target: Target | None) -> list[Fix]:
-        """A fix for every finding that has one, each change in the first fix that claims it."""
-        found: list[Fix] = []
-        used = Touched()
-        listed = Counter(violation.rule for violation in self.errors)
-        self._crowded = {rule for rule, times in listed.items() if times >= _LISTED.get(rule, MAX_FINDINGS_OF_A_RULE)}
-        claims = _LazyClaims(self.state.view, target)
-        # The first of the fixes may add all that the target has.
-        added = 0 if target is None else len(target.nodes) + len(target.edges)
-        least = self._widest if self._read + added > MOST_READ else 0
-        for violation in checked(self.errors, 1):
-            fix = self._fix(violation, claims, least)
-            if fix is None:
-                continue
-            own = [change for change in fix.changes if change not in used]
-            if own:
-                found.append(replace(fix, changes=tuple(own)))
-                used.add(own)
-            if fix.is_wide:
-                # Nothing is left for others.
-                break
-        size = _size(self.state) + added
-        return _joined(found) if self._told + len(found) * size > MOST_TOLD else found
-
-    def _fix(self, violation: Violation, claims: _LazyClaims, least: int) -> Fix | None:
-        """The fix of the narrowest scope from `least` on not tried in vain; `None` where another has claimed it."""
-        start = self._tried.get(violation.rule, OWN - 1) + 1
-        mend = find_rule(violation.rule).mend
-        if start == OWN and mend is not None:
-            fix = Fix(violation, tuple(mend(self.state.view, violation)), OWN)
-            if self._may(fix):
-                return fix
-        if violation.rule in self._crowded:
-            least = max(least, GRAPH)
-        for level in range(max(start, least), 2 * (DOCUMENT + 1)):
-            changes = claims.at(violation, level)
-            if changes is None:
-                return None
-            fix = Fix(violation, tuple(changes), level)
-            if self._may(fix):
-                return fix
-        return None
-
-    def _may(self, fix: Fix) -> bool:
-        return bool(fix.changes) and not (self.safe_only and fix.safety == "strategy")
+    def _as_told(self, fixes: Iterable[Fix]) -> list[Fix]:
+        """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
+        rules = self.rules
+        return joined(
+            fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
+        )
 
 
-class _LazyClaims:
-    """Claims on the differences from a target: in meaning first, and after all scopes of these in writing too."""
-
-    def __init__(self, view: PlanView, target: Target | None) -> None:
-        self.view, self.target = view, target
-        self._known: dict[bool, Claims] = {}
-        self._claimed: set[tuple[object, ...]] = set()
-
-    def at(self, violation: Violation, level: int) -> Iterable[Change] | None:
-        """What the finding claims at the level; `None` where another finding has claimed the same."""
-        if self.target is None:
-            return ()
-        scope, strictly = level % (DOCUMENT + 1), level > DOCUMENT
-        if strictly not in self._known:
-            found = differences(self.view, self.target, strictly=strictly)
-            self._known[strictly] = Claims(self.view, self.target, found)
-        claims = self._known[strictly]
-        claim = claims.at(violation, scope)
-        if claim.key is not None and (strictly, claim.key) in self._claimed:
-            return None
-        changes = [claims.changes[place] for place in claim.places()]
-        if claim.key is not None and changes:
-            self._claimed.add((strictly, claim.key))
-        return changes
+def _moved(change: Change, gone: dict[Any, list[int]]) -> Change:
+    """`change` of an element where it is now that those of places in `gone` are not there any more."""
+    if len(change.path) < 2 or not isinstance(change.path[1], int):
+        return change
+    collection, place, *inside = change.path
+    assert isinstance(place, int)
+    return replace(change, path=(collection, place - bisect_left(gone.get(collection, []), place), *inside))
 
 
 def _by_names(violation: Violation) -> tuple[object, ...]:
     return rule_order(violation.rule), violation.nodes, violation.edges, violation.message
-
-
-def _applied(fix: Fix, patch: Patch) -> AppliedFix:
-    return AppliedFix(rule=fix.violation.rule, description=fix.description, safety=fix.safety, patch=patch)

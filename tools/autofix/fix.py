@@ -1,37 +1,27 @@
-"""A fix: what one finding calls for, as changes, in which scope, and what it means for the author's decisions."""
+"""A fix: what the findings of a rule call for, as changes, and what it means for the author's decisions."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..rules.base import Violation
 from ..rules.edits import Change
-from .scopes import DOCUMENT, GRAPH
 
 Safety = Literal["safe", "strategy", "display"]
 # Blocks that say what was asked and decided; `gpu_count` is counted off the graph.
 _DECIDED = frozenset({"model", "hardware", "workload", "precision", "policy", "serving", "strategy"})
 _SHOWN = frozenset({"reasoning", "construction", "performance"})
 _MAX_NAMED = 3
-# A change that the rule itself says; wider scopes come after.
-OWN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What mends a finding. `level` is how far around it the changes reach, 0 the narrowest."""
+    """What mends findings of a rule."""
 
-    violation: Violation
+    rule: str
     changes: tuple[Change, ...]
-    level: int
-
-    @property
-    def is_wide(self) -> bool:
-        """Whether it claims all that differs in the graph, or in the document."""
-        return self.level != OWN and self.level % (DOCUMENT + 1) >= GRAPH
 
     @property
     def safety(self) -> Safety:
@@ -46,6 +36,14 @@ class Fix:
     def description(self) -> str:
         """What the fix does, in one line."""
         return describe(self.changes)
+
+
+def joined(fixes: Iterable[Fix]) -> list[Fix]:
+    """`fixes` with those of one rule and one kind as one."""
+    alike: dict[tuple[str, Safety], list[Change]] = {}
+    for fix in fixes:
+        alike.setdefault((fix.rule, fix.safety), []).extend(fix.changes)
+    return [Fix(rule, tuple(changes)) for (rule, _), changes in alike.items()]
 
 
 def _is_decision(change: Change) -> bool:

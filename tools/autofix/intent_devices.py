@@ -6,9 +6,8 @@ Read by majority over a stage's operators, so that one damaged operator moves no
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 from ..plan.document import PHASES, Phase
 from ..plan.view import NodeView, PhaseView, PlanView, StageView
@@ -62,25 +61,15 @@ def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
 
 
 def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
-    """The stages of a branch by number: as they are numbered, or in the order of their layers.
-
-    Where the two disagree the pipeline edges decide, if they follow the numbers throughout.
-    """
+    """The stages of a branch by number: in the order of their layers where these are whole, else as they are numbered."""
     by_layers = sorted(branch.stages, key=lambda stage: stage.layers or (-1, -1))
     spans = [stage.layers or (-1, -1) for stage in by_layers]
     ends = [-1, *(last for _, last in spans)]
-    if not _follows_edges(branch.stages) and [first for first, _ in spans] == [last + 1 for last in ends[:-1]]:
+    if [first for first, _ in spans] == [last + 1 for last in ends[:-1]]:
         return list(enumerate(by_layers))
     indices = [-1 if stage.index is None else stage.index for stage in branch.stages]
     whole = 0 in indices and min(indices) == 0 and len(set(indices)) == len(indices)
     return [(index if whole else place, branch.stages[place]) for place, index in enumerate(indices)]
-
-
-def _follows_edges(stages: Sequence[StageView]) -> bool:
-    """Whether an edge leads from each stage to the next."""
-    return len(stages) > 1 and all(
-        any(edge.target is after.node for edge in before.node.edges_out) for before, after in pairwise(stages)
-    )
 
 
 def _stages(branch: PhaseView) -> dict[int, StageDevices]:

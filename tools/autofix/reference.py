@@ -37,13 +37,23 @@ def reference_for(author: PlanView, request: BuildRequest, architecture: Archite
     Raises:
         InputError: the plan cannot be built.
     """
-    found = _aligned(author, build_plan(request).model_dump(mode="json"))
+    found = _built(author, request)
     cuts = _cuts_of(author, found, architecture)
     if cuts and request.placement is not None:
         placement = _with_cuts(request.placement, cuts)
-        found = _aligned(author, build_plan(replace(request, placement=placement)).model_dump(mode="json"))
+        found = _built(author, replace(request, placement=placement))
     scattered = list(_scattered(author, found))
     return _aligned(author, _with_scatter(found.document, scattered)) if scattered else found
+
+
+def _built(author: PlanView, request: BuildRequest) -> Reference:
+    """The builder's plan; the vocabulary is whole in it where the author draws it so, which is legal for all."""
+    policy, vocabulary = request.policy, author.of_type("EmbeddingNode", "LMHeadNode")
+    if vocabulary and not any(node.children for node in vocabulary):
+        drawn = [name for name in policy.relaxations if name != "vocab_parallel"]
+        request = replace(request, policy=policy.model_copy(update={"relaxations": tuple(drawn)}))
+    built = build_plan(request).model_dump(mode="json")
+    return _aligned(author, {**built, "policy": policy.model_dump(mode="json")})
 
 
 def _aligned(author: PlanView, document: dict[str, Any]) -> Reference:
