@@ -16,7 +16,7 @@ from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit
 from shardwright.tools.rules.examples import base_names, base_plan, edited
 
-from .settings import without
+from .settings import below, without
 
 every_base = pytest.mark.parametrize("name", base_names())
 LARGE = "Llama-3.1-70B over eight GPUs"
@@ -111,3 +111,21 @@ def test_replicas_that_the_gpu_count_does_not_bear_out_are_not_invented() -> Non
     document = base_plan("disaggregated-moe")
     document["strategy"]["prefill"]["replicas"] += 1
     assert _keeps(autofix(document), base_plan("disaggregated-moe"))
+
+
+@pytest.mark.parametrize("lost", ["r0", "r1", "r2"])
+@pytest.mark.parametrize("unsaid", [(), ("prefill",), ("decode",), ("prefill", "decode")], ids=str)
+def test_a_lost_replica_is_of_the_kind_that_the_gpu_count_bears_out(lost: str, unsaid: tuple[str, ...]) -> None:
+    document = without(base_plan("disaggregated-moe"), below(base_plan("disaggregated-moe"), lost))
+    for phase in unsaid:
+        del document["strategy"][phase]["replicas"]
+    assert _keeps(autofix(document), base_plan("disaggregated-moe"))
+
+
+def test_a_lost_side_of_which_nothing_is_said_is_no_other_side_of_the_replicas_that_are_left() -> None:
+    document = without(base_plan("disaggregated-moe"), below(base_plan("disaggregated-moe"), "r2"))
+    del document["strategy"]["decode"]
+    result = autofix(document)
+    strategy = (result.document or {})["strategy"]
+    assert result.valid
+    assert [strategy[phase]["replicas"] for phase in ("prefill", "decode")] == [2, 1]

@@ -7,7 +7,7 @@ It judges nothing: an intent may be illegal, or lack what nobody can guess (`mis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +28,7 @@ from ..plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from ..plan.placement import Placement, gpu_count
+from ..plan.placement import Placement, gpu_count, phase_width
 from ..plan.view import PlanView, as_int, as_list, as_mapping
 from ..rules.degrees import root_replicas
 from .intent_degrees import read_phases
@@ -179,33 +179,55 @@ def _apart(phases: Mapping[Phase, PhaseStrategy], counts: Mapping[Phase, int]) -
 
 
 def _sides(
-    view: PlanView, phases: Mapping[Phase, PhaseStrategy], devices: tuple[ReplicaDevices, ...]
+    view: PlanView, phases: dict[Phase, PhaseStrategy], devices: tuple[ReplicaDevices, ...]
 ) -> dict[Phase, int] | None:
     """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both.
 
     More than the graph has are believed where the declared `dp` and GPU count agree with them.
     """
-    declared = _declared_replicas(view)
-    shown: dict[Phase, int] = {phase: sum(list(replica.phases) == [phase] for replica in devices) for phase in PHASES}
-    if declared is not None and all(declared[phase] >= shown[phase] for phase in PHASES) and not _serves_both(view):
-        stated = as_int(view.strategy.get("dp")), as_int(view.strategy.get("gpu_count"))
-        if stated == (sum(declared.values()), gpu_count(_apart(phases, declared))):
-            return declared
+    declared, shown = _declared_replicas(view), {phase: _serving_alone(devices, phase) for phase in PHASES}
+    stated = as_int(view.strategy.get("dp")) or 0
+    believed = list(_borne_out(view, phases, shown, declared))
+    if len(believed) == 1 and not _serves_both(view):
+        return believed[0]
     if any(len(replica.phases) == 2 for replica in devices):
         return None
-    if all(shown.values()):
-        return shown
-    return None if declared is None else {phase: shown[phase] or declared[phase] for phase in PHASES}
+    counts = {phase: shown[phase] or declared.get(phase, 0) for phase in PHASES}
+    if declared:
+        counts = {phase: count or max(0, stated - sum(counts.values())) for phase, count in counts.items()}
+    return counts if all(counts.values()) and (declared or all(shown.values())) else None
 
 
-def _declared_replicas(view: PlanView) -> dict[Phase, int] | None:
-    """Replicas of each kind as the strategy declares them; `None` where it does not say both."""
+def _borne_out(
+    view: PlanView, phases: Mapping[Phase, PhaseStrategy], shown: Mapping[Phase, int], declared: Mapping[Phase, int]
+) -> Iterator[dict[Phase, int]]:
+    """Replicas of each kind, no fewer than are shown, of which the declared `dp` and GPU count speak.
+
+    Where none are declared, some must be shown, and the GPU count not be that of replicas that serve both phases.
+    """
+    dp, gpus = as_int(view.strategy.get("dp")) or 0, as_int(view.strategy.get("gpu_count"))
+    widths = [phase_width(phases[phase]) for phase in PHASES]
+    if not declared and (gpus == dp * max(widths) or not any(shown.values())):
+        return
+    for prefill in range(1, min(dp, MOST_DEVICES)):
+        counts: dict[Phase, int] = {"prefill": prefill, "decode": dp - prefill}
+        is_kept = all(counts[phase] >= shown[phase] for phase in PHASES) and counts == {**counts, **declared}
+        if is_kept and gpus == prefill * widths[0] + (dp - prefill) * widths[1]:
+            yield counts
+
+
+def _serving_alone(devices: tuple[ReplicaDevices, ...], phase: Phase) -> int:
+    """Replicas that serve `phase` and not the other; one of which no stage is left shows nothing."""
+    return sum(list(replica.phases) == [phase] and bool(replica.phases[phase]) for replica in devices)
+
+
+def _declared_replicas(view: PlanView) -> dict[Phase, int]:
+    """Replicas of each kind, as far as the strategy declares them."""
     declared: dict[Phase, int] = {}
     for phase in PHASES:
         count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
-        if count is None or not 1 <= count <= MOST_DEVICES:
-            return None
-        declared[phase] = count
+        if count is not None and 1 <= count <= MOST_DEVICES:
+            declared[phase] = count
     return declared
 
 
