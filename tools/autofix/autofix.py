@@ -138,7 +138,7 @@ class _Session:
             before = self.repair.rounds
             self.repair.toward(self._meant())
             if self.repair.errors and not self.repair.safe_only:
-                self.repair.toward(self._nearest(), as_a_whole=True)
+                self.repair.toward(self._nearest())
             if self.repair.rounds == before:
                 return
         self.reasons, self.infeasible = [], None

@@ -17,7 +17,7 @@ from ..plan.reader import ReadDocument, read_sound
 from ..plan.view import PlanView
 from ..rules.base import Violation
 from ..rules.edits import Change
-from ..rules.registry import FAMILIES, find_rule, rule_order
+from ..rules.registry import find_rule, rule_order
 from ..validate import ValidationReport, validate_read
 from .attribution import attributed
 from .differences import differences
@@ -26,8 +26,11 @@ from .fix import Fix, joined
 from .result import AppliedFix
 from .target import Target
 
-# Documents that are validated in search of the fewest fixes that do.
+# Families of rules by what must be right before the next can be judged.
+_TIERS = (("ST",), ("CO", "DP", "PP"), ("TP", "EP", "SP", "PH", "DE", "GP"), ("ME", "PE", "EN"))
+# Documents that are validated in search of the fewest fixes that do, and the nodes and edges of all of them.
 MOST_TRIALS = 80
+MOST_READ = 400_000
 
 
 @dataclass(frozen=True)
@@ -91,27 +94,32 @@ class Repair:
             rule = find_rule(found[0].rule)
             tried.add(rule.id)
             assert rule.mend is not None
-            mends = [change for one in found if one.rule == rule.id for change in rule.mend(self.state.view, one)]
-            self._make(joined([Fix(rule.id, (change,)) for change in mends]))
+            mends: dict[object, Change] = {}
+            for change in (
+                change for one in found if one.rule == rule.id for change in rule.mend(self.state.view, one)
+            ):
+                mends.setdefault(id(change) if change.action == "append" else change.path, change)
+            self._make(joined([Fix(rule.id, (change,)) for change in mends.values()]))
 
-    def toward(self, target: Target | None, *, as_a_whole: bool = False) -> None:
-        """Make of the document what `target` says: in meaning and, where that does not do, what it needs of the writing.
+    def toward(self, target: Target | None) -> None:
+        """Make of the document what `target` means and, where that does not do, what it needs of the target's writing.
 
-        Of a target that is to be had `as_a_whole` nothing is left out: a new strategy is one decision.
+        Where only some fixes are wanted, no more is made than what they need.
         """
         for strictly in (False, True):
             if target is None or not self.errors:
                 return
             found = differences(self.state.view, target, strictly=strictly)
             fixes = attributed(self.state.view, target, found, self.state.errors)
-            is_part = strictly or self.safe_only or self.rules is not None
-            self._make(fixes, no_more_than_needed=is_part and not as_a_whole)
+            self._make(fixes, no_more_than_needed=strictly or self.safe_only or self.rules is not None)
             self.mend()
 
     def _make(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
         """Make those of `fixes` that may be made, if that helps."""
         checkpoint()
         may = [fix for fix in fixes if not (self.safe_only and fix.safety == "strategy")]
+        if not may:
+            return
         after = self._after(may)
         if no_more_than_needed:
             may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.rules or ())), after)
@@ -125,21 +133,24 @@ class Repair:
 
     def _narrowed(self, fixes: list[Fix], after: State) -> tuple[list[Fix], State]:
         """`fixes`, which lead to `after`, without those that are not needed for it, found by halving."""
-        waiting, trials = [fixes], 0
-        while waiting and trials < MOST_TRIALS:
+        waiting, trials = [fixes], min(MOST_TRIALS, MOST_READ // (len(after.view.nodes) + len(after.view.edges) + 1))
+        while waiting and trials > 0:
             chunk = waiting.pop()
             fewer = [fix for fix in fixes if not any(fix is one for one in chunk)]
-            trials += 1
-            tried = self._after(fewer)
-            if self._left(tried) <= self._left(after):
-                fixes, tried, after = fewer, after, tried
-            elif len(chunk) > 1:
+            if fewer:
+                tried, trials = self._after(fewer), trials - 1
+                is_enough = self._left(tried) <= self._left(after)
+                if is_enough:
+                    fixes, tried, after = fewer, after, tried
+                tried.view.release()
+                if is_enough:
+                    continue
+            if len(chunk) > 1:
                 waiting += [chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]]
-            tried.view.release()
         return fixes, after
 
     def _left(self, after: State) -> tuple[tuple[int, ...], int]:
-        """How much is found in each family of rules, the smaller the better, and how much that was not asked for is not.
+        """How much is found in each tier of rules, the smaller the better, and how much that was not asked for is gone.
 
         Where rules are named, what is mended of others counts as if it were still there.
         """
@@ -148,7 +159,7 @@ class Repair:
             others = Counter({rule: count for rule, count in before.items() if rule not in self.rules})
             mended = (others - found).total()
             found |= others
-        return tuple(sum(found[rule] for rule in found if rule[:2] == family) for family in FAMILIES), mended
+        return tuple(sum(found[rule] for rule in found if rule[:2] in tier) for tier in _TIERS), mended
 
     def _after(self, fixes: Iterable[Fix]) -> State:
         changes = [change for fix in self._as_told(fixes) for change in fix.changes]

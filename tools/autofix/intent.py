@@ -185,14 +185,15 @@ def _sides(
 
     More than the graph has are believed where the declared `dp` and GPU count agree with them.
     """
-    declared, shown = _declared_replicas(view), {phase: _serving_alone(devices, phase) for phase in PHASES}
+    declared = _declared_replicas(view)
+    shown: dict[Phase, int] = {phase: _serving_alone(devices, phase) for phase in PHASES}
     stated = as_int(view.strategy.get("dp")) or 0
     believed = list(_borne_out(view, phases, shown, declared))
     if len(believed) == 1 and not _serves_both(view):
         return believed[0]
     if any(len(replica.phases) == 2 for replica in devices):
         return None
-    counts = {phase: shown[phase] or declared.get(phase, 0) for phase in PHASES}
+    counts: dict[Phase, int] = {phase: shown[phase] or declared.get(phase, 0) for phase in PHASES}
     if declared:
         counts = {phase: count or max(0, stated - sum(counts.values())) for phase, count in counts.items()}
     return counts if all(counts.values()) and (declared or all(shown.values())) else None

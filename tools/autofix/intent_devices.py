@@ -61,7 +61,7 @@ def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
 
 
 def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
-    """The stages of a branch by number: in the order of their layers where these are whole, else as they are numbered."""
+    """The stages of a branch by number: by their layers where these are whole, else as they are numbered."""
     by_layers = sorted(branch.stages, key=lambda stage: stage.layers or (-1, -1))
     spans = [stage.layers or (-1, -1) for stage in by_layers]
     ends = [-1, *(last for _, last in spans)]

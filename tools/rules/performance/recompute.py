@@ -13,6 +13,10 @@ from ..edits import Change
 def recomputed(view: PlanView, violation: Violation) -> Iterator[Change]:
     """The plan's own estimate in place of what it claims; nothing where the plan cannot be estimated (yet)."""
     del violation
+    yield from view.once(recomputed, lambda: tuple(_recomputed(view)))
+
+
+def _recomputed(view: PlanView) -> Iterator[Change]:
     # Wanted only where a claim is off.
     from ...performance.estimate import estimate
 
