@@ -9,14 +9,7 @@ from __future__ import annotations
 import re
 
 from shardwright.tools.autofix.autofix import autofix
-from shardwright.tools.autofix.distance import (
-    FLIP_WEIGHT,
-    FOLLOW_WEIGHT,
-    GPUS_WEIGHT,
-    LAYOUT_WEIGHT,
-    REPLICAS_WEIGHT,
-    WEIGHTS,
-)
+from shardwright.tools.autofix.distance import WEIGHTS
 from shardwright.tools.catalog.architecture import Architecture, AttentionSpec, MoESpec, WeightTensor
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import hardware_facts
@@ -286,8 +279,4 @@ def batch_fits(*deployment: str) -> str:
 @number("distance-weight")
 def distance_weight(name: str) -> str:
     """What a doubling of a degree, or another change of a strategy, counts in the distance of re-planning."""
-    other = {
-        "replicas": REPLICAS_WEIGHT, "gpus": GPUS_WEIGHT, "layout": LAYOUT_WEIGHT, "disaggregation": FLIP_WEIGHT,
-        "follow": FOLLOW_WEIGHT,
-    }  # fmt: skip
-    return f"{(WEIGHTS | other)[name]:g}"
+    return f"{WEIGHTS[name]:g}"

@@ -1,8 +1,8 @@
 """Auto-fix: a document goes in, a validated plan that keeps what its author decided comes out, or what remains and why.
 
-Local repair first: each finding is mended in the narrowest scope in which the graph can be made to say what the
-author's own decisions say. Where that cannot do, the nearest legal strategy takes their place. It never raises whatever
-the document holds, and calls valid only what validation did.
+First what rules say of their own findings, then the difference to the plan that the author's own decisions make. Where
+that cannot do, the nearest legal strategy takes their place. It never raises whatever the document holds, and calls
+valid only what validation did.
 """
 
 from __future__ import annotations

@@ -1,20 +1,14 @@
 """How far one strategy is from another: what re-planning makes as small as the rules allow.
 
-The distance is a sum of steps, each |log₂ of the ratio| of one number (a doubling or a halving is one step) times its
-weight:
+The distance is a sum of steps, each |log₂ of the ratio| of one number (a doubling or a halving is one step), or 1 for
+another label, times its weight. In each phase that is done for every degree, the devices that attention runs on, replicas
+and GPUs; for whether an operator runs on all devices of its stage, and the FFN on as many as attention; for how sequence
+shards are exchanged, and for each boundary of a stage. Once it is done for whether replicas serve one phase each
+(disaggregated), and for whether both phases have one layout (weights that are loaded once serve both).
 
-- in each phase: `tp` 0.6, `tp_ffn` 0.3, `ep` 0.3, devices that attention runs on 0.4 (these move together where a stage
-  is widened, for 1.3 in all), `pp` 1.35, `sp`, `attention_dp`, `kv_sp`, `tp_expert` 0.6 each;
-- in each phase: 1.1 where attention runs on all devices of a stage in one of the two and not in the other, and the same
-  for the FFN, so that a stage is widened as a whole unless a degree is not legal;
-- in each phase: 0.5 where the FFN runs on as many devices as attention in one of the two and not in the other: one TP
-  for both operators is one decision, so that where it is not legal for one of them both follow;
-- replicas that serve each phase: 1 (so that a doubled `dp` is 2);
-- GPUs that serve each phase: 1.1 (what was to be used is used otherwise before it is left idle);
-- 6 where one of the two has replicas of one phase each (disaggregated) and the other has not;
-- 2 where in one of the two both phases have one layout (weights that are loaded once serve both) and in the other not;
-- 0.5 for each phase that exchanges its sequence shards otherwise (`sp_kind`);
-- 0.1 for each stage boundary that one of the two has and the other has not, in each phase.
+The weights are nobody's measurement. The unit is a doubling of the replicas of one phase; every other weight is such
+that a comparison that engineers make comes out as they make it. `WEIGHTS` says which; tests/autofix/test_distance.py
+holds each to it.
 
 Every term is the distance of two points on a line, of two labels, or of two sets, so that the whole is a metric on what
 strategies say: it is never negative, the same both ways, 0 only for what differs in nothing above, and no detour is
@@ -33,18 +27,39 @@ from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import attention_width, ffn_width, gpu_count, is_disaggregated, phase_width, stage_width
 from ..search.ranking import complexity, pair_complexity
 
+# Degrees of a phase that are compared one by one.
+_DEGREES = ("tp", "tp_ffn", "ep", "pp", "sp", "attention_dp", "kv_sp", "tp_expert")
 WEIGHTS = {
-    "tp": 0.6, "tp_ffn": 0.3, "ep": 0.3, "pp": 1.35, "sp": 0.6, "attention_dp": 0.6, "kv_sp": 0.6, "tp_expert": 0.6,
-}  # fmt: skip
-ATTENTION_WEIGHT = 0.4
-SHARE_WEIGHT = 1.1
-FOLLOW_WEIGHT = 0.5
-REPLICAS_WEIGHT = 1.0
-GPUS_WEIGHT = 1.1
-FLIP_WEIGHT = 6.0
-LAYOUT_WEIGHT = 2.0
-EXCHANGE_WEIGHT = 0.5
-BOUNDARY_WEIGHT = 0.1
+    "replicas": 1.0,  # the unit
+    # A little more than a replica: GPUs that narrower stages free take another replica before they are left idle.
+    "gpus": 1.1,
+    # As much, since it is the same idleness inside a stage (for attention, and for the FFN): all of it is widened.
+    "share": 1.1,
+    # With `attention` and `tp_ffn` (dense) or `ep` (experts), which move together, a stage twice as wide counts 1.3:
+    # more than a replica, so that of too few GPUs replicas are given up before the width of those that are left.
+    "tp": 0.6,
+    "attention": 0.4,
+    # Half of `tp`: where one of them alone can change, it is the FFN's or the experts'.
+    "tp_ffn": 0.3,
+    "ep": 0.3,
+    # A little more than a stage twice as wide: its width is given up before the number of stages.
+    "pp": 1.35,
+    # They split an operator as `tp` does: one is changed for the other before a stage gets narrower.
+    "sp": 0.6,
+    "attention_dp": 0.6,
+    "kv_sp": 0.6,
+    "tp_expert": 0.6,
+    # One TP for attention and the FFN is one decision: where it is illegal for one of them, both follow.
+    "follow": 0.5,
+    # Phases that share replicas are not parted so that each can keep its degrees.
+    "disaggregation": 6.0,
+    # What has to change in one phase changes in the other too, also where that takes twice as many replicas.
+    "layout": 2.0,
+    # The exchange of sequence shards is changed before they are given up.
+    "exchange": 0.5,
+    # The cut is changed before the number of stages.
+    "boundary": 0.1,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,16 +99,16 @@ def deployment_moves(one: Strategy, other: Strategy) -> Iterator[Move]:
     """What differs beside the degrees of the phases: replicas, GPUs, whether prefill and decode are apart."""
     for phase in PHASES:
         pair = replicas_of(one, phase), replicas_of(other, phase)
-        yield from _step(f"{phase}.replicas", *pair, REPLICAS_WEIGHT)
-        yield from _step(f"{phase} GPUs", _gpus(one, phase), _gpus(other, phase), GPUS_WEIGHT)
+        yield from _step(f"{phase}.replicas", *pair, WEIGHTS["replicas"])
+        yield from _step(f"{phase} GPUs", _gpus(one, phase), _gpus(other, phase), WEIGHTS["gpus"])
     apart = is_disaggregated(one), is_disaggregated(other)
     if apart[0] != apart[1]:
         before, after = ("apart" if is_apart else "together" for is_apart in apart)
-        yield Move("prefill and decode", before, after, FLIP_WEIGHT)
+        yield Move("prefill and decode", before, after, WEIGHTS["disaggregation"])
     alike = has_one_layout(one.prefill, one.decode), has_one_layout(other.prefill, other.decode)
     if alike[0] != alike[1]:
         before, after = ("one" if is_alike else "two" for is_alike in alike)
-        yield Move("layouts", before, after, LAYOUT_WEIGHT)
+        yield Move("layouts", before, after, WEIGHTS["layout"])
 
 
 class PairDistance:
@@ -112,7 +127,7 @@ class PairDistance:
         self._complexity_apart = pair_complexity(prefill, decode.model_copy(update={"replicas": 1}))
         flips = is_disaggregated(author) != is_apart
         changes_layout = has_one_layout(author.prefill, author.decode) != has_one_layout(prefill, decode)
-        self._fixed = degrees + FLIP_WEIGHT * flips + LAYOUT_WEIGHT * changes_layout
+        self._fixed = degrees + WEIGHTS["disaggregation"] * flips + WEIGHTS["layout"] * changes_layout
         self._sides: dict[tuple[int, int], float] = {}
 
     def of(self, prefill: int, decode: int) -> tuple[float, int, int]:
@@ -132,7 +147,7 @@ class PairDistance:
         known = self._sides.get((side, replicas))
         if known is None:
             before, gpus = self._stated[side]
-            known = REPLICAS_WEIGHT * _steps(before, replicas) + GPUS_WEIGHT * _steps(
+            known = WEIGHTS["replicas"] * _steps(before, replicas) + WEIGHTS["gpus"] * _steps(
                 gpus, replicas * self._widths[side]
             )
             self._sides[side, replicas] = known
@@ -182,20 +197,20 @@ def _phase_moves(one: Strategy, other: Strategy, phase: Phase, *, has_ffn: bool)
 
 
 def _degree_moves(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has_ffn: bool) -> Iterator[Move]:
-    for name, weight in WEIGHTS.items():
-        yield from _step(f"{phase}.{name}", getattr(one, name) or 1, getattr(other, name) or 1, weight)
-    yield from _step(f"{phase} attention devices", attention_width(one), attention_width(other), ATTENTION_WEIGHT)
+    for name in _DEGREES:
+        yield from _step(f"{phase}.{name}", getattr(one, name) or 1, getattr(other, name) or 1, WEIGHTS[name])
+    yield from _step(f"{phase} attention devices", attention_width(one), attention_width(other), WEIGHTS["attention"])
     yield from _idle(f"{phase} attention", one, other, attention_width)
     if has_ffn:
         yield from _idle(f"{phase} FFN", one, other, ffn_width)
         before, after = ("as attention" if ffn_width(own) == attention_width(own) else "apart" for own in (one, other))
         if before != after:
-            yield Move(f"{phase} FFN devices", before, after, FOLLOW_WEIGHT)
+            yield Move(f"{phase} FFN devices", before, after, WEIGHTS["follow"])
     if one.sp > 1 and other.sp > 1 and _exchange(one) != _exchange(other):
-        yield Move(f"{phase}.sp_kind", _exchange(one), _exchange(other), EXCHANGE_WEIGHT)
+        yield Move(f"{phase}.sp_kind", _exchange(one), _exchange(other), WEIGHTS["exchange"])
     changed = len(boundaries(one) ^ boundaries(other))
     if changed:
-        yield Move(f"{phase}.stage_layers", _cut(one), _cut(other), BOUNDARY_WEIGHT * changed)
+        yield Move(f"{phase}.stage_layers", _cut(one), _cut(other), WEIGHTS["boundary"] * changed)
 
 
 def _step(what: str, before: int, after: int, weight: float) -> Iterator[Move]:
@@ -212,7 +227,7 @@ def _idle(what: str, one: PhaseStrategy, other: PhaseStrategy, width: Callable[[
     """Whether an operator of that width leaves devices of its stage idle in one of two strategies alone."""
     words = ["part of the stage" if width(phase) < stage_width(phase) else "all of the stage" for phase in (one, other)]
     if words[0] != words[1]:
-        yield Move(what, words[0], words[1], SHARE_WEIGHT)
+        yield Move(what, words[0], words[1], WEIGHTS["share"])
 
 
 def _exchange(phase: PhaseStrategy) -> str:
