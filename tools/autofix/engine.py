@@ -26,8 +26,9 @@ from .fix import Fix, joined
 from .result import AppliedFix
 from .target import Target
 
-# Families of rules by what must be right before the next can be judged.
-_TIERS = (("ST",), ("CO", "DP", "PP"), ("TP", "EP", "SP", "PH", "DE", "GP"), ("ME", "PE", "EN"))
+# Families of rules by what must be right before the next can be judged; then all others, then what rests on estimates.
+_TIERS = {"ST": 0, "CO": 1, "DP": 1, "PP": 1}
+_OTHERS, _ESTIMATED = 2, 3
 # Documents that are validated in search of the fewest fixes that do, and the nodes and edges of all of them.
 MOST_TRIALS = 80
 MOST_READ = 400_000
@@ -159,7 +160,10 @@ class Repair:
             others = Counter({rule: count for rule, count in before.items() if rule not in self.rules})
             mended = (others - found).total()
             found |= others
-        return tuple(sum(found[rule] for rule in found if rule[:2] in tier) for tier in _TIERS), mended
+        left = [0] * (_ESTIMATED + 1)
+        for rule, count in found.items():
+            left[_ESTIMATED if find_rule(rule).rests_on_estimate else _TIERS.get(rule[:2], _OTHERS)] += count
+        return tuple(left), mended
 
     def _after(self, fixes: Iterable[Fix]) -> State:
         changes = [change for fix in self._as_told(fixes) for change in fix.changes]
