@@ -87,6 +87,17 @@ def test_one_corruption_is_mended_in_a_moment() -> None:
     assert time.process_time() - start < 0.5
 
 
+@pytest.mark.parametrize("name", ["dense-tp2", "moe-ep2", "dense-tp4"])
+def test_what_an_engine_does_by_itself_need_not_be_drawn_or_stated(name: str) -> None:
+    document = base_plan(name)
+    document["serving"] = {"engine": "vllm"}
+    broken = {**document, "edges": document["edges"][:-1]}
+    result = autofix(broken)
+    assert validate(document).valid and result.valid
+    assert (result.document or {})["policy"] == document["policy"]
+    assert [step["op"] for fix in result.fixes for step in fix.patch] == ["add"]
+
+
 @pytest.mark.parametrize("row", [row for row in ROWS if (row.rule, row.name) in NO_READING], ids=str)
 def test_a_value_that_cannot_be_guessed_is_named(row: Corruption) -> None:
     result = autofix(apply(row.example))

@@ -1,10 +1,10 @@
 """How far one strategy is from another: what re-planning makes as small as the rules allow.
 
 The distance is a sum of steps, each |log₂ of the ratio| of one number (a doubling or a halving is one step), or 1 for
-another label, times its weight. In each phase that is done for every degree, the devices that attention runs on, replicas
-and GPUs; for whether an operator runs on all devices of its stage, and the FFN on as many as attention; for how sequence
-shards are exchanged, and for each boundary of a stage. Once it is done for whether replicas serve one phase each
-(disaggregated), and for whether both phases have one layout (weights that are loaded once serve both).
+another label, times its weight. In each phase they are of every degree, of the devices that attention runs on, of
+replicas and GPUs; of whether an operator runs on all devices of its stage, and the FFN on as many as attention; of how
+sequence shards are exchanged, and of each boundary of a stage. Once they are of whether replicas serve one phase each
+(disaggregated), and of whether both phases have one layout (weights that are loaded once serve both).
 
 The weights are nobody's measurement. The unit is a doubling of the replicas of one phase; every other weight is such
 that a comparison that engineers make comes out as they make it. `WEIGHTS` says which; tests/autofix/test_distance.py

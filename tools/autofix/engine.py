@@ -17,7 +17,7 @@ from ..plan.reader import ReadDocument, read_sound
 from ..plan.view import PlanView
 from ..rules.base import Violation
 from ..rules.edits import Change
-from ..rules.registry import find_rule, rule_order
+from ..rules.registry import all_rules, find_rule, rule_order
 from ..validate import ValidationReport, validate_read
 from .attribution import attributed
 from .differences import differences
@@ -90,17 +90,14 @@ class Repair:
 
     def mend(self) -> None:
         """Do what rules themselves say of their findings, one rule after another."""
-        tried: set[str] = set()
-        while found := [one for one in self.errors if one.rule not in tried and find_rule(one.rule).mend]:
-            rule = find_rule(found[0].rule)
-            tried.add(rule.id)
-            assert rule.mend is not None
+        for rule in all_rules():
+            if rule.mend is None:
+                continue
             mends: dict[object, Change] = {}
-            for change in (
-                change for one in found if one.rule == rule.id for change in rule.mend(self.state.view, one)
-            ):
-                mends.setdefault(id(change) if change.action == "append" else change.path, change)
-            self._make(joined([Fix(rule.id, (change,)) for change in mends.values()]))
+            for found in [error for error in self.errors if error.rule == rule.id]:
+                for change in rule.mend(self.state.view, found):
+                    mends.setdefault(id(change) if change.action == "append" else change.path, change)
+            self._make(joined(Fix(rule.id, (change,)) for change in mends.values()))
 
     def toward(self, target: Target | None) -> None:
         """Make of the document what `target` means and, where that does not do, what it needs of the target's writing.
@@ -112,7 +109,7 @@ class Repair:
                 return
             found = differences(self.state.view, target, strictly=strictly)
             fixes = attributed(self.state.view, target, found, self.state.errors)
-            self._make(fixes, no_more_than_needed=strictly or self.safe_only or self.rules is not None)
+            self._make(fixes, no_more_than_needed=strictly or self.rules is not None)
             self.mend()
 
     def _make(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
@@ -122,7 +119,7 @@ class Repair:
         if not may:
             return
         after = self._after(may)
-        if no_more_than_needed:
+        if no_more_than_needed or (self.safe_only and not after.report.valid):
             may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.rules or ())), after)
         if self._left(after)[0] >= self._left(self.state)[0]:
             after.view.release()
@@ -134,20 +131,18 @@ class Repair:
 
     def _narrowed(self, fixes: list[Fix], after: State) -> tuple[list[Fix], State]:
         """`fixes`, which lead to `after`, without those that are not needed for it, found by halving."""
-        waiting, trials = [fixes], min(MOST_TRIALS, MOST_READ // (len(after.view.nodes) + len(after.view.edges) + 1))
+        size = len(after.view.nodes) + len(after.view.edges) + 1
+        waiting, trials = _halves(fixes), min(MOST_TRIALS, MOST_READ // size)
         while waiting and trials > 0:
             chunk = waiting.pop()
-            fewer = [fix for fix in fixes if not any(fix is one for one in chunk)]
-            if fewer:
-                tried, trials = self._after(fewer), trials - 1
-                is_enough = self._left(tried) <= self._left(after)
-                if is_enough:
-                    fixes, tried, after = fewer, after, tried
-                tried.view.release()
-                if is_enough:
-                    continue
-            if len(chunk) > 1:
-                waiting += [chunk[len(chunk) // 2 :], chunk[: len(chunk) // 2]]
+            left_out = {id(fix) for fix in chunk}
+            fewer = [fix for fix in fixes if id(fix) not in left_out]
+            tried, trials = self._after(fewer), trials - 1
+            if self._left(tried) <= self._left(after):
+                fixes, tried, after = fewer, after, tried
+            else:
+                waiting += _halves(chunk)
+            tried.view.release()
         return fixes, after
 
     def _left(self, after: State) -> tuple[tuple[int, ...], int]:
@@ -188,6 +183,11 @@ class Repair:
         return joined(
             fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
         )
+
+
+def _halves(fixes: list[Fix]) -> list[list[Fix]]:
+    half = len(fixes) // 2
+    return [fixes[half:], fixes[:half]] if half else []
 
 
 def _moved(change: Change, gone: dict[Any, list[int]]) -> Change:
