@@ -27,9 +27,10 @@ def differences(view: PlanView, target: Target, *, strictly: bool = False) -> li
 
 
 def _header(view: PlanView, target: Target) -> Fields:
-    """The target's header, with the author's own list of relaxations where no other is in force."""
-    policy = target.header["policy"]
-    if not view.relaxations.issuperset(policy["relaxations"]):
+    """The target's header; where the author's strategy stays and no other relaxation is in force, with his own list."""
+    policy, differing = target.header["policy"], header_differences(view.raw, target.header)
+    is_new = any(change.path[0] == "strategy" and change.path[-1] != "gpu_count" for change in differing)
+    if is_new or not view.relaxations.issuperset(policy["relaxations"]):
         return target.header
     own = [name for name in as_list(view.policy.get("relaxations")) if name in get_args(Relaxation)]
     return {**target.header, "policy": {**policy, "relaxations": list(dict.fromkeys(own))}}
