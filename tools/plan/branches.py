@@ -13,11 +13,25 @@ from .elements import NodeView
 
 
 @dataclass(frozen=True, eq=False)
+class Siblings:
+    """All stages of one phase branch."""
+
+    stages: list[StageView] = field(default_factory=list["StageView"])
+
+    @cached_property
+    def agreed_devices(self) -> frozenset[str]:
+        """Devices that two operators of one of the stages name."""
+        return frozenset[str]().union(*[stage.agreed_devices for stage in self.stages])
+
+
+@dataclass(frozen=True, eq=False)
 class StageView:
     """One pipeline stage of one phase of one replica. `nodes` is all that hangs below it.
 
     `distinct_blocks` are the `blocks`, in `PlanView.distinct` less those that are like an earlier one.
     """
+
+    siblings: Siblings = field(repr=False)
 
     node: NodeView
     index: int | None
@@ -37,14 +51,39 @@ class StageView:
         return frozenset(self.node.devices).union(*self.device_lists)
 
     @cached_property
+    def agreed_devices(self) -> frozenset[str]:
+        """Devices that two operators name, an embedding or LM head counted as one.
+
+        The nodes of one operator are one witness: what moves a shard moves its cache write and its collectives too.
+        """
+        witnesses: list[set[tuple[str, ...]]] = [set()]
+        for node in self.nodes:
+            if node.parent is self.node or (node.parent is not None and node.parent.type == "LayerBlockNode"):
+                witnesses.append(set())
+            witnesses[-1].add(node.devices)
+        seen: set[str] = set()
+        twice: set[str] = set()
+        for lists in witnesses:
+            named = {device for devices in lists for device in devices}
+            twice |= seen & named
+            seen |= named
+        return frozenset(twice)
+
+    @cached_property
     def settled_devices(self) -> frozenset[str]:
-        """D as the stage's nodes bear it out: devices that two of them name, or all that are named where none is so."""
+        """D as the stage's nodes bear it out: devices that two of them name, or all that are named where none is so.
+
+        Less what one operator alone names and another stage of the phase has by agreement: it has strayed there.
+        """
+        if self.agreed_devices == self.devices:
+            return self.devices
         seen: set[str] = set()
         twice: set[str] = set()
         for devices, times in self.device_lists.items():
             twice.update(devices if times > 1 else seen.intersection(devices))
             seen.update(devices)
-        return frozenset(twice or seen)
+        strayed = self.siblings.agreed_devices - self.agreed_devices
+        return frozenset(twice - strayed or seen - strayed or seen)
 
     @cached_property
     def ordered_devices(self) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from ..catalog.architecture import Architecture, LayerSpec
 from ..catalog.config import read_architecture
 from ..engines.defaults import engine_relaxations
 from ..errors import InputError, ShardwrightError
-from .branches import PhaseView, StageView, distinct_phase
+from .branches import PhaseView, Siblings, StageView, distinct_phase
 from .document import Relaxation
 from .element_reader import ElementReader
 from .elements import (
@@ -119,18 +119,12 @@ class PlanView:
         """Every PhaseNode with its stages; replicas in order, prefill before decode."""
         found: list[PhaseView] = []
         for node in self.of_type("PhaseNode"):
-            stages = tuple(
-                self._stage(child) for child in sorted(node.children_of_type("PipelineStageNode"), key=_order)
-            )
-            found.append(PhaseView(node, node.ancestor("ReplicaNode"), as_str(node.raw.get("phase")), stages))
+            siblings = Siblings()
+            for child in sorted(node.children_of_type("PipelineStageNode"), key=_order):
+                siblings.stages.append(_stage(child, siblings))
+            phase = as_str(node.raw.get("phase"))
+            found.append(PhaseView(node, node.ancestor("ReplicaNode"), phase, tuple(siblings.stages)))
         return tuple(sorted(found, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill")))
-
-    @staticmethod
-    def _stage(node: NodeView) -> StageView:
-        blocks = sorted(
-            node.children_of_type("LayerBlockNode"), key=lambda block: (block.layers or (1 << 60, 0), block.position)
-        )
-        return StageView(node, node.index, node.layers, tuple(node.descendants()), tuple(blocks), tuple(blocks))
 
     @cached_property
     def _likenesses(self) -> Likenesses:
@@ -261,6 +255,13 @@ class PlanView:
         """A declared degree (`strategy.<phase>.<name>`), 1 where absent, `None` where it is no positive integer."""
         value = as_int(as_mapping(self.strategy.get(phase)).get(name, 1))
         return value if value is not None and value >= 1 else None
+
+
+def _stage(node: NodeView, siblings: Siblings) -> StageView:
+    blocks = sorted(
+        node.children_of_type("LayerBlockNode"), key=lambda block: (block.layers or (1 << 60, 0), block.position)
+    )
+    return StageView(siblings, node, node.index, node.layers, tuple(node.descendants()), tuple(blocks), tuple(blocks))
 
 
 def _position(node: NodeView) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import COMPUTE_TYPES, is_on_too_many, label
-from ..sharding import HOLDERS
+from ..sharding import HOLDERS, names
 from ..stage_chain import StageChain, stage_chain
 
 _USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"})
@@ -68,7 +68,7 @@ def _phase_faults(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         stages = (phase.stages[owner].node, phase.stages[place].node)
         nodes = [homes[side].witness[device] for device in devices[:_MAX_NAMED] for side in (owner, place)]
         yield Finding(
-            f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:_MAX_NAMED])}",
+            f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:_MAX_NAMED])}: {names(nodes)}",
             where=stages[1],
             nodes=(*stages, *nodes),
             value=sorted(devices),

@@ -1,0 +1,72 @@
+"""A shard that strayed to another stage's device: one finding says which shard, and where it is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.plan.view import NodeView, PlanView
+from shardwright.tools.rules.examples import base_plan
+from shardwright.tools.validate import validate
+
+from ..plan.tiny import DENSE, MLA, MOE, tiny_plan
+
+Document = dict[str, Any]
+# Model, degrees and replicas: stages at the ends and between two others, groups of one, two and four shards.
+PIPELINES: dict[str, tuple[Document, PhaseStrategy, int]] = {
+    "dense": (DENSE, PhaseStrategy(tp=4, tp_ffn=4, pp=3), 1),
+    "dense, replicas": (DENSE, PhaseStrategy(tp=4, tp_ffn=4, pp=2), 2),
+    "dense, sequence": (DENSE, PhaseStrategy(sp=2, tp=2, tp_ffn=4, pp=2), 1),
+    "dense, unsplit": (DENSE, PhaseStrategy(pp=3), 1),
+    "MoE": (MOE, PhaseStrategy(tp=2, ep=2, pp=3), 1),
+    "MLA": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 1),
+    "MLA, narrow": (MLA, PhaseStrategy(tp=2, tp_ffn=2, ep=2, pp=3), 1),
+}
+BASES = ("hybrid-tp2-ep2-pp2", "disaggregated-pp2")
+# What else of its operator names the new device in place of the old one.
+COMPANIONS = {
+    "alone": frozenset[str](),
+    "with its cache": frozenset({"KVCacheUpdateNode"}),
+    "with its collectives": frozenset({"AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode"}),
+}
+COMPANIONS["with both"] = frozenset[str]().union(*COMPANIONS.values())
+
+
+def plan_of(name: str) -> Document:
+    """The valid plan of that name."""
+    if name not in PIPELINES:
+        return base_plan(name)
+    config, strategy, dp = PIPELINES[name]
+    return tiny_plan(config, strategy, dp=dp).model_dump(mode="json")
+
+
+def strayed(document: Document, companions: frozenset[str]) -> Iterator[tuple[NodeView, str, Document]]:
+    """The first and last shard of each operator on a device of each stage beside: the shard, the device, the plan."""
+    for phase in PlanView(document).phases:
+        for place, stage in enumerate(phase.stages):
+            for other in {max(place - 1, 0), min(place + 1, len(phase.stages) - 1)} - {place}:
+                device = max(phase.stages[other].devices)
+                groups = [node.children_of_type("ShardNode") for node in stage.nodes]
+                for shard in [group[end] for group in groups if group for end in {0, len(group) - 1}]:
+                    changed = copy.deepcopy(document)
+                    for node in changed["nodes"]:
+                        follows = node["parent"] == shard.parent_id and node["type"] in companions
+                        if node["id"] == shard.id or follows:
+                            node["devices"] = [device if d in shard.devices else d for d in node["devices"]]
+                    yield shard, device, changed
+
+
+@pytest.mark.parametrize("companions", COMPANIONS.values(), ids=COMPANIONS)
+@pytest.mark.parametrize("name", [*PIPELINES, *BASES])
+def test_a_shard_on_a_device_of_another_stage_is_named_with_it(name: str, companions: frozenset[str]) -> None:
+    for shard, device, document in strayed(plan_of(name), companions):
+        found = validate(document).violations
+        (error,) = [violation for violation in found if violation.severity == "error"]
+        assert error.rule == ("TP004" if len(shard.rank) else "PP006"), error.message
+        assert shard.id in error.nodes and f"'{shard.id}'" in error.message and device in error.message
+        # A group that now spans nodes is slower by as much as it says (TP007).
+        assert {violation.rule for violation in found} <= {error.rule, "TP007"}
