@@ -41,6 +41,9 @@ _YIELDS: dict[str, frozenset[str]] = {
     "EP001": frozenset({"EP007"}),
     # Degrees that do not divide because a shard was left out, or left over.
     "TP005": frozenset({"TP002", "CO002"}),
+    "EN011": frozenset({"TP002", "CO002"}),
+    # A device whose shard is missing waits for it.
+    "GP005": frozenset({"TP002"}),
     # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
     "PH001": frozenset({"DP001"}),
     "PP004": frozenset({"DP003"}),

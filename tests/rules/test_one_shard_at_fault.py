@@ -1,4 +1,4 @@
-"""A shard that strayed to another stage's device: one finding says which shard, and where it is."""
+"""A shard that strayed to another stage's device, or is missing: one finding says which shard, and what is wrong."""
 
 from __future__ import annotations
 
@@ -26,6 +26,14 @@ PIPELINES: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "MLA": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 1),
     "MLA, narrow": (MLA, PhaseStrategy(tp=2, tp_ffn=2, ep=2, pp=3), 1),
 }
+BROAD: dict[str, tuple[Document, PhaseStrategy, int]] = {
+    "dense, one stage": (DENSE, PhaseStrategy(tp=4, tp_ffn=4), 1),
+    "dense, eight wide": ({**DENSE, "num_key_value_heads": 8}, PhaseStrategy(tp=8, tp_ffn=8), 1),
+    "dense, narrow": (DENSE, PhaseStrategy(tp=2, tp_ffn=2), 3),
+    "dense, two replicas": (DENSE, PhaseStrategy(tp=4, tp_ffn=4), 2),
+    "MoE, wide": (MOE, PhaseStrategy(tp=4, ep=4), 2),
+    "MLA, replicas": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 2),
+}
 BASES = ("hybrid-tp2-ep2-pp2", "disaggregated-pp2")
 # What else of its operator names the new device in place of the old one.
 COMPANIONS = {
@@ -38,9 +46,9 @@ COMPANIONS["with both"] = frozenset[str]().union(*COMPANIONS.values())
 
 def plan_of(name: str) -> Document:
     """The valid plan of that name."""
-    if name not in PIPELINES:
+    if name not in {**PIPELINES, **BROAD}:
         return base_plan(name)
-    config, strategy, dp = PIPELINES[name]
+    config, strategy, dp = {**PIPELINES, **BROAD}[name]
     return tiny_plan(config, strategy, dp=dp).model_dump(mode="json")
 
 
@@ -70,3 +78,53 @@ def test_a_shard_on_a_device_of_another_stage_is_named_with_it(name: str, compan
         assert shard.id in error.nodes and f"'{shard.id}'" in error.message and device in error.message
         # A group that now spans nodes is slower by as much as it says (TP007).
         assert {violation.rule for violation in found} <= {error.rule, "TP007"}
+
+
+def tensor_groups(document: Document) -> dict[str, list[Document]]:
+    """The shards of each operator that is split by TP alone."""
+    groups: dict[str, list[Document]] = {}
+    for node in document["nodes"]:
+        if node["type"] == "ShardNode":
+            groups.setdefault(node["parent"], []).append(node)
+    return {name: shards for name, shards in groups.items() if all({*shard["rank"]} == {"tp"} for shard in shards)}
+
+
+def without(document: Document, gone: str) -> Document:
+    """`document` without the node `gone` and its edges."""
+    nodes = [node for node in document["nodes"] if node["id"] != gone]
+    edges = [edge for edge in document["edges"] if gone not in (edge["source"], edge["target"])]
+    return {**document, "nodes": nodes, "edges": edges}
+
+
+@pytest.mark.parametrize("name", [*BROAD, "MoE", "moe-shared-tp4-ep4", "hybrid-tp2-ep2-pp2", "disaggregated-moe"])
+def test_a_shard_that_is_missing_is_named_by_its_rank(name: str) -> None:
+    whole = plan_of(name)
+    groups = tensor_groups(whole)
+    assert groups
+    for operator, shards in groups.items():
+        for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
+            (found,) = validate(without(whole, shard["id"])).violations
+            assert found.rule == "TP002" and operator in found.nodes, found.message
+            assert f"no shard has the rank {shard['rank']}" in found.message
+            assert found.expected == [*range(len(shards))]
+
+
+@pytest.mark.parametrize("name", ["dense, two replicas", "MoE, wide"])
+def test_other_replicas_say_which_degree_was_meant(name: str) -> None:
+    """Where the operator's cache writes and collectives leave out the missing shard's device as well."""
+    whole = plan_of(name)
+    for operator, shards in tensor_groups(whole).items():
+        document = copy.deepcopy(without(whole, shards[-1]["id"]))
+        for node in document["nodes"]:
+            if node["parent"] == operator:
+                node["devices"] = [device for device in node["devices"] if device not in shards[-1]["devices"]]
+        rules = {violation.rule for violation in validate(document).violations}
+        # The next operator runs on the device that is left out (DE004).
+        assert "TP002" in rules and rules <= {"TP002", "DE004"}
+
+
+@pytest.mark.parametrize("degree", [2, 3, 5, 8])
+def test_a_degree_that_nothing_else_shows_is_the_declaration_s_fault(degree: int) -> None:
+    document = plan_of("dense, one stage")
+    document["strategy"]["prefill"]["tp"] = degree
+    assert {violation.rule for violation in validate(document).violations} == {"CO002"}

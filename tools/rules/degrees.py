@@ -1,7 +1,8 @@
 """The degrees of parallelism that a graph shows, operator by operator and phase by phase.
 
 Read from the shards' ranks, the expert groups and the stages, never from the declared strategy. An operator whose
-parts do not fit together (a rank twice, a hole, experts off the stage's devices) shows no degree: other rules name it.
+parts do not fit together (a rank twice, a hole, experts off the stage's devices) or that lacks a shard shows no degree:
+other rules name it.
 """
 
 from __future__ import annotations
@@ -9,13 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 
-from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping
+from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping, as_str
 from .reading import once_per_phase, stage_devices
 
 # Names of a rank, and the degree of an attention operator that it counts.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
+_SUMS = ("AllReduceNode", "ReduceScatterNode")
+_COUNTED = ("AttentionNode", "FFNNode")
 DEGREE_NAMES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
 
 
@@ -58,7 +62,58 @@ def grid_sizes(shards: Sequence[NodeView]) -> dict[str, int] | None:
     return sizes if len(places) == len(shards) == prod(sizes.values()) else None
 
 
-def _operator_degrees(operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
+def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
+    """The rank of the one shard that an attention or FFN operator lacks; `None` where it lacks none, or several.
+
+    Its other shards have all the places of the declared degrees but one. Where that leaves no hole they might be meant
+    for one degree less: then its cache writes (else its collectives) span the declared one, or another operator of the
+    phase has it.
+    """
+    phase, shards = operator.ancestor("PhaseNode"), operator.children_of_type("ShardNode")
+    if phase is None or not shards or any("tp" not in shard.rank for shard in shards):
+        return None
+    name = as_str(phase.raw.get("phase")) or ""
+    if operator.type == "AttentionNode":
+        sizes = {rank: declared_degree(view, name, degree) or 0 for rank, degree in ATTENTION_DEGREES.items()}
+    else:
+        groups = 1 + max(shard.rank.get("dp", 0) for shard in shards)
+        sizes = {"tp": declared_degree(view, name, "tp_ffn") or 0, "dp": groups}
+    if operator.type not in _COUNTED or prod(sizes.values()) != len(shards) + 1:
+        return None
+    if any(not sizes.keys() >= shard.rank.keys() for shard in shards):
+        return None
+    held = {tuple([shard.rank.get(dimension, 0) for dimension in sizes]) for shard in shards}
+    missing = set(product(*map(range, sizes.values()))) - held
+    shown = grid_sizes(shards)
+    if len(missing) != 1 or (shown and (shown["tp"] == sizes["tp"] or not _is_declared(view, name, operator))):
+        return None
+    return {dimension: rank for dimension, rank in zip(sizes, missing.pop(), strict=True) if sizes[dimension] > 1}
+
+
+def _is_declared(view: PlanView, name: str, operator: NodeView) -> bool:
+    """Whether an operator with one shard more would fit its own devices, or its like in the phases of that name.
+
+    One shard that no collective sums with others is meant to be whole.
+    """
+    if not operator.children_of_type("ShardNode")[1:] and not operator.children_of_type(*_SUMS):
+        return False
+    width = 1 + len(operator.children_of_type("ShardNode"))
+    spans = operator.children_of_type("KVCacheUpdateNode") or [part for part in operator.children if part.is_collective]
+    widths = view.whole.once(_shard_counts, lambda: _shard_counts(view.whole))
+    return (name, operator.type, width) in widths or any(len({*span.devices}) == width for span in spans)
+
+
+def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
+    """Phase, type and number of shards of the attention and FFN operators."""
+    return {
+        (phase.phase or "", operator.type, len(operator.children_of_type("ShardNode")))
+        for phase in view.phases
+        for stage in phase.stages
+        for operator in _operators(stage)
+    }
+
+
+def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
     shards = operator.children_of_type("ShardNode")
     if operator.type == "MoENode":
         experts = operator.children_of_type("ExpertNode")
@@ -68,7 +123,7 @@ def _operator_degrees(operator: NodeView, width: int) -> Iterator[tuple[str, int
             yield "tp_expert", inner.pop()
         return
     sizes = grid_sizes(shards)
-    if sizes is None:
+    if sizes is None or missing_rank(view, operator) is not None:
         return
     if operator.type == "FFNNode":
         # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
@@ -106,7 +161,7 @@ def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
         for operator in _operators(stage):
             shown = known.get(operator.likeness) if operator.likeness is not None else None
             if shown is None:
-                shown = known[operator.likeness] = [*_operator_degrees(operator, width)]
+                shown = known[operator.likeness] = [*_operator_degrees(view, operator, width)]
             for name, value in shown:
                 readings.setdefault(name, []).append(Reading(operator, value))
     cut = _tiling(phase.stages, view.architecture.num_layers if view.architecture is not None else None)

@@ -1,7 +1,8 @@
 """TP002: the shards of an operator are ranked 0…tp−1, each once, each on its own device.
 
 Checked for every combination of the other ranks. Ranks that are wrong along the sequence are SP002's; a `LinearNode`
-takes no part. Fewer shards than declared, ranked without a hole, are CO002's; more than the stage has devices, GP003's.
+takes no part. Fewer shards than declared, ranked without a hole, are CO002's unless all else says that one is missing;
+more than the stage has devices, GP003's.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..degrees import missing_rank
 from ..reading import is_in_inventory, label
 from ..sharding import misranked_dimension, names, shards_of, tensor_groups, tensor_holders, undefined_ranks
 
@@ -19,7 +21,8 @@ _MAX_SHOWN = 64
 
 
 def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
-    name = misranked_dimension(operator)
+    missing = missing_rank(view, operator)
+    name = misranked_dimension(operator) or ("tp" if missing else None)
     if name == "kv_sp" and operator.type != "AttentionNode":
         # No such split belongs there (SP001).
         return None
@@ -32,16 +35,19 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         return None
     shards = shards_of(operator)
     ranks: list[Any] = [dict(shard.rank) for shard in shards]
-    if name == "tp":
+    if missing and name in missing:
+        size = len({missing[name], *[shard.rank.get(name) for shard in shards]})
+    elif name == "tp":
         size = max(len(group) for group in tensor_groups(operator))
         wrong = [group for group in tensor_groups(operator) if _places(group) != list(range(size))]
         shards = [shard for group in wrong for shard in group] or shards
         ranks = [shard.rank.get("tp") for shard in shards]
     else:
         size = len({shard.rank.get(name) for shard in shards})
+    lacking = f"no shard has the rank {missing}, and " if missing else ""
     return Finding(
-        f"the shards {names(shards)} of {label(operator)} have the ranks {ranks[:_MAX_SHOWN]!r:.200}; along {name} "
-        f"they run from 0 to {size - 1}, each once",
+        f"{lacking}the shards {names(shards)} of {label(operator)} have the ranks {ranks[:_MAX_SHOWN]!r:.200}; along "
+        f"{name} they run from 0 to {size - 1}, each once",
         where=operator,
         nodes=(operator, *shards),
         value=ranks[:_MAX_SHOWN],
