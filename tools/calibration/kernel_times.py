@@ -224,7 +224,8 @@ class KernelTimes:
     def _collective(self, kernel: Collective) -> KernelTime:
         if kernel.ranks <= 1:
             return KernelTime(0.0, "communication", MEASURED)
-        local = kernel.ranks / kernel.nodes
+        nodes = float(kernel.nodes)
+        local = float(kernel.ranks) / nodes
         suffix = "_staged" if self.staged_links else ""
         if self.staged_links:
             self._chosen.noted[
@@ -233,8 +234,8 @@ class KernelTimes:
         levels: list[tuple[CollectiveConstants, Origin]] = []
         if local > 1:
             levels.append(self._chosen.between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))
-        if kernel.nodes > 1:
-            levels.append(self._chosen.between("collective", "network", CollectiveConstants, "nodes", kernel.nodes))
+        if nodes > 1:
+            levels.append(self._chosen.between("collective", "network", CollectiveConstants, "nodes", nodes))
         (inside, _), (network, origin) = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if self._may_reduce(kernel):
@@ -253,12 +254,12 @@ class KernelTimes:
         if kernel.ranks <= 1:
             return KernelTime(0.0, "communication", MEASURED)
         variant = kernel.phase + ("_low_latency" if kernel.low_latency else "")
-        if kernel.nodes > 1:
-            constants, origin = self._chosen.between(
-                "exchange", f"{variant}_network", ExchangeConstants, "nodes", kernel.nodes
-            )
+        ranks, nodes = float(kernel.ranks), float(kernel.nodes)
+        if nodes > 1:
+            network = f"{variant}_network"
+            constants, origin = self._chosen.between("exchange", network, ExchangeConstants, "nodes", nodes)
         else:
-            constants, origin = self._chosen.between("exchange", variant, ExchangeConstants, "ranks", kernel.ranks)
+            constants, origin = self._chosen.between("exchange", variant, ExchangeConstants, "ranks", ranks)
         seconds, floor_s = exchange_s(constants, self.chip, kernel), exchange_floor_s(self.chip, kernel)
         return KernelTime(seconds, "communication", origin, constants.alpha_us * 1e-6, floor_s)
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from functools import reduce
 
-from ..calibration.forms.elementary import Number, larger
+from ..calibration.forms.elementary import Number, Truth, larger
 from ..plan.document import PHASES, Phase
 from .layout import Layout
 from .operation import TokenLoad
@@ -48,12 +48,12 @@ def _stage_seconds(timer: PhaseTimer, loads: Sequence[TokenLoad]) -> tuple[float
     return tuple(math.fsum(one.seconds - one.host_seconds for one in row) for row in passes)
 
 
-def is_unbalanced(stages: Sequence[Number]) -> Number:
+def is_unbalanced(stages: Sequence[Number]) -> Truth:
     """Whether the slowest of `stages` is too far above the mean one (of arrays: where)."""
     return is_far_above_mean(reduce(larger, stages), sum(stages), len(stages))
 
 
-def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Number:
+def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Truth:
     """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above the mean one."""
     return slowest * count > MOST_IMBALANCE * total
 

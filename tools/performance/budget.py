@@ -55,7 +55,7 @@ def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Lo
 
 def most_prompts(prefill: PhaseLayout) -> int:
     """Prompts whose cache a prefill-only replica holds at most."""
-    return most_prompts_of(prefill, len(prefill.stages))
+    return int(most_prompts_of(prefill, len(prefill.stages)))
 
 
 def most_prompts_of(prefill: PhaseLayout, stages: Number) -> Number:

@@ -95,7 +95,7 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
 
 def least_room_bytes(layout: Layout) -> float:
     """The room of the device that decodes with the least; 0 where none decodes."""
-    return min((room_bytes(layout.setting, terms) for terms in _decoding(layout)), default=0.0)
+    return min((float(room_bytes(layout.setting, terms)) for terms in _decoding(layout)), default=0.0)
 
 
 def cache_tokens(layout: Layout) -> int:

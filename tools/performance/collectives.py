@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from ..calibration.forms.elementary import Number, exceeds, larger, least, pick, smaller
+from ..calibration.forms.elementary import Number, Truth, exceeds, larger, least, pick, smaller
 from ..calibration.profile import DATASHEET, Origin
 from ..calibration.shapes import Collective, CollectiveOp, ExpertExchange
 from ..catalog.hardware import HardwareFacts
@@ -68,7 +68,7 @@ class Transfer:
 NO_TRANSFER = Transfer(0.0, 0.0)
 
 
-def pick_transfer(condition: Number, first: Transfer, second: Transfer) -> Transfer:
+def pick_transfer(condition: Truth, first: Transfer, second: Transfer) -> Transfer:
     """The first where `condition` holds, else the second, for each load."""
     if isinstance(condition, bool):
         return first if condition else second

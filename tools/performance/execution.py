@@ -20,7 +20,7 @@ from .execution_groups import instance_groups
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
 from .execution_sites import MERGE, SPLIT, Site, stage_sites
 from .layout import Layout, layout_from_view
-from .operation import PER_DEVICE, Operation, TokenLoad, Where
+from .operation import PER_DEVICE, Operation, Shape, TokenLoad, Where
 from .plan_nodes import PlanNodes
 from .schedule import PhaseTimer, prefill_loads
 from .shape import PhaseLayout
@@ -223,6 +223,10 @@ class _PhaseExpansion:
         return [stream for half in halves if (stream := self.fronts[half].get(device)) is not None]
 
 
+def _sizes(shape: Shape) -> tuple[tuple[str, int], ...]:
+    return tuple((name, int(size)) for name, size in shape)
+
+
 def _node(name: str, operation: Operation, site: Site, devices: tuple[str, ...], phase: Phase) -> ExecutionNode:
     alone = len(devices) == 1 and operation.where in PER_DEVICE
     return ExecutionNode(
@@ -234,12 +238,12 @@ def _node(name: str, operation: Operation, site: Site, devices: tuple[str, ...],
         repeat=site.repeat,
         device=devices[0] if alone else None,
         devices=None if alone else devices,
-        input_shape=operation.input_shape,
-        output_shape=operation.output_shape,
+        input_shape=_sizes(operation.input_shape),
+        output_shape=_sizes(operation.output_shape),
         dtype=operation.dtype,
-        flops=operation.flops,
-        bytes=operation.moved_bytes,
-        comm_bytes=operation.sent_bytes,
-        ms=operation.seconds * 1e3,
+        flops=float(operation.flops),
+        bytes=float(operation.moved_bytes),
+        comm_bytes=float(operation.sent_bytes),
+        ms=float(operation.seconds) * 1e3,
         constants=operation.origin.kind if operation.seconds > 0.0 else None,
     )

@@ -112,13 +112,12 @@ def _costs(time: PhaseTime) -> list[_Cost]:
             cost = costs.get(name)
             if cost is None:
                 cost = costs[name] = _Cost(name, label(named.get(name, operation)))
-            seconds = operation.seconds * piece.count
+            seconds = float(operation.seconds) * piece.count
             cost.seconds[operation.resource] = cost.seconds.get(operation.resource, 0.0) + seconds
             # Halves of a layer are the same layer.
             cost.layers[stage, piece.name.partition(".")[0]] = piece.layers
-    host = sum(cell.host_seconds for _, cell in time.cells)
-    if host > 0.0:
-        costs["host"] = _Cost("host", "scheduling, sampling and output on the host", {"host": host})
+    if time.host_seconds > 0.0:
+        costs["host"] = _Cost("host", "scheduling, sampling and output on the host", {"host": time.host_seconds})
     return list(costs.values())
 
 
@@ -138,9 +137,9 @@ def _constants(timer: PhaseTimer, time: PhaseTime) -> tuple[ConstantsShare, ...]
     found: dict[Origin, float] = {}
     for _, piece in _pieces(time):
         for operation in piece.path.operations:
-            found[operation.origin] = found.get(operation.origin, 0.0) + operation.seconds * piece.count
+            found[operation.origin] = found.get(operation.origin, 0.0) + float(operation.seconds) * piece.count
     engine = engine_origin(timer.setting)
-    found[engine] = found.get(engine, 0.0) + sum(cell.host_seconds for _, cell in time.cells)
+    found[engine] = found.get(engine, 0.0) + time.host_seconds
     whole = sum(found.values())
     return tuple(
         ConstantsShare(constants=one.kind, of=one.of or None, ms=seconds * 1e3, share_pct=100.0 * seconds / whole)
@@ -176,7 +175,7 @@ def _communication_seconds(time: PhaseTime) -> tuple[float, float]:
     exposed = links = 0.0
     for _, cell in time.cells:
         compute = sum(piece.busy_seconds(on_links=False) for piece in cell.pieces)
-        exposed += max(0.0, cell.seconds - cell.host_seconds - compute)
+        exposed += max(0.0, float(cell.seconds - cell.host_seconds) - compute)
         links += sum(piece.busy_seconds(on_links=True) for piece in cell.pieces)
     exposed = min(exposed, links)
     hidden = links - exposed
@@ -251,7 +250,7 @@ def expert_imbalance(timer: PhaseTimer, time: PhaseTime) -> float | None:
     load = time.loads[0]
     halves = split_load(load) if is_two_batch(timer.setting) else None
     found = [
-        expert_load(stage.context(one), kind.spec.moe).imbalance
+        float(expert_load(stage.context(one), kind.spec.moe).imbalance)
         for stage in timer.stages
         if stage.shape.ep > 1
         for kind in stage.kinds

@@ -59,11 +59,11 @@ def _device(setting: Setting, device: str, term: DeviceTerms, load: Load, usable
     cache, activations = term.cache_bytes(load), term.activation_bytes(setting, load)
     return DeviceMemory(
         device=device,
-        weights_bytes=term.weights,
-        kv_cache_bytes=cache,
-        activation_bytes=activations,
-        communication_bytes=term.communication,
-        total_bytes=term.weights + cache + activations + term.communication,
+        weights_bytes=int(term.weights),
+        kv_cache_bytes=int(cache),
+        activation_bytes=int(activations),
+        communication_bytes=int(term.communication),
+        total_bytes=int(term.weights + cache + activations + term.communication),
         usable_bytes=usable,
     )
 
@@ -78,7 +78,7 @@ def _replicated_bytes(layout: Layout) -> int:
         requests = replica_load(layout, replica, setting.workload.concurrency).per_group(phase)
         for stage in phase.stages:
             whole = request_bytes(setting, stage.layers, setting.request_tokens, 1, phase.token_parts)
-            worst = max(worst, requests * whole)
+            worst = max(worst, float(requests) * whole)
     return math.ceil(worst)
 
 
@@ -87,7 +87,7 @@ def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
     wanted = layout.setting.workload.concurrency if concurrency is None else concurrency
     usable = usable_bytes(layout)
     return max(
-        term.total_bytes(layout.setting, replica_load(layout, replica, wanted)) - usable
+        int(term.total_bytes(layout.setting, replica_load(layout, replica, wanted))) - usable
         for replica, terms in layout_terms(layout)
         for term in terms
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from ..calibration.forms.elementary import Number, is_plain, larger, pick
 from ..calibration.profile import DATASHEET, Origin
@@ -44,7 +44,7 @@ Where = Literal[
 ]  # fmt: skip
 PER_DEVICE: frozenset[Where] = frozenset({"attention", "ffn", "stage", "embedding", "head"})
 COLLECTIVES: frozenset[OpName] = frozenset({"AllReduce", "AllGather", "ReduceScatter", "AllToAll", "SendRecv"})
-Shape = tuple[tuple[str, int], ...]
+Shape: TypeAlias = "tuple[tuple[str, Number], ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Path:
 
     def kind_seconds(self, kind: Kind) -> float:
         """Seconds of the path's operations of one kind."""
-        return sum(operation.seconds for operation in self.operations if operation.kind == kind)
+        return sum(float(operation.seconds) for operation in self.operations if operation.kind == kind)
 
 
 def longest_path(operations: Sequence[Operation]) -> Path:
@@ -149,7 +149,7 @@ def longest_path(operations: Sequence[Operation]) -> Path:
         for name in (*operation.inputs, *operation.after):
             if latest is None or finish[name] > start:
                 latest, start = name, finish[name]
-        finish[operation.name] = start + operation.seconds
+        finish[operation.name] = start + float(operation.seconds)
         before[operation.name] = latest
     if not operations:
         return Path((), 0.0)

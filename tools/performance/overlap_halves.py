@@ -170,7 +170,7 @@ def _half_layer(operations: Sequence[Operation], links: frozenset[str]) -> HalfL
         waits[number] |= {n for n in needs if n != number and (is_link or n == BEFORE or on_links[n])}
         is_open = is_open and operation.name not in sent
     made = tuple(
-        Run(tuple(run), sum(o.seconds for o in run), on_link, tuple(sorted(wait)))
+        Run(tuple(run), sum(float(o.seconds) for o in run), on_link, tuple(sorted(wait)))
         for run, on_link, wait in zip(runs, on_links, waits, strict=True)
     )
     ends = {run_of[operation.name] for operation in operations if operation.name not in read}

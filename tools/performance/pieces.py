@@ -47,7 +47,7 @@ class Piece:
 
     def busy_seconds(self, *, on_links: bool) -> float:
         """Seconds for which all repetitions keep the links, or the compute stream, at work."""
-        busy = sum(o.seconds for o in self.operations if (o.op in COLLECTIVES) is on_links)
+        busy = sum(float(o.seconds) for o in self.operations if (o.op in COLLECTIVES) is on_links)
         return busy * (self.layers or self.count)
 
 

@@ -40,7 +40,7 @@ class Pass:
 
     def kind_seconds(self, kind: Kind) -> float:
         """Seconds of one kind; host time is of the kind compute."""
-        return kind_seconds(self.pieces, kind) + (self.host_seconds if kind == "compute" else 0.0)
+        return kind_seconds(self.pieces, kind) + (float(self.host_seconds) if kind == "compute" else 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,11 @@ class PhaseTime:
             wait_ms = self.waiting_seconds * 1e3
             steps = (*steps, PathStep(node=f"{self.phase}.wait", ms=wait_ms, kind="bubble", resource="pipeline"))
         return steps
+
+    @property
+    def host_seconds(self) -> float:
+        """Host time on the critical path."""
+        return sum(float(cell.host_seconds) for _, cell in self.cells)
 
     @property
     def parts(self) -> TimeParts:
@@ -132,8 +137,9 @@ class PhaseTimer:
         passes = [
             [self.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads] for stage in range(count)
         ]
-        chain = list(_critical_cells([[cell.seconds for cell in row] for row in passes]))
-        total = sum(passes[stage][chunk].seconds for stage, chunk in chain)
+        seconds = [[float(cell.seconds) for cell in row] for row in passes]
+        chain = list(_critical_cells(seconds))
+        total = sum(seconds[stage][chunk] for stage, chunk in chain)
         cells = tuple((stage, passes[stage][chunk]) for stage, chunk in chain)
         kinds: dict[Kind, float] = {
             kind: sum(cell.kind_seconds(kind) for row in passes for cell in row) / count for kind in KINDS
@@ -148,8 +154,8 @@ class PhaseTimer:
         """
         count = len(self.stages)
         passes = [self.stage_pass(stage, load) for stage in range(count)]
-        stages = [cell.seconds for cell in passes]
-        seconds = step_seconds(stages, microbatches)
+        stages = [float(cell.seconds) for cell in passes]
+        seconds = float(step_seconds(stages, microbatches))
         kinds: dict[Kind, float] = {
             kind: microbatches * sum(cell.kind_seconds(kind) for cell in passes) / count for kind in KINDS
         }
@@ -171,7 +177,7 @@ class PhaseTimer:
         """Seconds of what `time` measured, timed by this timer."""
         if time.phase == "prefill":
             return self.prefill_seconds(time.loads)
-        return self.decode_seconds(time.loads[0], time.microbatches)
+        return float(self.decode_seconds(time.loads[0], time.microbatches))
 
 
 def pass_seconds(timer: PhaseTimer, load: TokenLoad, *, with_head: bool = True) -> list[Number]:
@@ -224,13 +230,13 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
     for stage, cell in cells:
         host = f"{phase}.s{stage}.host"
         if cell.host_seconds:
-            seconds[host] = seconds.get(host, 0.0) + cell.host_seconds
+            seconds[host] = seconds.get(host, 0.0) + float(cell.host_seconds)
             kinds[host] = "compute", "host", None
         for piece in cell.pieces:
             prefix = f"{phase}.s{stage}.{piece.name}."
             for operation in piece.path.operations:
                 name = prefix + operation.name
-                seconds[name] = seconds.get(name, 0.0) + operation.seconds * piece.count
+                seconds[name] = seconds.get(name, 0.0) + float(operation.seconds) * piece.count
                 kinds[name] = operation.kind, operation.resource, operation.origin.kind
     return tuple(
         PathStep(node=name, ms=total * 1e3, kind=kind, resource=resource, constants=constants)

@@ -100,7 +100,8 @@ class StepTimes:
         each = [groups] * len(tokens) if isinstance(groups, int) else groups
         # Which half waits for which differs from load to load.
         if len(tokens) < _WORTH_AN_ARRAY or is_two_batch(self.setting):
-            return [self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True)]
+            passes = (self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True))
+            return [(float(whole), float(met)) for whole, met in passes]
         import numpy as np
 
         sequences = np.array(tokens, dtype=np.float64)
@@ -122,7 +123,7 @@ class StepTimes:
     def head(self, rows: int) -> float:
         """Final norm, logits and their gathering for `rows`."""
         last = self.stages[-1]
-        return last.head(TokenLoad(rows, 1, 0, self.groups)).seconds if last.stage.head_devices else 0.0
+        return float(last.head(TokenLoad(rows, 1, 0, self.groups)).seconds) if last.stage.head_devices else 0.0
 
     def slowest_share(self, sequences: int) -> float:
         """Share of the slowest stage in the time of a pass in which `sequences` of each group decode."""
@@ -134,7 +135,7 @@ class StepTimes:
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
         """Attention cores of all layers of one sort: those with the model's window, or all others."""
         return sum(
-            like.stage.core_seconds(kind.spec.attention, load) * (kind.count * like.count)
+            float(like.stage.core_seconds(kind.spec.attention, load)) * (kind.count * like.count)
             for like in self._likes
             for kind in like.stage.kinds
             if kind.spec.attention is not None and self._is_windowed(kind.spec.attention) is windowed

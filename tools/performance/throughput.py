@@ -61,7 +61,7 @@ def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[Token
     together = 1 if layout.is_disaggregated else prompts_of_pass(setting)
     batch = math.ceil(requests / groups)
     met, among = dealt_out(batch, microbatches(setting, len(timer.stages)), together)
-    return TokenLoad(met, 1, setting.mean_decode_context, groups), among
+    return TokenLoad(met, 1, setting.mean_decode_context, groups), int(among)
 
 
 def decode_time(layout: Layout, timer: PhaseTimer, requests: int) -> PhaseTime:

@@ -279,7 +279,7 @@ class StageTimer:
         """Seconds of all layers of the stage, as two halves in turn where the plan chooses that."""
         halved = self.halved_layers(load)
         if halved is None:
-            return pieces_seconds(self.layer_pieces(load))
+            return float(pieces_seconds(self.layer_pieces(load)))
         return overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence)).seconds
 
     @cached_property

@@ -47,7 +47,7 @@ def kv_transfer_seconds(layout: Layout) -> float:
 def send_seconds(setting: Setting, ends: int, *, between_domains: bool) -> float:
     """Seconds in which `ends` links bring the cache of one prompt across."""
     total = request_bytes(setting, all_layers(setting), setting.prompt_tokens)
-    return Links(setting.hardware, setting.clock).send(total / ends, between_domains=between_domains).seconds
+    return float(Links(setting.hardware, setting.clock).send(total / ends, between_domains=between_domains).seconds)
 
 
 def copy_seconds(setting: Setting, decode: PhaseLayout) -> float:
@@ -62,7 +62,7 @@ def stage_copy_seconds(setting: Setting, decode: PhaseLayout, stage: StageLayout
         return 0.0
     parts = decode.degrees.tp * decode.token_parts
     group = group_of(stage.attention_devices[:parts], setting.hardware)
-    return Links(setting.hardware, setting.clock).all_gather(repeated, group).seconds
+    return float(Links(setting.hardware, setting.clock).all_gather(repeated, group).seconds)
 
 
 def _repeated_bytes(setting: Setting, layers: tuple[int, int], tokens: int, decode: PhaseLayout) -> float:

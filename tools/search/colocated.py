@@ -19,7 +19,7 @@ from ..performance.service import PhaseSeconds, Service, Shares, colocated_servi
 from ..performance.setting import Setting
 from ..performance.throughput import prompts_of_pass
 from ..plan.document import Strategy
-from .arrays import Mask, Whole
+from .arrays import Mask, Whole, floats, wholes
 from .candidate import SearchRequest
 from .columns import Columns, columns
 from .cuts import TYPICAL_BATCH, BestCuts, StageCosts, engine_cut, phase_costs, rounded_batch
@@ -224,16 +224,16 @@ class PairEvaluator:
         else:
             replicas = held.replicas[fits]
         service, warned = self._service(held, line, requests)
-        rate = service.output_tokens_per_s[entry] * (replicas if self.request.concurrency_open else 1)
+        rate = floats(service.output_tokens_per_s)[entry] * (replicas if self.request.concurrency_open else 1)
         own = np.array([pipeline_complexity(one.stages, is_own_cut=one.is_own_cut) for one in lines.lines])
         gpus = replicas * (lines.stages * shape.stage)[row]
         is_billed = self.workload.objective == "cost"
         found = columns(
             self.workload,
-            prefill=index + row, decode=index + row, prefill_replicas=np.int64(0), decode_replicas=replicas,
+            prefill=index + row, decode=index + row, prefill_replicas=wholes(0), decode_replicas=replicas,
             concurrency=replicas * requests[entry] if self.request.concurrency_open else self.workload.concurrency,
             gpus=gpus, billed=self._billed(shape, lines)[row, replicas - 1] if is_billed else gpus,
-            ttft=service.ttft[entry], tpot=service.tpot[entry], rate=yielded(self.request, rate),
+            ttft=floats(service.ttft)[entry], tpot=floats(service.tpot)[entry], rate=yielded(self.request, rate),
             memory=held.memory[fits][entry],
             complexity=pair_complexity(shape.prefill, shape.decode) + own[row] + np.frexp(replicas)[1] - 1,
             warned=warned[entry],
@@ -246,7 +246,7 @@ class PairEvaluator:
         """Devices of all nodes that 1, 2, … replicas of each line are in."""
         node, counts = self.request.hardware.gpus_per_node, np.arange(1, max(shape.rooms.values(), default=0) + 1)
         prints = (footprint(node, shape.stage, int(stages)) for stages in lines.stages)
-        found = [np.asarray(billed_gpus(node, end_of_replicas(node, 0, counts, one))) for one in prints]
+        found = [billed_gpus(node, end_of_replicas(node, 0, counts, one)) for one in prints]
         return np.array(found, dtype=np.int64).reshape(len(found), len(counts))
 
     def _service(self, held: Held, line: Whole, requests: Whole) -> tuple[Service, Whole]:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from ..calibration.forms.elementary import Number
 from ..performance.limits import excess_shares
 from ..plan.document import WorkloadBlock
-from .arrays import Floats, Whole
+from .arrays import Floats, Mask, Whole, floats
 
 # Two candidates within this share of each other are a tie, which the fewer GPUs, then the simpler one win.
 TIE_SHARE = 0.005
@@ -48,7 +49,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.gpus)
 
-    def take(self, rows: Any) -> Columns:
+    def take(self, rows: Whole | Mask) -> Columns:
         """Only `rows` (numbers, or a mask), in that order."""
         return Columns(*(getattr(self, one.name)[rows] for one in fields(self)))
 
@@ -61,12 +62,12 @@ def joined(parts: Sequence[Columns]) -> Columns:
     return Columns(*(np.concatenate([getattr(part, one.name) for part in parts]) for one in fields(Columns)))
 
 
-def columns(workload: WorkloadBlock, **values: Any) -> Columns:
+def columns(workload: WorkloadBlock, **values: Number) -> Columns:
     """Columns of values that are broadcast against each other, judged by the limits and the objective of `workload`."""
     names = list(values)
     figures = dict(zip(names, (array.ravel() for array in np.broadcast_arrays(*values.values())), strict=True))
     ttft, tpot, rate = figures["ttft"], figures["tpot"], figures["rate"]
-    over = excess_shares(workload, ttft * 1e3, tpot * 1e3, rate)
+    over = floats(excess_shares(workload, ttft * 1e3, tpot * 1e3, rate))
     return Columns(**figures, over=over, cost=_cost(workload, ttft, tpot, rate, figures["billed"]))
 
 

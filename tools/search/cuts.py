@@ -10,12 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..calibration.forms.elementary import Number
 from ..engines.names import JUDGED, EngineName
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
@@ -62,8 +60,9 @@ def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageC
     """
     setting, phase = first.timer.setting, first.timer.phase
     if phase.phase == "decode":
-        load = TokenLoad(rounded_batch(batch), 1, setting.mean_decode_context, phase.attention_groups)
-        return _stage_costs(first, last, load, (setting.workload.output_tokens - 1) / load.sequences)
+        sequences = rounded_batch(batch)
+        load = TokenLoad(sequences, 1, setting.mean_decode_context, phase.attention_groups)
+        return _stage_costs(first, last, load, (setting.workload.output_tokens - 1) / sequences)
     loads = Counter(prefill_loads(setting, 1, phase.attention_groups))
     return reduce(StageCosts.plus, (_stage_costs(first, last, load, count) for load, count in loads.items()))
 
@@ -71,14 +70,14 @@ def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageC
 def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, times: float) -> StageCosts:
     """The costs of `times` passes of `load`."""
     layers = first.timer.whole_sequence
-    seconds: dict[tuple[int, str | None], Number] = {}
+    seconds: dict[tuple[int, str | None], float] = {}
     for spec, following in layers:
         if (id(spec), following) not in seconds:
-            seconds[id(spec), following] = first.layer(spec, following, load)
+            seconds[id(spec), following] = float(first.layer(spec, following, load))
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
-        times * first.embedding(load),
-        times * last.head(load),
+        times * float(first.embedding(load)),
+        times * float(last.head(load)),
     )
 
 
@@ -110,7 +109,7 @@ class BestCuts:
         cost[:, count] += costs.last
         cost[np.tril_indices(count + 1)] = np.inf
         self._cost, self._best = cost, cost[0].copy()
-        self._choices: list[Any] = []
+        self._choices: list[NDArray[np.intp]] = []
 
     def cut(self, stages: int) -> tuple[int, ...] | None:
         """Layers of each of `stages` stages; `None`: the even cut is as good."""

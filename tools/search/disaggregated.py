@@ -18,7 +18,7 @@ from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import counted_handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy
-from .arrays import Floats, Mask, Whole
+from .arrays import Floats, Mask, Whole, floats, wholes
 from .candidate import SearchRequest
 from .columns import Columns, columns
 from .footprints import Counts, Footprints, Side
@@ -105,10 +105,9 @@ class SplitEvaluator:
 
     def _end(self, prefill: Side, decode: Side, first: Whole, second: Whole) -> Whole:
         """The first device that is free after both sides."""
-        taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)[first]
+        taken = wholes(end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill))[first]
         after = decode.take(second)
-        end: Whole = end_of_replicas(self.space.gpus_per_node, taken, after.replicas, after)
-        return end
+        return wholes(end_of_replicas(self.space.gpus_per_node, taken, after.replicas, after))
 
     def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
         checkpoint()
@@ -124,9 +123,9 @@ class SplitEvaluator:
         return columns(
             self.workload,
             prefill=prefill.option, decode=decode.option,
-            prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=np.int64(concurrency),
+            prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=wholes(concurrency),
             gpus=gpus, billed=self._billed(prefill, decode) if self.request.workload.objective == "cost" else gpus,
-            ttft=service.ttft, tpot=service.tpot, rate=yielded(self.request, service.output_tokens_per_s),
+            ttft=service.ttft, tpot=service.tpot, rate=yielded(self.request, floats(service.output_tokens_per_s)),
             memory=np.maximum(prefill.memory, decode.memory),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
             warned=prefill.warned | decode.warned,
@@ -136,14 +135,13 @@ class SplitEvaluator:
         """Devices of all nodes that both kinds of replica are in."""
         node = self.space.gpus_per_node
         taken = end_of_replicas(node, 0, prefill.replicas, prefill)
-        return np.asarray(billed_gpus(node, end_of_replicas(node, taken, decode.replicas, decode)))
+        return wholes(billed_gpus(node, end_of_replicas(node, taken, decode.replicas, decode)))
 
     def _transfer(self, prefill: Side, decode: Side) -> Floats:
         """Seconds to hand on a request: its cache takes a network unless the first of each kind are in one domain."""
         domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
         taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)
-        end = end_of_replicas(self.space.gpus_per_node, taken, 1, decode)
-        apart: Mask = end > domain
+        apart = wholes(end_of_replicas(self.space.gpus_per_node, taken, 1, decode)) > domain
         links = np.minimum(prefill.ends, decode.ends)
         found = decode.second + counted_handoff_seconds(self.setting)
         for count in np.unique(links):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Floats, Mask, Whole
+from .arrays import Floats, Mask, Whole, wholes
 from .inventory import Footprint, end_of_replicas
 from .space import SpaceRequest
 
@@ -50,7 +50,7 @@ class Side:
     def __len__(self) -> int:
         return len(self.option)
 
-    def take(self, rows: Any) -> Side:
+    def take(self, rows: Whole | Mask) -> Side:
         """Only `rows`."""
         return Side(*(getattr(self, one.name)[rows] for one in fields(self)))
 
@@ -108,8 +108,8 @@ class Footprints:
 
     def pairs(self, decode: Footprints, space: SpaceRequest) -> int:
         """How many pairs of a row here and a row of `decode` the devices hold, with a load for which both count."""
-        taken: Whole = end_of_replicas(space.gpus_per_node, np.zeros_like(self.replicas), self.replicas, self)
-        end: Whole = end_of_replicas(space.gpus_per_node, taken[:, None], decode.replicas[None, :], decode)
+        taken = wholes(end_of_replicas(space.gpus_per_node, np.zeros_like(self.replicas), self.replicas, self))
+        end = wholes(end_of_replicas(space.gpus_per_node, taken[:, None], decode.replicas[None, :], decode))
         both = (end <= space.gpus) & (self.loads @ decode.loads.T > 0.0)
         both &= space.allowed(self.replicas[:, None], decode.replicas[None, :])
         return int((self.rows[:, None] * decode.rows[None, :] * both).sum())

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..calibration.forms.elementary import Number
 from .arrays import Floats, Whole
 from .candidate import SearchRequest
 from .phase_columns import Batches
@@ -24,7 +25,7 @@ MOST_SEQUENCES = 4096
 
 
 def at_once(
-    request: SearchRequest, share: Whole, part: Floats, most: Whole, seconds: Callable[[Whole], Floats]
+    request: SearchRequest, share: Whole, part: Floats, most: Whole, seconds: Callable[[Whole], Number]
 ) -> Whole:
     """Requests that replicas have at once: their `share`, or at a stated rate what comes while one is answered.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from ..calibration.forms.elementary import Number
 from ..catalog.architecture import Architecture, LayerSpec
 from ..performance.activations import widest_bytes
 from ..performance.budget import (
@@ -29,7 +29,7 @@ from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
 from ..performance.shape import PhaseLayout
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
-from .arrays import Floats, Whole
+from .arrays import Floats, Whole, wholes
 from .stage_grid import Lines
 
 # The layers of a stage, and whether it is the first one.
@@ -97,8 +97,8 @@ class MemoryColumns:
     def fullest(self, lines: Lines, line: Whole, requests: Whole) -> Whole:
         """Bytes of the fullest device of each `line` with so many requests in the replica's share."""
         if len(self.phases) == 1 and self.phases[0].phase == "prefill":
-            requests = np.minimum(requests, most_prompts_of(self.phases[0], lines.stages)[line])
-        found: Any = np.zeros(len(requests))
+            requests = np.minimum(requests, wholes(most_prompts_of(self.phases[0], lines.stages))[line])
+        found: Floats = np.zeros(len(requests))
         for columns in _columns(self.setting, lines):
             for device in self._devices:
                 terms = self._terms(device, columns, lines, line)
@@ -109,7 +109,7 @@ class MemoryColumns:
     def running(self, lines: Lines) -> Whole:
         """Requests that a replica of each line runs at once at most: by its engine's cache and schedulers."""
         setting, every = self.setting, np.arange(len(lines))
-        tokens: Any = np.inf
+        tokens: Number = np.inf
         for columns in _columns(setting, lines):
             for device in self._devices:
                 tokens = np.minimum(tokens, tokens_of_device(setting, self._terms(device, columns, lines, every)))

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from ..calibration.forms.elementary import Number
 from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
@@ -20,7 +20,7 @@ from ..performance.queueing import hold_up_others
 from ..performance.schedule import microbatches, prefill_loads
 from ..performance.setting import Setting
 from ..performance.throughput import dealt_out, prompt_share, prompts_of_pass
-from .arrays import Floats, Mask, Whole
+from .arrays import Floats, Mask, Whole, floats, wholes
 from .phase_table import PhaseTable, StageSeconds, few_groups, joined_loads, one_to
 from .stage_grid import Lines
 
@@ -40,8 +40,7 @@ class Batches:
 
     def places(self, sequences: Whole) -> Whole:
         """Where each of `sequences` stands, or the next larger number that is there."""
-        found: Any = np.searchsorted(self.sequences, sequences)
-        return found
+        return wholes(np.searchsorted(self.sequences, sequences))
 
 
 def _uneven(stages: StageSeconds) -> Mask:
@@ -49,8 +48,7 @@ def _uneven(stages: StageSeconds) -> Mask:
     lines, own = stages.lines, stages.own
     slowest, total = np.maximum.reduceat(own, lines.starts), np.add.reduceat(own, lines.starts)
     several = lines.stages[:, None]
-    found: Mask = is_far_above_mean(slowest, total, several) & (several > 1)
-    return found
+    return is_far_above_mean(slowest, total, several) & (several > 1)
 
 
 class DecodeColumns:
@@ -68,7 +66,7 @@ class DecodeColumns:
         needed = np.union1d(self.batches.sequences[self._batch(line, requests)[0]], [1.0])
         return DecodeColumns(self.setting, self.table, self.lines, replace(self.batches, sequences=needed))
 
-    def _stages(self, sequences: Floats, groups: Any) -> StageSeconds:
+    def _stages(self, sequences: Floats, groups: Number) -> StageSeconds:
         load = TokenLoad(sequences, 1, self.setting.mean_decode_context, groups)
         return self.table.seconds(self.lines, load)
 
@@ -88,7 +86,7 @@ class DecodeColumns:
         """Where the sequences of a microbatch stand among the batches, and how many microbatches there are."""
         batch = -(-requests // np.minimum(self.groups, requests))
         met, microbatches = dealt_out(batch, self._most[line], self.batches.together)
-        return self.batches.places(met), microbatches
+        return self.batches.places(wholes(met)), wholes(microbatches)
 
     def is_uneven(self, line: Whole, requests: Whole) -> Mask:
         """Whether the stages of each `line` are uneven (rule PP008) with so many requests."""
@@ -111,7 +109,7 @@ def whole_requests(shares: Floats) -> Whole:
     return np.ceil(shares).astype(np.int64)
 
 
-def prompts_together(setting: Setting, servers: Any, requests: Whole) -> Floats:
+def prompts_together(setting: Setting, servers: Number, requests: Whole) -> Floats:
     """How many prompts a pass of one of `servers` may hold, ascending from 1; of very many only those that occur."""
     most = prompts_of_pass(setting)
     if most <= _MOST_TOGETHER:
@@ -126,7 +124,7 @@ class PrefillColumns:
         self.setting, self.table, self.lines = setting, table, lines
         self.groups, self._together = table.groups, together
 
-    def _chunks(self, loads: Sequence[tuple[Floats, Any]]) -> list[StageSeconds]:
+    def _chunks(self, loads: Sequence[tuple[Floats, Number]]) -> list[StageSeconds]:
         """The passes of a prompt, chunk by chunk, with so many prompts on each of so many groups."""
         chunks = prefill_loads(self.setting, 1, 1)
         found: list[StageSeconds] = []
@@ -171,7 +169,7 @@ class PrefillColumns:
         one, and come together again, for they are decoded side by side.
         """
         servers = self.groups * self.lines.stages[line]
-        together: Any = prompt_share(self.setting, servers, whole_requests(requests)).together
+        together = floats(prompt_share(self.setting, servers, whole_requests(requests)).together)
         one = self._uncut[line, np.searchsorted(self._together, together)]
         return one, requests / (servers * together) * one
 
@@ -196,7 +194,7 @@ class PrefillColumns:
         """Of the pass that a prompt is in, and of all prompts of a replica of each `line` with `requests` in flight."""
         share = prompt_share(self.setting, self.groups, requests)
         whole, busiest = self._of_all
-        passes: Any = np.searchsorted(self._together, np.asarray(share.together))
+        passes = np.searchsorted(self._together, floats(share.together))
         several, busy = whole[line, passes], busiest[line, passes]
         few = requests < self.groups
         if few.any():
@@ -211,7 +209,7 @@ class PrefillColumns:
             return self.seconds(line, requests)[1]
         share = prompt_share(self.setting, self.groups, requests)
         whole, busiest = self._of_one
-        passes: Any = np.searchsorted(self._together, np.asarray(share.together))
+        passes = np.searchsorted(self._together, floats(share.together))
         return whole[line, passes] + (share.passes - 1) * busiest[line, passes]
 
 

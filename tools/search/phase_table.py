@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
 from ..performance.layout import phase_layout
@@ -27,7 +27,7 @@ from ..performance.stage_shape import OperatorSet
 from ..performance.timing import StageTimer
 from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import stage_on
-from .arrays import Floats, Whole
+from .arrays import Floats, Whole, wholes
 from .ranking import layout_warnings, warning_bits
 from .stage_grid import Lines, StageGrid, distinct
 
@@ -190,8 +190,8 @@ class PhaseTable:
 
     def _one_by_one(self, lines: Lines, load: TokenLoad, classes: Whole) -> Floats:
         """Seconds of the layers of each stage, where halves of the batch overlap: stage by stage, load by load."""
-        groups = np.broadcast_to(load.groups, np.shape(load.sequences))
-        pairs = [(int(count), int(group)) for count, group in zip(load.sequences, groups, strict=True)]
+        sequences, groups = np.broadcast_arrays(wholes(load.sequences), wholes(load.groups))
+        pairs = zip(sequences.tolist(), groups.tolist(), strict=True)
         loads = [replace(load, sequences=count, groups=group) for count, group in pairs]
         # Two halves of each load share nothing with other layouts: kept, they would fill the memory.
         setting = replace(self.setting, pieces={})
@@ -226,9 +226,9 @@ def one_to(count: int) -> Floats:
     return np.arange(1, count + 1, dtype=np.float64)
 
 
-def few_groups(groups: int) -> list[tuple[Floats, Any]]:
+def few_groups(groups: int) -> list[tuple[Floats, Number]]:
     """One sequence on each of fewer attention groups than there are: loads for 1 … `groups` - 1 of them."""
-    found: list[tuple[Floats, Any]] = []
+    found: list[tuple[Floats, Number]] = []
     if groups > 1:
         found.append((np.ones(1), 1))
     if groups > 2:

@@ -72,6 +72,6 @@ def attention_decode_s(constants: DecodeConstants, chip: Chip, kernel: Attention
     return fixed_s + work_s
 
 
-def is_decode(new_tokens: float) -> bool:
+def is_decode(new_tokens: Number) -> bool:
     """Whether a kernel with so many new tokens in each sequence is timed by the decode forms."""
-    return new_tokens <= 1
+    return float(new_tokens) <= 1

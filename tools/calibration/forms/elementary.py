@@ -1,25 +1,39 @@
 """Arithmetic that reads the same for one number and for an array of them, so that each form is written once.
 
 A form is called with plain floats where one plan is estimated, and with NumPy arrays where constants are fitted or the
-loads of many plans are timed at once. NumPy is only imported where an array is met.
+loads of many plans are timed at once. NumPy is only imported where an array is met. Who knows that a `Number` is plain
+reads it with `float` or `int`, which refuse an array.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import reduce
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, overload
 
-# A float, or an array of floats.
-Number = Any
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import TypeIs
+
+# One number, or an array of figures or counts.
+Number: TypeAlias = "float | NDArray[np.floating] | NDArray[np.signedinteger]"
+# Yes or no, or an array of them.
+Truth: TypeAlias = "bool | NDArray[np.bool_]"
+_Plain = TypeVar("_Plain", int, float)
 # A union in its place would be made anew for each of the many calls.
 _PLAIN = (float, int)
 
 
-def is_plain(value: Number) -> bool:
+def is_plain(value: Number) -> TypeIs[float]:
     """Whether `value` is one number."""
     return isinstance(value, _PLAIN)
 
 
+@overload
+def ceil(value: float) -> int: ...
+@overload
+def ceil(value: Number) -> Number: ...
 def ceil(value: Number) -> Number:
     """The next whole number."""
     if is_plain(value):
@@ -29,6 +43,10 @@ def ceil(value: Number) -> Number:
     return np.ceil(value)
 
 
+@overload
+def smaller(first: _Plain, second: _Plain) -> _Plain: ...
+@overload
+def smaller(first: Number, second: Number) -> Number: ...
 def smaller(first: Number, second: Number) -> Number:
     """The smaller of two, element by element."""
     if is_plain(first) and is_plain(second):
@@ -39,14 +57,14 @@ def smaller(first: Number, second: Number) -> Number:
 
 
 def least(values: list[Number]) -> Number:
-    """The smallest of several, element by element; all are plain, or all are arrays of one shape."""
-    if is_plain(values[0]):
-        return min(values)
-    import numpy as np
-
-    return np.minimum.reduce(values)
+    """The smallest of several, element by element."""
+    return reduce(smaller, values)
 
 
+@overload
+def larger(first: _Plain, second: _Plain) -> _Plain: ...
+@overload
+def larger(first: Number, second: Number) -> Number: ...
 def larger(first: Number, second: Number) -> Number:
     """The larger of two, element by element."""
     if is_plain(first) and is_plain(second):
@@ -56,14 +74,13 @@ def larger(first: Number, second: Number) -> Number:
     return np.maximum(first, second)
 
 
-def pick(condition: Number, first: Number, second: Number) -> Number:
+def pick(condition: Truth, first: Number, second: Number) -> Number:
     """The first where `condition` holds, else the second, element by element."""
     if isinstance(condition, bool):
         return first if condition else second
     import numpy as np
 
-    where: Any = np.where
-    return where(condition, first, second)
+    return np.where(condition, first, second)
 
 
 def exceeds(first: Number, second: Number) -> bool:
@@ -84,6 +101,10 @@ def log2(value: Number) -> Number:
     return np.log2(value)
 
 
+@overload
+def soft_max(first: float, second: float, power: float) -> float: ...
+@overload
+def soft_max(first: Number, second: Number, power: Number) -> Number: ...
 def soft_max(first: Number, second: Number, power: Number) -> Number:
     """(a^p + b^p)^(1/p): near the larger where p is large, the sum where p is 1. Scaled so that nothing overflows."""
     top = larger(larger(first, second), 1e-300)

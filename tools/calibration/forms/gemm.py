@@ -69,7 +69,7 @@ def _tiles(
     """
     found: list[tuple[int, int, float]] = []
     for rows, columns in _TILES:
-        share = constants.compute_share * (rows * columns / _LARGEST_TILE) ** constants.tile_power
+        share: float = constants.compute_share * (rows * columns / _LARGEST_TILE) ** constants.tile_power
         operand_bytes = rows * element_bytes(dtype) + columns * weight_bytes_per_element(weights)
         load_s = operand_bytes / (constants.unit_reach * unit_bytes_s)
         compute_s = 2.0 * rows * columns / (unit_peak_flops_s * share)

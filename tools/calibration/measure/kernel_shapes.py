@@ -75,10 +75,12 @@ def read_bytes(row: KernelRow) -> float:
     """Bytes of weights or of the cache that a row's kernel reads; not of collectives."""
     one = FORMS[row.table].shapes(table_of_rows([row]))
     if isinstance(one, Gemm):
-        return float(gemm_weight_bytes(one)[0])
-    if isinstance(one, GroupedGemm):
-        return float(grouped_gemm_weight_bytes(one)[0])
-    return float(attention_bytes(one)[0])
+        found = gemm_weight_bytes(one)
+    elif isinstance(one, GroupedGemm):
+        found = grouped_gemm_weight_bytes(one)
+    else:
+        found = attention_bytes(one)
+    return float(np.sum(found))
 
 
 def variant_of(row: KernelRow) -> str:

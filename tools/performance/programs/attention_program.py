@@ -9,7 +9,7 @@ from ...calibration.forms.elementary import Number
 from ...calibration.shapes import Attention, LatentAttention
 from ...catalog.architecture import AttentionSpec
 from ..kv_cache import heads_share, state_element_bytes
-from ..operation import Operation, Role, Where
+from ..operation import Operation, Role, Shape, Where
 from ..operators.attention import attended_pairs, attention_core
 from ..operators.cache_update import cache_update
 from ..operators.linear import NO_MATRIX, Matrix, linear
@@ -59,7 +59,7 @@ class AttentionProgram:
         else:
             close_operator(self.writer, "attention", reduces=shape.tp > 1, following=following, tokens=self.tokens)
 
-    def _shape(self, name: str, width: float) -> tuple[tuple[str, int], ...]:
+    def _shape(self, name: str, width: float) -> Shape:
         return shape_of(self.sequences, self.own_seq, name, width)
 
     def _split(self) -> None:
@@ -92,7 +92,7 @@ class AttentionProgram:
         )
         return other
 
-    def _output_of(self, name: str) -> tuple[tuple[str, int], ...]:
+    def _output_of(self, name: str) -> Shape:
         return next(o.output_shape for o in self.writer.operations if o.name == name)
 
     def _projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...calibration.forms.elementary import Number
+from ...calibration.forms.elementary import Number, Truth
 from ..collectives import NO_TRANSFER, pick_transfer
 from ..operation import Operation, Owner, Where
 from ..stage_shape import OperatorSet
@@ -11,7 +11,7 @@ from .writer import ProgramWriter, shape_of
 
 def close_operator(
     writer: ProgramWriter, owner: Owner, *, reduces: bool, following: OperatorSet | None, tokens: Number,
-    joined: Number = False,
+    joined: Truth = False,
 ) -> None:  # fmt: skip
     """Write the collective that closes `owner`, if it needs one.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ...calibration.forms.elementary import Number, is_plain, pick, smaller
+from ...calibration.forms.elementary import Number, Truth, is_plain, pick, smaller
 from ...catalog.architecture import MoESpec
 from ...catalog.dtypes import element_bytes
 from ..collectives import NO_TRANSFER, ExpertRoutes, Transfer, pick_transfer
@@ -33,7 +33,7 @@ class Delivery:
     slices: Transfer
     experts: Work
     tokens: Number
-    is_joined: Number
+    is_joined: Truth
 
     @property
     def transfer_seconds(self) -> Number:
@@ -87,7 +87,8 @@ def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, ow
         slices=pick_transfer(exchanged, exchange.slices, everywhere.slices),
         experts=bank_work(context, spec, bank, tokens),
         tokens=tokens,
-        is_joined=pick(exchanged, exchange.is_joined, everywhere.is_joined),
+        # The exchange ends in no such sum.
+        is_joined=seconds[0] > seconds[1],
     )
 
 

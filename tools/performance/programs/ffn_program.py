@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...calibration.forms.elementary import Number
+from ...calibration.forms.elementary import Truth
 from ...catalog.architecture import FFNSpec
 from ..operation import Operation, Owner
 from ..operators.linear import NO_MATRIX, linear
@@ -24,7 +24,7 @@ def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | Non
 
 
 def write_matrices(
-    writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: Number = False
+    writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: Truth = False
 ) -> None:
     """The matmuls of a dense FFN or shared expert on normed tokens, and what closes the operator.
 

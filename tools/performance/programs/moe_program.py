@@ -7,10 +7,10 @@ shared expert, nothing more.
 
 from __future__ import annotations
 
-from ...calibration.forms.elementary import Number, ceil, larger
+from ...calibration.forms.elementary import Number, Truth, ceil, larger
 from ...catalog.architecture import MoESpec
 from ..collectives import Transfer
-from ..operation import Operation
+from ..operation import Operation, Shape
 from ..operators.linear import NO_MATRIX, linear
 from ..operators.norm import norm
 from ..operators.router import aggregate, routing, weigh
@@ -52,7 +52,7 @@ class MoEProgram:
         if delivery is not None:
             self._exchange("dispatch", delivery.dispatch)
         shape = context.shape
-        joined: Number = delivery.is_joined if delivery is not None else shape.tp_expert > 1
+        joined: Truth = delivery.is_joined if delivery is not None else shape.tp_expert > 1
         if shape.attention_groups > 1 or shape.ffn_tp_group != shape.stage_group:
             joined = False
         shared = self._shared(before=self.writer.operations[-1].name, joined=joined)
@@ -76,7 +76,7 @@ class MoEProgram:
         work = routing(self.own_tokens, spec.experts, spec.top_k)
         self.writer.compute(Operation("moe.routing", "Routing", "moe", "stage", scores, chosen), work)
 
-    def _copies(self, copies: Number) -> tuple[tuple[str, int], ...]:
+    def _copies(self, copies: Number) -> Shape:
         return ("copies", larger(1, ceil(copies))), ("hidden", self.copy_width)
 
     def _exchange(self, role: str, transfer: Transfer) -> None:
@@ -94,7 +94,7 @@ class MoEProgram:
         """New tokens of each sequence that one device owns after the combine."""
         return self.own_tokens / self.context.load.sequences
 
-    def _shared(self, before: str, *, joined: Number) -> tuple[str, ...]:
+    def _shared(self, before: str, *, joined: Truth) -> tuple[str, ...]:
         """The shared expert, read from the norm; returns the names written and leaves the routed stream as last.
 
         `joined`: its partial sums ride along in the collective that adds up the routed experts' results.
