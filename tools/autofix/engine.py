@@ -124,7 +124,7 @@ class Repair:
         if self._left(after)[0] >= self._left(self.state)[0]:
             after.view.release()
             return
-        self.applied += self._told(may)
+        self.applied += self._patches(may)
         self.state.view.release()
         self.state = after
         self.rounds += 1
@@ -161,15 +161,15 @@ class Repair:
         return tuple(left), mended
 
     def _after(self, fixes: Iterable[Fix]) -> State:
-        changes = [change for fix in self._as_told(fixes) for change in fix.changes]
+        changes = [change for fix in self._by_rule(fixes) for change in fix.changes]
         patched = Patched(self.state.document)
         patched.apply(compile_patch(patched.document, changes))
         return state_of(patched.document)
 
-    def _told(self, fixes: Sequence[Fix]) -> Iterator[AppliedFix]:
+    def _patches(self, fixes: Sequence[Fix]) -> Iterator[AppliedFix]:
         """`fixes` as patches of which each begins where the one before ends."""
         patched, gone = Patched(self.state.document), dict[Any, list[int]]()
-        for fix in self._as_told(fixes):
+        for fix in self._by_rule(fixes):
             patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
             patched.apply(patch)
             for change in fix.changes:
@@ -177,7 +177,7 @@ class Repair:
                     insort(gone.setdefault(change.path[0], []), change.path[1])
             yield AppliedFix(rule=fix.rule, description=fix.description, safety=fix.safety, patch=patch)
 
-    def _as_told(self, fixes: Iterable[Fix]) -> list[Fix]:
+    def _by_rule(self, fixes: Iterable[Fix]) -> list[Fix]:
         """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
         rules = self.rules
         return joined(

@@ -188,7 +188,7 @@ def _sides(
     declared = _declared_replicas(view)
     shown: dict[Phase, int] = {phase: _serving_alone(devices, phase) for phase in PHASES}
     stated = as_int(view.strategy.get("dp")) or 0
-    believed = list(_borne_out(view, phases, shown, declared))
+    believed = list(_agreeing_counts(view, phases, shown, declared))
     if len(believed) == 1 and not _serves_both(view):
         return believed[0]
     if any(len(replica.phases) == 2 for replica in devices):
@@ -199,10 +199,10 @@ def _sides(
     return counts if all(counts.values()) and (declared or all(shown.values())) else None
 
 
-def _borne_out(
+def _agreeing_counts(
     view: PlanView, phases: Mapping[Phase, PhaseStrategy], shown: Mapping[Phase, int], declared: Mapping[Phase, int]
 ) -> Iterator[dict[Phase, int]]:
-    """Replicas of each kind, no fewer than are shown, of which the declared `dp` and GPU count speak.
+    """Replicas of each kind, no fewer than are shown, that agree with the declared `dp` and GPU count.
 
     Where none are declared, some must be shown, and the GPU count not be that of replicas that serve both phases.
     """

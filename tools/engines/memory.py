@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..calibration.forms.elementary import Number
 
 GIB = 2**30
 # Batch sizes that vLLM captures: 1, 2, 4, every 8 up to 256, every 16 up to 512.
@@ -45,12 +41,6 @@ class MemoryUse:
     takes_whole_prompts: bool = False
     mxfp4_tile: tuple[int, int] = (1, 1)
 
-    def room_bytes(self, total_bytes: float, share: float, held_bytes: Number) -> Number:
-        """Bytes for the KV cache of a GPU of `total_bytes` whose `share` is the engine's, `held_bytes` being taken."""
-        if self.of_free:
-            return share * (total_bytes - held_bytes)
-        return share * total_bytes - held_bytes
-
     def library_bytes(self, ranks: int, *, linked: bool) -> float:
         """Bytes outside the framework's allocator on one of `ranks` GPUs of a tensor group."""
         if ranks <= 1:
@@ -64,8 +54,7 @@ class MemoryUse:
         )
         return tall * wide - 1.0
 
-    def graphs_bytes(self, layers: Number, sequences: int) -> Number:
-        """Bytes of the CUDA graphs of so many layers, captured up to twice the sequences."""
+    def graphs(self, sequences: int) -> int:
+        """CUDA graphs of a layer: one for each batch size that is captured, up to twice the sequences."""
         most = min(_CAPTURED_AT_MOST, 2 * sequences)
-        sizes = 3 + min(most, _EVERY_8_UP_TO) // 8 + max(0, most - _EVERY_8_UP_TO) // 16
-        return self.graph_bytes * layers * sizes
+        return 3 + min(most, _EVERY_8_UP_TO) // 8 + max(0, most - _EVERY_8_UP_TO) // 16

@@ -33,12 +33,8 @@ class _SGLang(Engine):
 
     def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
         """`sglang.bench_serving` (its guide): the range ratio is the shortest length as a share of the stated one."""
-        return (
-            "python", "-m", "sglang.bench_serving", "--backend", "sglang", "--model", load.model,
-            "--dataset-name", "random", "--random-input-len", str(load.input_tokens),
-            "--random-output-len", str(load.output_tokens), "--random-range-ratio", "1",
-            "--num-prompts", str(load.requests), *load.arrivals,
-        )  # fmt: skip
+        tool = "python", "-m", "sglang.bench_serving", "--backend", "sglang"
+        return *tool, *load.data, *load.lengths, "--random-range-ratio", "1", *load.amount
 
 
 ENGINE = _SGLang(

@@ -65,12 +65,9 @@ class TensorRTLLM(Engine):
 
     def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
         """`tensorrt_llm.serve.scripts.benchmark_serving` (guide to benchmarking with trtllm-serve)."""
-        return (
-            "python", "-m", "tensorrt_llm.serve.scripts.benchmark_serving", "--backend", "openai",
-            "--model", load.model, "--dataset-name", "random", "--random-ids",
-            "--random-input-len", str(load.input_tokens), "--random-output-len", str(load.output_tokens),
-            "--random-range-ratio", "0", "--ignore-eos", "--num-prompts", str(load.requests), *load.arrivals,
-        )  # fmt: skip
+        tool = "python", "-m", "tensorrt_llm.serve.scripts.benchmark_serving", "--backend", "openai"
+        fixed = "--random-range-ratio", "0", "--ignore-eos"
+        return *tool, *load.data, "--random-ids", *load.lengths, *fixed, *load.amount
 
 
 ENGINE = TensorRTLLM(

@@ -108,11 +108,7 @@ class _VLLM(Engine):
 
     def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
         """`vllm bench serve` (its documentation, 0.11): without a range ratio all lengths are those stated."""
-        return (
-            "vllm", "bench", "serve", "--model", load.model, "--dataset-name", "random",
-            "--random-input-len", str(load.input_tokens), "--random-output-len", str(load.output_tokens),
-            "--ignore-eos", "--num-prompts", str(load.requests), *load.arrivals,
-        )  # fmt: skip
+        return "vllm", "bench", "serve", *load.data, *load.lengths, "--ignore-eos", *load.amount
 
 
 ENGINE = _VLLM(

@@ -35,6 +35,8 @@ _VARIED = (*SCALES, "recurrent_layer_us")
 # Attention of a decode step, and nanoseconds of a token of a head so many that nothing else counts in it.
 _DECODE = ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s")
 _FAR_LONGER_NS = 1e5
+# What each constant is set to, that is neutral else, to see its part.
+_VARIED_TO = dict.fromkeys(SCALES, 2.0) | {"recurrent_layer_us": 1.0, "head_token_ns": _FAR_LONGER_NS}
 _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
     "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
@@ -57,7 +59,8 @@ class Case:
 
     `parts[column]` has one row for each of `SCALES`, one for a microsecond in each recurrent layer, and a last one for
     what no constant scales. `head_tokens[column]` is the column for each nanosecond of
-    `EngineConstants.head_token_ns`, where that takes longer than all else of decode attention.
+    `EngineConstants.head_token_ns`, where that takes longer than all else of decode attention; empty where the engine
+    knows nothing of it.
     """
 
     about: About
@@ -82,7 +85,7 @@ class Case:
         """The server with other constants of the engine."""
         scales = np.array([*(getattr(constants, name) for name in SCALES), constants.recurrent_layer_us, 1.0])
         columns: dict[str, Any] = {name: scales @ part for name, part in self.parts.items()}
-        if ENGINES[self.wanted[0]].gives_heads_one_block(self.wanted[1]):
+        if self.head_tokens:
             columns |= self._with_head_tokens(columns, constants.head_token_ns)
         table = replace_columns(self.server.table, columns, host_columns(constants, self.host_passes))
         policy = replace(
@@ -151,13 +154,13 @@ def case_of(
     def server(name: str = "") -> Server:
         known = (situation.deployment, name)
         if known not in settings:
-            changes = (
-                {name: 2.0 if name in SCALES else _FAR_LONGER_NS if name == "head_token_ns" else 1.0} if name else {}
-            )
+            changes = {name: _VARIED_TO[name]} if name else {}
             settings[known] = own.with_profile(neutral(own.engine, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
         return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
 
+    engine, generation, _ = wanted_of(situation)
+    has_head_tokens = ENGINES[engine].gives_heads_one_block(generation)
     plain = server()
     varied = [server(name) for name in _VARIED]
     parts: dict[str, Array] = {}
@@ -171,7 +174,7 @@ def case_of(
         measured=dict(measured),
         server=plain,
         parts=parts,
-        head_tokens=_head_tokens(server("head_token_ns").table),
+        head_tokens=_head_tokens(server("head_token_ns").table) if has_head_tokens else {},
         host_passes=passes_of_host(layout.setting, len(layout.phase("decode").stages)),
     )
 

@@ -23,9 +23,7 @@ def benchmark_of(layout: Layout, model: str) -> Benchmark | None:
         InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
     """
     run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
-    rate, times = workload.request_rate, run.times
-    if rate is not None:
-        times = serve(layout, OpenLoop(rate, run.requests), lengths)
+    rate = workload.request_rate
     load = LoadToSend(
         model=model,
         input_tokens=lengths.input_tokens,
@@ -35,13 +33,12 @@ def benchmark_of(layout: Layout, model: str) -> Benchmark | None:
         rate_per_s=rate,
     )
     command = layout.setting.engine.facts.load_generator(load)
-    return (
-        None
-        if command is None
-        else Benchmark(
-            command=shlex.join(command),
-            ttft_ms=times.ttft.mean * 1e3,
-            tpot_ms=times.tpot.mean * 1e3,
-            output_tokens_per_s=times.output_tokens_per_s,
-        )
+    if command is None:
+        return None
+    times = run.times if rate is None else serve(layout, OpenLoop(rate, run.requests), lengths)
+    return Benchmark(
+        command=shlex.join(command),
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        output_tokens_per_s=times.output_tokens_per_s,
     )

@@ -59,10 +59,11 @@ def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = Non
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
     held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
-    held += own.graphs_bytes(layers, batch.sequences) + _padding_bytes(setting, terms, own)
+    held += own.graph_bytes * layers * own.graphs(batch.sequences) + _padding_bytes(setting, terms, own)
     if own.counts_passes:
         held += reduce(larger, _pass_bytes(setting, terms, batch, own.logit_bytes))
-    return own.room_bytes(part.memory_bytes_to_processes(), setting.memory_utilization, held)
+    total, share = part.memory_bytes_to_processes(), setting.memory_utilization
+    return share * (total - held) if own.of_free else share * total - held
 
 
 def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Number:

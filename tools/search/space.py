@@ -19,6 +19,7 @@ from itertools import product
 import numpy as np
 
 from ..catalog.architecture import Architecture
+from ..engines.engine import Engine
 from ..engines.names import JUDGED, EngineName
 from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
@@ -52,6 +53,11 @@ class SpaceRequest:
     constraints: tuple[Constraint, ...] = ()
     # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
     dense_groups: bool = False
+
+    @property
+    def engine_facts(self) -> Engine | None:
+        """What is known of the engine."""
+        return None if self.engine is None else JUDGED[self.engine]
 
     @property
     def gpus(self) -> int:
@@ -168,7 +174,7 @@ class PhaseShape:
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
     phase: Phase = "prefill" if prefill else "decode"
-    engine = None if request.engine is None else JUDGED[request.engine]
+    engine = request.engine_facts
     pipelines = engine is None or engine.pipelines_side(release_of(request.engine_version), phase)
     for stage in stage_widths(request):
         prints = {
@@ -184,11 +190,11 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
 def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
     """The footprint by the number of stages, as many as there are layers and devices for and the engine starts."""
     found: dict[int, Footprint] = {}
+    alike = request.engine_facts is not None and request.engine_facts.fills_nodes_alike
     for stages in range(1, request.architecture.num_layers + 1):
         one = footprint(request.gpus_per_node, stage, stages)
         if request.room(one) < 1:
             break
-        alike = request.engine is not None and JUDGED[request.engine].fills_nodes_alike
         if not alike or fills_nodes(request.gpus_per_node, stage, stages):
             found[stages] = one
     return found

@@ -16,7 +16,7 @@ def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
     step, prices = replica.step, replica.prices
     count, chunks = batch.decoding, batch.chunks
     if prices.decode_s[count] < 0.0:
-        reckon(replica, count)
+        fill_prices(replica, count)
     rows = count + len(batch.ready)
     if prices.head_s[rows] < 0.0:
         prices.head_s[rows] = head_time(step, rows)
@@ -35,7 +35,7 @@ def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
     batch.growth_s = growth_s
 
 
-def reckon(replica: Replica, count: int) -> None:
+def fill_prices(replica: Replica, count: int) -> None:
     """Fill in the prices (s) of `count` requests that decode."""
     step, prices = replica.step, replica.prices
     if count > 0:

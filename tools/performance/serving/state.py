@@ -97,7 +97,7 @@ class Group:
 
 
 class Prices:
-    """Seconds by number of requests, reckoned when first met (-1 until then).
+    """Seconds by number of requests, filled in when first met (-1 until then).
 
     `decode_s`: attention but for cached tokens, which add `per_token_s` each and `per_window_token_s` inside the
     window; `pass_s`: as many tokens through the model; `head_s`: as many rows through the head.

@@ -16,7 +16,7 @@ from ...catalog.dtypes import DType
 from ...catalog.precision import weight_dtypes
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import gravity, named_engine, title
+from ..engines import named_engine, title
 from ..layer_specs import operator_specs
 from ..sharding import misranked_dimension, tensor_degree
 
@@ -61,7 +61,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield each degree of a phase that cuts through the blocks of what it splits."""
     dtypes, block = _weight_dtypes(view), view.architecture.scale_block if view.architecture is not None else None
     engine = named_engine(view)
-    severity = gravity(view, refuses=None if engine is None or not engine.refuses_split_blocks else True)
+    severity = "error" if engine is not None and engine.refuses_split_blocks else "warning"
     if dtypes is None or block is None or block < 1:
         return
     kind = _SCALED.get(cast("DType", view.precision.get("weights")), "scale blocks")

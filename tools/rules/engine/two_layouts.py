@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import PhaseDegrees, phase_degrees
-from ..engines import named_engine, title
+from ..engines import named_engine
 from ..reading import label
 
 _PLAIN = ("attention_dp", "tp_ffn", "ep", "tp_expert")
@@ -63,7 +63,8 @@ def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each replica whose phases are laid out differently."""
-    if named_engine(view) is None:
+    engine = named_engine(view)
+    if engine is None:
         return
     for replica, prefill, decode in _pairs(view):
         degrees = phase_degrees(view, prefill), phase_degrees(view, decode)
@@ -75,7 +76,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         if unlike:
             differences = "; ".join(f"{name}: prefill {one[name]}, decode {other[name]}" for name in unlike)
             yield Finding(
-                f"replica {label(replica)} serves both phases with two layouts ({differences}); {title(view)} loads "
+                f"replica {label(replica)} serves both phases with two layouts ({differences}); {engine.title} loads "
                 "its weights once, in one",
                 where=decode.node,
                 nodes=(replica, prefill.node, decode.node),

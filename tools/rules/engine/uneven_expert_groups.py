@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...catalog.architecture import MoESpec
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import gravity, named_engine
+from ..engines import named_engine
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
 from ..reading import compute_devices
@@ -50,8 +50,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             found.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
     for (phase_name, experts, sizes), operators in found.items():
         dealt_out = sum(sizes) == experts and sizes[-1] - sizes[0] == 1
-        severity = gravity(view, refuses=not (dealt_out and engine is not None and engine.deals_out_experts))
-        if severity is None:
+        if dealt_out and engine is not None and engine.deals_out_experts:
             continue
         slots, ep = sum(sizes), len(sizes)
         even = slots % ep == 0
@@ -62,7 +61,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             nodes=operators[:_MAX_NAMED],
             value=list(sizes),
             expected=[slots // ep] * ep if even else f"an ep that divides {slots}",
-            severity=severity,
+            severity="warning" if engine is None else "error",
         )
 
 
