@@ -34,11 +34,13 @@ from .single import refined, too_large
 # Leading candidates that are looked at between two steps of the ladder of requests.
 _MOST_REFINED = 3
 # Work on the best, and on what is shown beside it, in shares of what the best alone is given.
-_SHARES = 4
+_SHARES = 2
 # Leading rows that are looked at as strategies.
 _MOST_SCREENED = 2000
 # Families whose best is simulated beside the leading ones; fronts of the screen, one behind the other; points of each.
-_MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 3, 8
+_MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 2, 8
+# A family whose best costs so many times the best by the screen is not simulated.
+_FAR = 3.0
 
 
 def base_setting(request: SearchRequest) -> Setting:
@@ -188,13 +190,14 @@ class _Answer:
         """The first strategy of each family."""
         families: set[str] = set()
         options: set[tuple[int, ...]] = set()
+        far = _FAR * float(self.rows.cost[self._order[0]])
         for row in islice(self._distinct(self._order), _MOST_SCREENED):
             # Replicas that serve both phases are a family of their own where there are several.
             counts = self.rows.prefill_replicas[row] > 0, self.rows.decode_replicas[row] > 1
             option = int(self.rows.prefill[row]), int(self.rows.decode[row]), *map(int, counts)
             if len(families) >= _MOST_FAMILIES:
                 return
-            if option in options:
+            if option in options or self.rows.cost[row] > far:
                 continue
             options.add(option)
             strategy = self.found.name(self.rows, row)

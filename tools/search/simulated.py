@@ -23,6 +23,9 @@ from .single import candidate_at
 _LEAST, _MOST, _MOST_MISSING = 8, 64, 16
 # Users of all simulated loads after which no more than the least are simulated: some two seconds of work.
 _MOST_USERS = 4_000
+# Within one kind the screen errs alike: after so many loads, the least share of the screen's cost that was simulated,
+# less a twentieth, bounds what the next may cost.
+_MIN_RATIOS, _ALIKE = 4, 0.95
 # Where all miss a limit by the screen: these show how near one comes.
 _MOST_SHOWN = 4
 # How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
@@ -86,8 +89,9 @@ class Simulator:
         objective, begun = self.request.workload.objective, self._users
         best = min((worth(one, objective) for one in known if one.feasible), default=inf)
         least = _LEAST if best == inf else 0
+        ratios: list[float] = []
         for row in screened:
-            is_behind = row.cost * OPTIMISM > best or (row.cost == inf and best < inf)
+            is_behind = row.cost * _least_share(ratios) > best or (row.cost == inf and best < inf)
             is_behind |= self._users - begun > _MOST_USERS
             if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= least and is_behind):
                 break
@@ -97,6 +101,7 @@ class Simulator:
             found.append(one)
             if one.feasible:
                 best = min(best, worth(one, objective))
+                ratios.append(worth(one, objective) / row.cost)
         return found
 
     def judged(self, strategy: Strategy, concurrency: int) -> Candidate:
@@ -143,3 +148,8 @@ class Simulator:
                     concurrency=concurrency,
                 )
         return self._known[key]
+
+
+def _least_share(ratios: Sequence[float]) -> float:
+    """The least share of its screened cost that another strategy of a kind may cost, by those simulated so far."""
+    return OPTIMISM if len(ratios) < _MIN_RATIOS else max(OPTIMISM, _ALIKE * min(ratios))

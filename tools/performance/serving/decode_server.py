@@ -37,17 +37,15 @@ class DecodeServer:
         self._steps = 0
         self._running = self._context = self._windowed = self._growing = self._held = 0
         self._first_s = self._growth_s = 0.0
+        # Requests here, waiting ones included; when something is due if nothing else comes.
+        self.load = 0
+        self.due_s = math.inf
         self.decoding_s = 0.0
         self.gap_s: list[float] = []
         self.gap_tokens: list[int] = []
         # Of requests: time at which each showed its first answer, was done. Whoever keeps the clock reads them.
         self.shown: dict[int, float] = {}
         self.done: list[tuple[int, float]] = []
-
-    @property
-    def load(self) -> int:
-        """Requests here, waiting ones included."""
-        return self._running + len(self._waiting)
 
     @property
     def waiting(self) -> int:
@@ -57,18 +55,15 @@ class DecodeServer:
     def receive(self, request: int, now: float) -> None:
         """A request with its first token and its cache is here at `now`; it joins when the step under way is over."""
         self._waiting.append(request)
+        self.load += 1
         if not self._running or self._now == now:
             self._now = now
             self._begin()
         elif self._fits(self._waiting[0]):
-            self._steps = min(self._steps, steps_to_reach(now - self._now, self._first_s, self._growth_s))
-
-    def next_time(self) -> float:
-        """When something is due here if nothing else comes; infinite where nothing runs."""
-        return self._now + self._duration(self._steps) if self._running else math.inf
+            self._plan(min(self._steps, steps_to_reach(now - self._now, self._first_s, self._growth_s)))
 
     def advance(self) -> None:
-        """Decode up to `next_time`; then those leave who are done, and those join who fit."""
+        """Decode up to `due_s`; then those leave who are done, and those join who fit."""
         self._decode(self._steps)
         self._begin()
 
@@ -78,7 +73,13 @@ class DecodeServer:
             self._join(self._waiting.popleft())
         if self._running:
             self._price()
-            self._steps = self._events[0][0] - self._tick
+            self._plan(self._events[0][0] - self._tick)
+        else:
+            self.due_s = math.inf
+
+    def _plan(self, steps: int) -> None:
+        self._steps = steps
+        self.due_s = self._now + self._duration(steps)
 
     def _fits(self, request: int) -> bool:
         need = self._requests.inputs[request] + self._requests.outputs[request]
@@ -137,6 +138,7 @@ class DecodeServer:
     def _leave(self, request: int) -> None:
         size = self._requests.inputs[request] + self._requests.outputs[request]
         self._running -= 1
+        self.load -= 1
         self._held -= size
         self._context -= size
         self._windowed -= min(size, self._step.window)

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from math import inf
 
 from ...checkpoint import checkpoint
 from ...errors import InputError
@@ -119,16 +120,17 @@ class _Run:
         self.prefill_busy_s = 0.0
 
     def serve(self) -> None:
-        while self.events:
+        events, line, servers = self.events, self.line, self.servers
+        while events:
             checkpoint()
-            now, kind, number = heappop(self.events)
+            now, kind, number = heappop(events)
             if kind == _ARRIVED:
                 self.seen.arrived[self.arrived] = now
-                self.seen.ahead[self.arrived] = len(self.line)
-                self.line.append(self.arrived)
+                self.seen.ahead[self.arrived] = len(line)
+                line.append(self.arrived)
                 self.arrived += 1
                 # Those who come at the same time may share a pass.
-                if not self.events or self.events[0][:2] != (now, _ARRIVED):
+                if self.free and (not events or events[0][:2] != (now, _ARRIVED)):
                     self._prefill(now)
             elif kind == _PREFILLED:
                 self.free += 1
@@ -136,11 +138,12 @@ class _Run:
                     moved = self.deployment.transfer_s
                     moved += self.deployment.transfer_s_per_token * self.requests.inputs[request]
                     heappush(self.events, (now + moved, _RECEIVED, request))
-                self._prefill(now)
+                if line:
+                    self._prefill(now)
             elif kind == _RECEIVED:
                 self._receive(number, now)
-            elif self.servers[number].next_time() <= now:
-                self.servers[number].advance()
+            elif servers[number].due_s <= now:
+                servers[number].advance()
                 self._after(number)
 
     def _prefill(self, now: float) -> None:
@@ -180,12 +183,13 @@ class _Run:
     def _after(self, number: int) -> None:
         """Take note of what a server did, and of when it is due again."""
         server = self.servers[number]
-        for request, done in server.done:
-            self._finish(request, done)
-        server.done.clear()
+        if server.done:
+            for request, done in server.done:
+                self._finish(request, done)
+            server.done.clear()
         heappush(self.by_load, (server.load, number))
-        if server.load:
-            heappush(self.events, (server.next_time(), _DECODED, number))
+        if server.due_s < inf:
+            heappush(self.events, (server.due_s, _DECODED, number))
 
     def _finish(self, request: int, now: float) -> None:
         self.seen.done[request] = now
