@@ -1,4 +1,4 @@
-"""Finds every rule: each module of each package below `tools/rules/` that has a `RULE`.
+"""Finds every rule: each module of each package below `tools/rules/` that has a `RULE`, or a table of `RULES`.
 
 Adding a rule is adding its file; nothing is listed by hand but the order of the families. An id that two files claim
 is an error of this package, found at the first call.
@@ -35,9 +35,10 @@ def _discover() -> Iterator[Rule]:
         if not family.ispkg:
             continue
         for module in pkgutil.iter_modules(importlib.import_module(family.name).__path__, f"{family.name}."):
-            rule = getattr(importlib.import_module(module.name), "RULE", None)
-            if isinstance(rule, Rule):
-                yield rule
+            found = importlib.import_module(module.name)
+            for rule in getattr(found, "RULES", (getattr(found, "RULE", None),)):
+                if isinstance(rule, Rule):
+                    yield rule
 
 
 @cache

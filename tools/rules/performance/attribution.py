@@ -15,7 +15,7 @@ from ...plan.view import PlanView, as_list, as_mapping, as_str
 from ..base import Finding
 from ..evaluation import evaluation_of
 from .claims import PARTS_OF, TOLERANCE, TOTAL_OF, Figure, claim_of, figures, given, near, phases_of, stages_in
-from .completeness import lacking_cache, lacking_latency, lacking_throughput, lacks_memory_term
+from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
 from .critical_path import left_out
 from .scaling import scaled_by
 
@@ -170,7 +170,7 @@ class _Attribution:
                 f.computed - f.claimed for f in self.named if f.place[:2] == ("latency", block) and not is_total(f)
             ]
             steps = [f.computed - f.claimed for f in self.named if f.place[:2] == ("critical_path", phase)]
-            if block == "decode_step" and lacks_memory_term(self.view):
+            if block == "decode_step" and lacking_memory_term(self.view):
                 missing.append(parts.memory_ms)
             omitted = max(sum(missing), sum(steps) + sum_of.get(phase, 0.0), 0.0)
             factors = [f.factor for f in self.named if is_total(f) and phase_of(f) == phase]
@@ -201,7 +201,7 @@ class _Attribution:
     def _of_the_rest(self, figure: Figure, rest: list[Figure]) -> str:
         """PE001, PE006, PE007, or "" where it goes with another figure that is off."""
         match figure.place:
-            case ("latency", "decode_step", _) if lacks_memory_term(self.view):
+            case ("latency", "decode_step", _) if lacking_memory_term(self.view):
                 return ""
             case ("latency", "prefill" | "decode_step" as block, _) if self._does_not_add_up(block):
                 return "PE001"

@@ -29,16 +29,16 @@ def lacking_latency(view: PlanView) -> tuple[str, ...]:
             lacking += [block] * is_whole
             continue
         wanted = ["compute_ms", "memory_ms", *["communication_ms"] * is_on_several_devices(view, phase)]
-        if block == "decode_step" and lacks_memory_term(view):
+        if block == "decode_step" and lacking_memory_term(view):
             wanted = ["compute_ms"]
         lacking += [f"{block}.{name}" for name in wanted if name not in parts]
     return tuple(lacking)
 
 
-def lacks_memory_term(view: PlanView) -> bool:
-    """Whether a claimed decode step has parts and none of them is memory (PE005)."""
+def lacking_memory_term(view: PlanView) -> tuple[str, ...]:
+    """The memory term, where a claimed decode step has parts and none of them is memory (PE005)."""
     parts = given(given(claim_of(view).get("latency")).get("decode_step"))
-    return bool(parts) and "memory_ms" not in parts
+    return ("memory_ms",) if parts and "memory_ms" not in parts else ()
 
 
 def lacking_cache(view: PlanView) -> tuple[str, ...]:

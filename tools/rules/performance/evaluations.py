@@ -1,0 +1,238 @@
+"""PE001 to PE005 and PE007 to PE009: an evaluation is complete, and each of its figures is what the graph takes.
+
+One table: what an evaluation has to give, and what is said of a figure that is off. Which rule names a figure
+(`attribution.py`) and what an evaluation lacks (`completeness.py`) is worked out once for all of them; figures that
+none of these names are PE006's. A plan without an evaluation claims nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from ...plan.view import PlanView, as_mapping
+from ..base import Edit, Example, Finding, Rule
+from .attribution import faults_of, finding_of, replicas_serving
+from .claims import claim_of, given
+from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
+from .recompute import recomputed
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a block of an evaluation has to give: `missing` names what it lacks, `says` (with `{missing}`) says so."""
+
+    block: str
+    missing: Callable[[PlanView], tuple[str, ...]]
+    says: str
+
+    def findings(self, view: PlanView) -> Iterator[Finding]:
+        """One finding of all that is missing."""
+        missing = self.missing(view)
+        if not missing:
+            return
+        claimed: object = claim_of(view)
+        for name in self.block.split("/"):
+            claimed = as_mapping(claimed).get(name)
+        yield Finding(
+            self.says.format(missing=", ".join(missing)),
+            where=f"/performance/{self.block}" if as_mapping(claimed) else "/performance",
+            value=sorted(given(claimed)),
+            expected=list(missing),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A rule on what an evaluation claims; the fields that rules of a graph have too are `Rule`'s.
+
+    `says` is of a figure that is off: a sentence, or how to make one of the plan.
+    """
+
+    id: str
+    name: str
+    requirement: str
+    rationale: str
+    source: str
+    remedy: str
+    good: str
+    bad: Edit
+    wanted: _Wanted | None = None
+    says: str | Callable[[PlanView], str] = ""
+    remedy_of_figures: str = ""
+
+    def check(self, view: PlanView) -> Iterator[Finding]:
+        """What the evaluation lacks, then figures that are off."""
+        if self.wanted is not None:
+            yield from self.wanted.findings(view)
+        for fault in faults_of(view, self.id) if self.says else ():
+            says = self.says if isinstance(self.says, str) else self.says(view)
+            yield finding_of(fault, says, self.remedy_of_figures)
+
+    def rule(self) -> Rule:
+        """The rule."""
+        return Rule(
+            id=self.id,
+            name=self.name,
+            severity="error",
+            requirement=self.requirement,
+            rationale=self.rationale,
+            source=self.source,
+            fix="local",
+            remedy=self.remedy,
+            check=self.check,
+            good=Example(self.good, (Edit("evaluate"),)),
+            bad=Example(self.good, (Edit("evaluate"), self.bad)),
+            rests_on_estimate=bool(self.says),
+            mend=recomputed,
+        )
+
+
+def _replicas_do_as_much(view: PlanView) -> str:
+    counts = {phase: replicas_serving(view, phase) for phase in ("prefill", "decode")}
+    replicas = " and ".join(f"{count} that serve {phase}" for phase, count in counts.items())
+    return f"replicas do as much together as each of them does: there are {replicas}"
+
+
+def _set(field: str, value: object) -> Edit:
+    return Edit("set_top", field=f"/performance/{field}", value=value)
+
+
+_CLAIMS = (
+    _Claim(
+        id="PE001",
+        name="latency not taken apart",
+        requirement=(
+            "Latency is given as prefill + decode, each with compute, memory and communication parts that add up to it."
+        ),
+        rationale=(
+            "latency = prefill + (output tokens - 1) × decode step. The two phases have other limits: prefill is bound "
+            "by arithmetic, decode by memory and communication; one figure for both hides which of them a strategy "
+            "helps."
+        ),
+        source="004 §2.1, §8",
+        remedy="give prefill_ms and decode_ms, and the parts of prefill and decode_step, as `estimate` prints them",
+        good="dense-tp2",
+        bad=_set("latency", {"end_to_end_ms": 100.0}),
+        wanted=_Wanted("latency", lacking_latency, "the claimed latency is not taken apart: it lacks {missing}"),
+        says="the parts do not add up to the phase",
+        remedy_of_figures="compute the parts again: they are the phase",
+    ),
+    _Claim(
+        id="PE002",
+        name="KV cache not estimated",
+        requirement="The KV cache is estimated in bytes, per token and per device.",
+        rationale=(
+            "Bytes per token = layers × 2 × KV heads × head size × bytes of an element (MLA: its latent); a device "
+            "holds its layers and heads of it, heads repeated where there are more tensor ranks than heads. The cache "
+            "decides how many requests run at once, and what each decode step reads."
+        ),
+        source="004 §2.3, §8",
+        remedy="give kv_cache_bytes_per_token and the kv_cache_bytes of each device, as `estimate` prints them",
+        good="dense-tp2",
+        bad=_set("memory/kv_cache_bytes_per_token", None),
+        wanted=_Wanted(
+            "memory", lacking_cache, "the evaluation does not give the KV cache in full: it lacks {missing}"
+        ),
+        says="that is not the KV cache of this model and these shards, in bytes",
+    ),
+    _Claim(
+        id="PE003",
+        name="throughput left out",
+        requirement="Throughput is given in tokens/s for a single request, batched, and DP-scaled.",
+        rationale=(
+            "The three answer different questions: what one user sees (output tokens / latency), what one replica "
+            "sustains (requests × output tokens / their time), and what the deployment does (replicas × that). None "
+            "follows from another one by a fixed factor."
+        ),
+        source="004 §2.2",
+        remedy="give the throughput of a single request, of a batch and over all replicas, as `estimate` prints it",
+        good="dense-dp2-tp2",
+        bad=_set("throughput/batched_tokens_per_s", None),
+        wanted=_Wanted("throughput", lacking_throughput, "the evaluation leaves out {missing}"),
+    ),
+    _Claim(
+        id="PE004",
+        name="communication free of charge",
+        requirement="Communication is accounted: there is no multi-device operator with zero communication time.",
+        rationale=(
+            "A collective costs a latency and bytes over bandwidth, t = alpha + bytes × (n - 1) / (n × bandwidth) or "
+            "more. In decode the latency alone is paid twice a layer; without it a plan looks faster the more devices "
+            "it takes."
+        ),
+        source="004 §8",
+        remedy="count the collectives of every operator on more than one device, as `estimate` does",
+        good="dense-tp4",
+        bad=_set("latency/decode_step/communication_ms", 0.0),
+        says="the collectives and transfers of the graph take time",
+    ),
+    _Claim(
+        id="PE005",
+        name="decode of FLOPs alone",
+        requirement="FLOPs-only estimates are rejected: decode carries its memory term.",
+        rationale=(
+            "A decode step does 2 FLOPs with each weight that it reads: at small batches it takes (weights + cache) / "
+            "memory bandwidth, some hundred times as long as FLOPs / peak."
+        ),
+        source="004 §8",
+        remedy="give memory_ms of the decode step: the bytes of weights and cache over memory bandwidth",
+        good="dense-tp2",
+        bad=_set("latency/decode_step/memory_ms", 0.0),
+        wanted=_Wanted(
+            "latency/decode_step",
+            lacking_memory_term,
+            "the claimed decode step has no memory term: reading the weights and the KV cache is left out",
+        ),
+        says="each decode step reads the weights and the KV cache",
+    ),
+    _Claim(
+        id="PE007",
+        name="throughput out of step with the replicas",
+        requirement=(
+            "DP scales throughput only: over all replicas it is the number of those that serve a phase × the rate of "
+            "one (disaggregated: the lower of the two phases)."
+        ),
+        rationale=(
+            "Throughput = DP × that of one replica, since replicas share nothing; where prefill and decode have "
+            "replicas of their own, a request needs both, and the slower kind sets the rate."
+        ),
+        source="004 §4.1",
+        remedy="multiply the batched throughput of one replica by the replicas that serve it",
+        good="dense-dp2-tp2",
+        bad=Edit("scale", field="/performance/throughput/dp_scaled_tokens_per_s", value=2.0),
+        says=_replicas_do_as_much,
+    ),
+    _Claim(
+        id="PE008",
+        name="experts taken as balanced",
+        requirement="MoE time counts the router and the slowest active expert group, with the load imbalance stated.",
+        rationale=(
+            "t = router + max over groups: of n groups with a mean load of m token copies each the largest has by "
+            "chance m + sqrt(2 m ln n), which for the small batches of decode is more than twice the mean, and a "
+            "measured half more than m on 32 ranks, since tokens prefer some experts."
+        ),
+        source="004 §4.4",
+        remedy="count router and routing, and the load of the slowest expert group, as `estimate` does",
+        good="moe-ep4",
+        bad=_set("explanation/decode/expert_imbalance", 1.0),
+        says="a MoE layer takes its router and its slowest expert group",
+    ),
+    _Claim(
+        id="PE009",
+        name="pipeline without its bubbles",
+        requirement=(
+            "With PP prefill counts the fill and decode its bubbles; a single request gains nothing in decode from PP."
+        ),
+        rationale=(
+            "A pass takes the sum of its stages: prefill = stages + fill, and a token needs the one before it, so that "
+            "with m microbatches a step takes max(sum of the stages, m × the slowest). PP saves memory, not time."
+        ),
+        source="004 §4.3",
+        remedy="count the time in which a stage waits for the others, as `estimate` does",
+        good="dense-pp4",
+        bad=_set("latency/prefill/bubble_ms", 0.0),
+        says="the stages follow one another, and wait for one another",
+    ),
+)
+
+RULES = tuple(claim.rule() for claim in _CLAIMS)
