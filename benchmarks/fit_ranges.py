@@ -14,7 +14,6 @@ import argparse
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -69,7 +68,7 @@ class Unseen:
             self._settings[deployment] = layout.setting.with_profile(engine.model_copy(update={"entry": entry}))
         setting = self._settings[deployment].with_workload(layout.setting.workload)
         late = deployment.engine.streams_at_intervals
-        layout = replace(layout, setting=setting, memo={})
+        layout = layout.with_setting(setting)
         return serve(layout, situation.arrivals, situation.lengths, streams_at_intervals=late)
 
 

@@ -1,13 +1,40 @@
-"""What was worked out once and is kept, bounded by the bytes that it holds, so that a long process stays small."""
+"""What was worked out once and is kept: for one owner as long as it lives, or for all within a bound on its bytes."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+
+
+class Cache(Generic[K, V]):
+    """A table of answers by key, one in each owner's `Caches`: `holds` says of what.
+
+    A module that works something out of a `Setting` or a `Layout` has a cache for it, which gives it types; the owner
+    has the answers, and drops them where it is replaced by one that would answer otherwise.
+    """
+
+    def __init__(self, holds: str) -> None:
+        self.holds = holds
+
+    def table(self, caches: Caches) -> dict[K, V]:
+        """The answers that one owner has so far."""
+        found = caches.get(self)
+        return caches.setdefault(self, {}) if found is None else found
+
+    def get(self, caches: Caches, key: K, work_out: Callable[[], V]) -> V:
+        """The answer for `key`, worked out where the owner has none."""
+        table = self.table(caches)
+        if key not in table:
+            table[key] = work_out()
+        return table[key]
+
+
+# The tables of one owner.
+Caches = dict[Cache[Any, Any], dict[Any, Any]]
 
 
 class Kept(Generic[K, V]):

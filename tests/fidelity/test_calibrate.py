@@ -52,7 +52,7 @@ def seen(users: int, requests: int, constants: EngineConstants) -> dict[str, flo
     layout = layout_of(situation)
     entry = SHIPPED.entry.model_copy(update={"constants": constants})
     setting = layout.setting.with_profile(SHIPPED.model_copy(update={"entry": entry}))
-    times = serve(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
+    times = serve(layout.with_setting(setting), situation.arrivals, situation.lengths)
     return {
         figure: figure_of(times, replace(situation, figure=figure)) for figure in ("ttft_ms", "tpot_ms", "output_tok_s")
     }

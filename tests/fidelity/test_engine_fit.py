@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -50,9 +49,7 @@ def test_a_case_under_other_constants_is_the_server_that_has_them(row: dict[str,
     changes = {"recurrent_layer_us": 60.0, "attention_scale": 1.3, "moe_scale": 0.8, "host_step_ms": 2.0}
     changes["head_token_ns"] = head_token_ns
     profile = neutral(layout.setting.engine, **changes)
-    wanted = server_of(
-        replace(layout, setting=layout.setting.with_profile(profile), memo={}), situation.arrivals, situation.lengths
-    )
+    wanted = server_of(layout.with_setting(layout.setting.with_profile(profile)), situation.arrivals, situation.lengths)
     found = case.server_with(profile.entry.constants)
     for column in ("linear_s", "decode_base_s", "decode_per_token_s", "prefill_fixed_s", "prefill_per_pair_s"):
         assert getattr(found.table, column) == pytest.approx(getattr(wanted.table, column), rel=1e-6, abs=1e-12), column

@@ -60,7 +60,7 @@ def test_the_layout_made_without_a_graph_is_that_of_the_graph(situation: Situati
 def test_layouts_of_one_deployment_share_their_setting() -> None:
     few, many = (situation_of(row_of(concurrency_or_batch=users)) for users in ("2", "64"))
     assert isinstance(few, Situation) and isinstance(many, Situation)
-    assert layout_of(few).setting.pieces is layout_of(many).setting.pieces
+    assert layout_of(few).setting.caches is layout_of(many).setting.caches
     assert layout_of(many).setting.workload.concurrency == 64
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..kept import Cache
 from ..performance.layout import Layout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
 from ..performance.serving_estimate import serve
@@ -20,15 +21,18 @@ def serve_at_datasheet_rates(
 ) -> ServingTimes:
     """What users would see of `layout` if every operator ran at the datasheet's rates and tokens came out at once."""
     del streams_at_intervals
-    return serve(replace(layout, setting=_at_datasheet_rates(layout.setting), memo={}), arrivals, lengths)
+    return serve(layout.with_setting(_at_datasheet_rates(layout.setting)), arrivals, lengths)
+
+
+_AT_FULL_RATES = Cache[str, Setting]("the setting at the rates of the datasheet")
 
 
 def _at_datasheet_rates(setting: Setting) -> Setting:
     """The setting with an accelerator that reaches its peaks and an engine that costs nothing, kept beside its own."""
-    found: Setting | None = setting.pieces.get("datasheet rates")
-    if found is None:
+
+    def at_full_rates() -> Setting:
         full = {"compute_efficiency": 1.0, "memory_efficiency": 1.0}
         hardware = replace(setting.hardware, accelerator=setting.hardware.accelerator.model_copy(update=full))
-        found = replace(setting, hardware=hardware, profile=neutral(setting.engine), pieces={}, memo={})
-        setting.pieces["datasheet rates"] = found
-    return found.with_workload(setting.workload)
+        return replace(setting, hardware=hardware, profile=neutral(setting.engine), caches={})
+
+    return _AT_FULL_RATES.get(setting.caches, "", at_full_rates).with_workload(setting.workload)

@@ -157,7 +157,7 @@ def case_of(
             changes = {name: _VARIED_TO[name]} if name else {}
             settings[known] = own.with_profile(neutral(own.engine, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
-        return server_of(replace(layout, setting=setting, memo={}), situation.arrivals, situation.lengths)
+        return server_of(layout.with_setting(setting), situation.arrivals, situation.lengths)
 
     engine, generation, _ = wanted_of(situation)
     has_head_tokens = ENGINES[engine].gives_heads_one_block(generation)

@@ -8,13 +8,9 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING
 
-from .scores import FAMILIES, OrderScore, ScalingScore
+from .scores import FAMILIES, Judged, OrderScore, ScalingScore
 from .table import Degree
-
-if TYPE_CHECKING:
-    from .score import Judged
 
 _TP_STEPS = ((1, 2), (2, 4), (4, 8))
 _ONE = Degree(1, 1)
@@ -23,7 +19,7 @@ _TIE_SHARE = 0.02
 
 # What all layouts of a set share, and the layout itself.
 _Key = tuple[str, ...]
-Sets = dict[_Key, dict[_Key, list["Judged"]]]
+Sets = dict[_Key, dict[_Key, list[Judged]]]
 
 
 def _set_of(one: Judged) -> _Key:

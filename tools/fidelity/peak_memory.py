@@ -13,8 +13,8 @@ from ..errors import InputError
 from ..performance.memory import device_memory
 from ..performance.serving.load import StaticBatch
 from .deployment import layout_of
-from .score import error_pct, quantile
-from .scores import MemoryScore
+from .score import quantile
+from .scores import MemoryScore, error_pct
 from .situation import Situation
 from .table import MeasuredRow
 
@@ -37,11 +37,8 @@ def peak_memory_gb(situation: Situation) -> float:
     setting = layout.setting
     if isinstance(situation.arrivals, StaticBatch) and setting.serving is not None:
         tokens = situation.arrivals.sequences * setting.workload.input_tokens
-        layout = replace(
-            layout,
-            setting=replace(setting, serving=setting.serving.model_copy(update={"prefill_chunk_tokens": tokens})),
-            memo={},
-        )
+        serving = setting.serving.model_copy(update={"prefill_chunk_tokens": tokens})
+        layout = layout.with_setting(replace(setting, serving=serving))
     planned = max(device.total_bytes for device in device_memory(layout).per_device) / _BYTES_PER_GB
     return planned + RUNTIME_GB + (RANKS_GB if len(layout.decode_replicas[0].devices) > 1 else 0.0)
 

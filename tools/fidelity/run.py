@@ -13,8 +13,8 @@ from .datasheet import serve_at_datasheet_rates
 from .degrees import Refused
 from .peak_memory import memory_score
 from .predict import Predictor, Serve
-from .score import error_pct, score
-from .scores import FidelityReport, NotModelled
+from .score import score
+from .scores import FidelityReport, NotModelled, error_pct
 from .situation import Situation, situation_of
 from .table import MeasuredRow
 

@@ -8,37 +8,16 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ..calibration.error_ranges import LOW_CONCURRENCY
 from .ordering import order_scores, scaling_scores
-from .scores import FAMILIES, Errors, Family, FamilyScore, GroupScore, Scores
+from .scores import FAMILIES, Errors, Family, FamilyScore, GroupScore, Judged, Scores, error_pct
 from .table import MeasuredRow
 
 _FAMILIES: Mapping[str, Family] = {
     "tpot_ms": "tpot", "itl_ms": "tpot", "e2e_latency_ms": "e2e", "output_tok_s_total": "throughput",
     "output_tok_s_per_gpu": "throughput", "total_tok_s": "throughput", "total_tok_s_per_gpu": "throughput",
 }  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A row that was predicted; `roofline` is the yardstick's figure where there is one."""
-
-    row: MeasuredRow
-    family: Family
-    predicted: float
-    roofline: float | None
-
-    @property
-    def error_pct(self) -> float:
-        """Signed error of the prediction, percent of the measured figure."""
-        return error_pct(self.predicted, self.row.value)
-
-
-def error_pct(predicted: float, measured: float) -> float:
-    """Signed error in percent of the measured figure."""
-    return 100.0 * (predicted / measured - 1.0)
 
 
 def family_of(row: MeasuredRow) -> Family | None:

@@ -6,9 +6,12 @@ layout: each group counts once, by the median of its rows, however many rows it 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from .table import MeasuredRow
 
 Family = Literal["tpot", "ttft-low", "ttft-load", "e2e", "throughput"]
 FAMILIES: tuple[Family, ...] = ("tpot", "ttft-low", "ttft-load", "e2e", "throughput")
@@ -115,3 +118,23 @@ class FidelityReport(_Frozen):
     scores: Scores
     peak_memory: MemoryScore | None
     not_modelled: tuple[NotModelled, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row that was predicted; `roofline` is the yardstick's figure where there is one."""
+
+    row: MeasuredRow
+    family: Family
+    predicted: float
+    roofline: float | None
+
+    @property
+    def error_pct(self) -> float:
+        """Signed error of the prediction, percent of the measured figure."""
+        return error_pct(self.predicted, self.row.value)
+
+
+def error_pct(predicted: float, measured: float) -> float:
+    """Signed error in percent of the measured figure."""
+    return 100.0 * (predicted / measured - 1.0)

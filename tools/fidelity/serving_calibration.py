@@ -25,7 +25,7 @@ from .deployment import check_weights_fit, layout_of
 from .engine_cases import About, Case, Settings, case_of
 from .engine_fit import NAMES, Fitted, fit
 from .fast_simulation import mean_times
-from .score import error_pct
+from .scores import error_pct
 from .situation import Figure, Situation, situation_of
 from .table import MeasuredRow
 

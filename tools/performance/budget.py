@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number, ceil, larger
+from ..kept import Cache
 from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
 from .kv_cache import request_bytes
 from .layout import Layout
@@ -179,13 +180,16 @@ def distinct_terms(
     return tuple(found.values())
 
 
+_TERMS = Cache[str, "tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]"]("memory terms of each replica")
+
+
 def layout_terms(layout: Layout) -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
     """Each representative replica with those of its devices' terms that differ; kept on the layout."""
-    found = layout.memo.get("terms")
-    if found is None:
-        found = tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
-        layout.memo["terms"] = found
-    return found
+
+    def terms() -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
+        return tuple((replica, distinct_terms(layout.setting, replica)) for replica in layout.representatives)
+
+    return _TERMS.get(layout.caches, "", terms)
 
 
 def holding_part(held: Held, device: str) -> tuple[object, ...]:

@@ -6,7 +6,6 @@ A range is of measurements that took no part in the fit; where too few are like 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from ..calibration.engine_profile import (
     EngineProfile,
@@ -26,6 +25,7 @@ from ..calibration.error_ranges import (
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
+from ..kept import Cache
 from ..plan.performance import Calibration, Ranges
 from .setting import Setting
 
@@ -105,12 +105,12 @@ def _load(setting: Setting) -> Load:
     return "low" if workload.request_rate is None and workload.concurrency <= LOW_CONCURRENCY else "loaded"
 
 
+_RANGES = Cache[Load, Known]("ranges by load")
+
+
 def _known(setting: Setting, load: Load) -> Known:
     """The ranges that were measured nearest to `setting` under `load`, looked up once."""
-    key = ("ranges", load)
-    if key not in setting.memo:
-        setting.memo[key] = _looked_up(setting, load)
-    return cast("Known", setting.memo[key])
+    return _RANGES.get(setting.caches, load, lambda: _looked_up(setting, load))
 
 
 def _looked_up(setting: Setting, load: Load) -> Known:

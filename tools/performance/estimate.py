@@ -172,7 +172,7 @@ def estimate(
     layout = layout_from_view(document)
     own = own_calibration(calibration)
     if own is not None:
-        layout = replace(layout, setting=layout.setting.with_calibration(own), memo={})
+        layout = layout.with_setting(layout.setting.with_calibration(own))
     if usd_per_gpu_hour is not None:
         expect(usd_per_gpu_hour, (int, float), "usd_per_gpu_hour", "a number is expected")
         if not USD.hold(usd_per_gpu_hour):

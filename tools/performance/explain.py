@@ -225,7 +225,7 @@ def faster(setting: Setting, resource: Resource) -> Setting:
         entry = setting.engine.entry.model_copy(update={"constants": constants.model_copy(update=halved)})
         # No kernel knows of the host: what was timed still holds.
         return replace(setting, profile=setting.engine.model_copy(update={"entry": entry}))
-    return replace(setting, hardware=_faster(setting.hardware, resource), pieces={}, memo={})
+    return replace(setting, hardware=_faster(setting.hardware, resource), caches={})
 
 
 def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:

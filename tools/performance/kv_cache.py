@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 from ..catalog.architecture import AttentionSpec
+from ..kept import Cache
 from .setting import STATE_BYTES_PER_ELEMENT, Setting
 
 
@@ -36,20 +37,21 @@ def layer_request_bytes(setting: Setting, attention: AttentionSpec, tokens: int,
     return cache * heads_share(tp, attention.cache_shards) + state
 
 
+_REQUEST_BYTES = Cache[tuple[tuple[int, int], int, int, int], float]("bytes of a request by layers, tokens and ranks")
+
+
 def request_bytes(setting: Setting, layers: tuple[int, int], tokens: int, tp: int = 1, token_parts: int = 1) -> float:
     """Cache bytes of one request of `tokens` in `layers` (inclusive) on one device of a tp x token_parts group."""
-    key = ("cache", layers, tokens, tp, token_parts)
-    found = setting.memo.get(key)
-    if not isinstance(found, float):
-        found = float(
-            sum(
-                run.count * layer_request_bytes(setting, run.spec.attention, tokens, tp, token_parts)
-                for run in setting.runs(*layers)
-                if run.spec.attention is not None
-            )
+
+    def in_all_layers() -> float:
+        found = (
+            run.count * layer_request_bytes(setting, run.spec.attention, tokens, tp, token_parts)
+            for run in setting.runs(*layers)
+            if run.spec.attention is not None
         )
-        setting.memo[key] = found
-    return found
+        return float(sum(found))
+
+    return _REQUEST_BYTES.get(setting.caches, (layers, tokens, tp, token_parts), in_all_layers)
 
 
 def all_layers(setting: Setting) -> tuple[int, int]:

@@ -7,12 +7,12 @@ the graph shows, not what the strategy block declares. It judges nothing: an ill
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any
 
 from ..checkpoint import checkpoint
 from ..errors import InputError
+from ..kept import Caches
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.graph import evening_copies, expert_groups
 from ..plan.placement import Placement, StagePlacement, vocabulary_shards
@@ -31,8 +31,12 @@ class Layout:
     replicas: tuple[ReplicaLayout, ...]
     # Whether replicas of one kind differ in nothing but their devices' names (always so where made from a strategy).
     replicas_alike: bool = False
-    # What this package has already computed of the layout.
-    memo: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    # What other modules work out of it.
+    caches: Caches = field(default_factory=Caches, repr=False)
+
+    def with_setting(self, setting: Setting) -> Layout:
+        """The same devices under another setting."""
+        return replace(self, setting=setting, caches={})
 
     @cached_property
     def representatives(self) -> tuple[ReplicaLayout, ...]:

@@ -12,14 +12,15 @@ from dataclasses import replace
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
+from ..kept import Cache
 from .operation import TokenLoad, longest_path
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, write_behind_attention
 from .programs.writer import ProgramContext, ProgramWriter
-from .setting import Setting
 from .stage_shape import OperatorSet, StageShape
-from .timing import StageTimer
+from .timing import StageTimer, shape_number
 
+_SECONDS = Cache["tuple[object, ...]", Number]("seconds of an operator by name, layer, shape and load")
 _Write = Callable[[ProgramWriter, LayerSpec, OperatorSet | None], None]
 
 
@@ -31,7 +32,7 @@ class OperatorTimes:
         setting, shape = timer.setting, timer.shape
         self._attention, self._ffn, self._moe = shape.of_attention(), shape.of_ffn(), shape.of_moe()
         self._ends = _reshaped(timer, shape.of_vocabulary())
-        self._numbers = {id(one): _number(setting, one) for one in (self._attention, self._ffn, self._moe)}
+        self._numbers = {id(one): shape_number(setting, one) for one in (self._attention, self._ffn, self._moe)}
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
         """Seconds of one layer under `load`."""
@@ -68,11 +69,8 @@ class OperatorTimes:
         """Seconds of final norm and LM head under `load`."""
         return self._ends.head(load).seconds
 
-    def _kept(self, key: object, made: Callable[[], Number]) -> Number:
-        found = self.timer.setting.pieces.get(key)
-        if found is None:
-            found = self.timer.setting.pieces[key] = made()
-        return found
+    def _kept(self, key: tuple[object, ...], made: Callable[[], Number]) -> Number:
+        return _SECONDS.get(self.timer.setting.caches, key, made)
 
     def _writer(self, shape: StageShape, load: TokenLoad) -> ProgramWriter:
         return ProgramWriter(ProgramContext(self.timer.setting, shape, load, self.timer.clock, self.timer.links))
@@ -98,8 +96,3 @@ def _write_attention(writer: ProgramWriter, spec: LayerSpec, following: Operator
 def _reshaped(timer: StageTimer, shape: StageShape) -> StageTimer:
     """A timer of the same stage in another shape."""
     return StageTimer(timer.setting, timer.phase, timer.stage, shape=shape)
-
-
-def _number(setting: Setting, shape: StageShape) -> int:
-    """The number of `shape` among those of the setting: shapes are compared by value once."""
-    return setting.pieces.setdefault(("shape", shape), len(setting.pieces))

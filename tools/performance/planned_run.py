@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+from ..kept import Cache
 from .layout import Layout
 from .schedule import prefill_loads
 from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
@@ -43,12 +44,18 @@ def planned_run(layout: Layout) -> PlannedRun:
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
     """
-    if "planned run" not in layout.memo:
-        # Chunks of which there are too many are refused before they are simulated.
-        prefill_loads(layout.setting, 1, 1)
-        rate = layout.setting.workload.request_rate
-        layout.memo["planned run"] = _users(layout) if rate is None else _open(layout, rate)
-    return layout.memo["planned run"]
+    return _RUNS.get(layout.caches, "planned", lambda: _planned(layout))
+
+
+_RUNS = Cache[str, PlannedRun]("the run of the planned load")
+_TIMES = Cache[str, ServingTimes]("what the user of a single request sees")
+
+
+def _planned(layout: Layout) -> PlannedRun:
+    # Chunks of which there are too many are refused before they are simulated.
+    prefill_loads(layout.setting, 1, 1)
+    rate = layout.setting.workload.request_rate
+    return _users(layout) if rate is None else _open(layout, rate)
 
 
 def run_alone(layout: Layout) -> ServingTimes:
@@ -57,9 +64,7 @@ def run_alone(layout: Layout) -> ServingTimes:
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
     """
-    if "run alone" not in layout.memo:
-        layout.memo["run alone"] = serve(layout, ClosedLoop(1, 1), lengths_of(layout))
-    return layout.memo["run alone"]
+    return _TIMES.get(layout.caches, "alone", lambda: serve(layout, ClosedLoop(1, 1), lengths_of(layout)))
 
 
 def lengths_of(layout: Layout) -> Lengths:

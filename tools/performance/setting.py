@@ -7,9 +7,9 @@ that every layout needs are kept on it. It knows nothing of degrees or devices.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, engine_profile
@@ -19,6 +19,7 @@ from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_name
+from ..kept import Cache, Caches
 from ..plan.constraints import free_bytes
 from ..plan.document import PolicyBlock, PrecisionBlock, ServingBlock, WorkloadBlock
 from .clock import Clock
@@ -52,6 +53,11 @@ class TensorBytes:
         return self.sharded + self.kv_heads + self.replicated
 
 
+_CLOCKS = Cache[float, Clock]("clocks by the share of the arithmetic that kernels have")
+_RUNS = Cache[tuple[int, int], tuple[LayerRun, ...]]("kinds of layers by first and last layer")
+_TENSOR_BYTES = Cache[int, TensorBytes]("bytes by the identity of a tuple of tensors, which the architecture holds")
+
+
 @dataclass(frozen=True, eq=False)
 class Setting:
     """Model, hardware, load, precision and policy of a deployment (compared by identity)."""
@@ -69,14 +75,8 @@ class Setting:
     profile: EngineProfile | None = None
     # A calibration of one's own, laid over what ships.
     calibration: CustomCalibration | None = None
-    _runs: dict[tuple[int, int], tuple[LayerRun, ...]] = field(
-        default_factory=dict[tuple[int, int], tuple[LayerRun, ...]], repr=False
-    )
-    _tensor_bytes: dict[int, TensorBytes] = field(default_factory=dict[int, TensorBytes], repr=False)
-    # Other modules of this package keep their sums here (weights per holding, cache per range, times per operator).
-    memo: dict[object, object] = field(default_factory=dict[object, object], repr=False)
-    roles: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
-    pieces: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+    # What other modules work out of it: none of it depends on the load.
+    caches: Caches = field(default_factory=Caches, repr=False)
 
     @cached_property
     def engine(self) -> EngineProfile:
@@ -111,19 +111,17 @@ class Setting:
         """The clock of kernels that have `compute_share` of the arithmetic to themselves."""
         if compute_share == 1.0:
             return self.clock
-        found: Clock | None = self.pieces.get(("clock", compute_share))
-        if found is None:
-            found = Clock(self.hardware, self.engine, self.calibration, compute_share)
-            self.pieces["clock", compute_share] = found
-        return found
+        return _CLOCKS.get(
+            self.caches, compute_share, lambda: Clock(self.hardware, self.engine, self.calibration, compute_share)
+        )
 
     def with_profile(self, profile: EngineProfile) -> Setting:
         """The same setting with another engine profile; nothing that was timed is shared."""
-        return replace(self, profile=profile, pieces={}, memo={})
+        return replace(self, profile=profile, caches={})
 
     def with_calibration(self, calibration: CustomCalibration | None) -> Setting:
         """The same setting with a calibration of one's own; nothing that was timed is shared."""
-        return self if calibration is None else replace(self, calibration=calibration, pieces={}, memo={})
+        return self if calibration is None else replace(self, calibration=calibration, caches={})
 
     def with_workload(self, workload: WorkloadBlock) -> Setting:
         """The same setting under another load; what was already computed is shared (none of it depends on the load)."""
@@ -190,26 +188,22 @@ class Setting:
 
     def runs(self, first: int, last: int) -> tuple[LayerRun, ...]:
         """How many layers of each kind lie in `first`…`last` (inclusive), in the order of first appearance."""
-        key = (first, last)
-        found = self._runs.get(key)
-        if found is None:
-            layers = self.architecture.layers[first : last + 1]
-            counts = Counter(id(layer) for layer in layers)
-            kinds = {id(layer): layer for layer in layers}
-            found = tuple(LayerRun(kinds[kind], count) for kind, count in counts.items())
-            self._runs[key] = found
-        return found
+        return _RUNS.get(self.caches, (first, last), lambda: tuple(self._layer_runs(first, last)))
+
+    def _layer_runs(self, first: int, last: int) -> Iterator[LayerRun]:
+        layers = {id(layer): layer for layer in self.architecture.layers[first : last + 1]}
+        counts = Counter(id(layer) for layer in self.architecture.layers[first : last + 1])
+        return (LayerRun(layers[kind], count) for kind, count in counts.items())
 
     def tensor_bytes(self, tensors: tuple[WeightTensor, ...]) -> TensorBytes:
         """Bytes of `tensors` by split, each in its own number format; kept per tuple (by identity)."""
-        found = self._tensor_bytes.get(id(tensors))
-        if found is None:
-            sums = {"sharded": 0.0, "kv_heads": 0.0, "replicated": 0.0}
-            for tensor in tensors:
-                sums[tensor.split] += tensor.elements * self.weight_bytes(tensor.tensor_class)
-            found = TensorBytes(**sums)
-            self._tensor_bytes[id(tensors)] = found
-        return found
+        return _TENSOR_BYTES.get(self.caches, id(tensors), lambda: self._sums(tensors))
+
+    def _sums(self, tensors: tuple[WeightTensor, ...]) -> TensorBytes:
+        sums = {"sharded": 0.0, "kv_heads": 0.0, "replicated": 0.0}
+        for tensor in tensors:
+            sums[tensor.split] += tensor.elements * self.weight_bytes(tensor.tensor_class)
+        return TensorBytes(**sums)
 
 
 def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:

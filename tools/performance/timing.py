@@ -5,12 +5,13 @@ The pieces of the folded execution DAG: embedding, each kind of layer, head, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import AttentionSpec, LayerSpec
+from ..kept import Cache
 from ..plan.blocks import fold_sequence
 from .collectives import Group, Links, domain_of
 from .operation import Operation, TokenLoad, is_core, longest_path
@@ -43,9 +44,7 @@ class StageTimer:
         self.stage = stage
         self.free = free
         self.shape: StageShape = shape or stage_shape(setting, phase, stage)
-        # Shapes are compared by value once here; pieces are kept under their number.
-        seen = ("shape", self.shape) if compute_share == 1.0 else ("shape", self.shape, compute_share)
-        self.shape_number: int = setting.pieces.setdefault(seen, len(setting.pieces))
+        self.shape_number = shape_number(setting, self.shape, compute_share)
         self.clock, self.links = setting.clock_with(compute_share), Links(setting.hardware, setting.clock)
 
     @cached_property
@@ -106,17 +105,16 @@ class StageTimer:
 
     def _layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         bare = replace(load, context=0)
-        key = ("layer", id(spec), following, self.shape_number, bare.key)
-        piece = self._piece(key, "layer", lambda: self._layer_written(spec, following, bare))
-        if load.context == 0 or spec.attention is None:
+        kind = "layer", id(spec), following, self.shape_number
+        piece = self._piece((*kind, bare.key), "layer", lambda: self._layer_written(spec, following, bare))
+        attention = spec.attention
+        if load.context == 0 or attention is None:
             return piece
-        key = ("layer", id(spec), following, self.shape_number, load.key)
-        found = self.setting.pieces.get(key)
-        if found is None:
-            work = self._core_work(spec.attention, load)
-            found = exchange_core(piece, work, self.clock.time(work))
-            self.setting.pieces[key] = found
-        return found
+        return _PIECES.get(self.setting.caches, (*kind, load.key), lambda: self._with_core(piece, attention, load))
+
+    def _with_core(self, piece: Piece, attention: AttentionSpec, load: TokenLoad) -> Piece:
+        work = self._core_work(attention, load)
+        return exchange_core(piece, work, self.clock.time(work))
 
     def _layer_written(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
         writer = ProgramWriter(self.context(load))
@@ -128,12 +126,10 @@ class StageTimer:
     def _attention_written(self, spec: AttentionSpec, inner: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
         """The attention of a layer: kinds of layers that differ in what follows it have it in common."""
         inner = inner if self.shape.wider("attention", inner) is not None else None
-        key = ("attention", spec, inner, self.shape_number, load.key)
-        found: ProgramWriter | None = self.setting.pieces.get(key)
-        if found is None:
-            found = self.setting.pieces[key] = ProgramWriter(self.context(load))
-            AttentionProgram(found, spec).write(inner)
-        return found
+        key = spec, inner, self.shape_number, load.key
+        return _ATTENTION.get(
+            self.setting.caches, key, lambda: self._written(lambda to: AttentionProgram(to, spec).write(inner), load)
+        )
 
     def _written(self, write: Callable[[ProgramWriter], None], load: TokenLoad) -> ProgramWriter:
         writer = ProgramWriter(self.context(load))
@@ -232,17 +228,14 @@ class StageTimer:
         halved = self.halved_layers(load)
         if halved is None:
             return ()
-        key = ("overlapped", self.stage.layers, self.shape_number, load, self.free)
-        found: tuple[Piece, ...] | None = self.setting.pieces.get(key)
-        if found is None:
-            overlapped = overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
-            found = tuple(
-                on_path(overlapped, number, half, kind, halved[number])
-                for number, kind in enumerate(self.kinds)
-                for half in (0, 1)
-            )
-            self.setting.pieces[key] = found
-        return found
+        key = self.stage.layers, self.shape_number, load, self.free
+        return _OVERLAPPED.get(self.setting.caches, key, lambda: tuple(self._overlapped(halved)))
+
+    def _overlapped(self, halved: tuple[HalvedLayer, ...]) -> Iterator[Piece]:
+        overlapped = overlap_layers(halved, self.kind_sequence, fold_sequence(self.kind_sequence))
+        for number, kind in enumerate(self.kinds):
+            for half in (0, 1):
+                yield on_path(overlapped, number, half, kind, halved[number])
 
     def halved_layers(self, load: TokenLoad) -> tuple[HalvedLayer, ...] | None:
         """Each kind of layer as the two halves of `load` run it; `None` where they do not."""
@@ -252,16 +245,16 @@ class StageTimer:
         return tuple(self._halved(kind, load, halves) for kind in self.kinds)
 
     def _halved(self, kind: LayerKind, load: TokenLoad, halves: tuple[TokenLoad, TokenLoad]) -> HalvedLayer:
-        key = ("halved", id(kind.spec), kind.following, self.shape_number, load, self.free)
-        found: HalvedLayer | None = self.setting.pieces.get(key)
-        if found is None:
-            clash = contention(self.setting, load)
-            first, second = self._beside_collectives(clash.share).of_kind(kind, halves)
-            if not collectives_of((*first, *second)):
-                # Where nothing is sent nothing is kept for it.
-                first, second = self.of_kind(kind, halves)
-            found = self.setting.pieces[key] = halve_layer(first, second, clash)
-        return found
+        key = id(kind.spec), kind.following, self.shape_number, load, self.free
+        return _HALVED.get(self.setting.caches, key, lambda: self._in_halves(kind, load, halves))
+
+    def _in_halves(self, kind: LayerKind, load: TokenLoad, halves: tuple[TokenLoad, TokenLoad]) -> HalvedLayer:
+        clash = contention(self.setting, load)
+        first, second = self._beside_collectives(clash.share).of_kind(kind, halves)
+        if not collectives_of((*first, *second)):
+            # Where nothing is sent nothing is kept for it.
+            first, second = self.of_kind(kind, halves)
+        return halve_layer(first, second, clash)
 
     def of_kind(self, kind: LayerKind, loads: Sequence[TokenLoad]) -> list[tuple[Operation, ...]]:
         """The operations of a layer of `kind` under each of `loads`."""
@@ -289,9 +282,21 @@ class StageTimer:
         return tuple(numbers[id(spec), following] for spec, following in self.layer_sequence)
 
     def _piece(self, key: tuple[object, ...], name: str, written: Callable[[], ProgramWriter]) -> Piece:
-        found = self.setting.pieces.get(key)
-        if found is None:
+        def piece() -> Piece:
             operations = tuple(written().operations)
-            found = Piece(name, operations, longest_path(operations))
-            self.setting.pieces[key] = found
-        return found
+            return Piece(name, operations, longest_path(operations))
+
+        return _PIECES.get(self.setting.caches, key, piece)
+
+
+_SHAPES = Cache[tuple[StageShape, float], int]("numbers of shapes, by the share of the arithmetic that kernels have")
+_PIECES = Cache[tuple[object, ...], Piece]("pieces of a pass by name, layer, shape and load")
+_ATTENTION = Cache[tuple[object, ...], ProgramWriter]("attention of a layer by kind, what follows, shape and load")
+_OVERLAPPED = Cache[tuple[object, ...], "tuple[Piece, ...]"]("layers in halves by stage, shape and load")
+_HALVED = Cache[tuple[object, ...], HalvedLayer]("a layer in halves by kind, what follows, shape and load")
+
+
+def shape_number(setting: Setting, shape: StageShape, compute_share: float = 1.0) -> int:
+    """The number of `shape` among those of the setting: shapes are compared by value once, then by it."""
+    numbers = _SHAPES.table(setting.caches)
+    return numbers.setdefault((shape, compute_share), len(numbers))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..catalog.architecture import LayerSpec
+from ..kept import Cache
 from .setting import Setting
 from .shape import NO_EXPERTS, PhaseLayout, StageLayout
 
@@ -78,17 +79,19 @@ def kv_slice(part: Slice, kv_heads: int) -> Slice:
 
 def weights_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
     """Bytes of weights on a device that holds `holdings` (one per phase and stage it serves)."""
-    key = ("weights", holdings)
-    found = setting.memo.get(key)
-    if isinstance(found, float):
-        return found
+    return _WEIGHTS.get(setting.caches, holdings, lambda: _weights_bytes(setting, holdings))
+
+
+_WEIGHTS = Cache["tuple[Holding, ...]", float]("bytes of weights by what a device holds")
+
+
+def _weights_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
     bounds = sorted({h.first for h in holdings} | {h.last + 1 for h in holdings})
     total = vocabulary_bytes(setting, holdings)
     for start, stop in pairwise(bounds):
         active = tuple(dict.fromkeys(h for h in holdings if h.first <= start <= h.last))
         if active:
             total += sum(run.count * layer_bytes(setting, run.spec, active) for run in setting.runs(start, stop - 1))
-    setting.memo[key] = total
     return total
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import Architecture, LayerSpec
+from ..kept import Cache
 from ..performance.activations import widest_bytes
 from ..performance.budget import (
     DeviceTerms,
@@ -182,12 +183,12 @@ class _Columns:
 
 def _columns(setting: Setting, lines: Lines) -> list[_Columns]:
     """The last stage of each line, and of the others those that differ, one of each line at a time."""
-    key = "kinds of stages", id(setting.architecture)
-    kept: tuple[Architecture, list[_Columns]] | None = lines.kept.get(key)
-    if kept is None:
-        # With the columns the architecture is kept: no other one can come to have its identity.
-        kept = lines.kept[key] = setting.architecture, list(_made_columns(setting, lines))
-    return kept[1]
+    architecture = setting.architecture
+    # With the columns the architecture is kept: no other one can come to have its identity.
+    return _STAGES.get(lines.caches, id(architecture), lambda: (architecture, list(_made_columns(setting, lines))))[1]
+
+
+_STAGES = Cache[int, tuple[Architecture, "list[_Columns]"]]("kinds of stages by the identity of an architecture")
 
 
 def _made_columns(setting: Setting, lines: Lines) -> Iterator[_Columns]:

@@ -16,6 +16,7 @@ import numpy as np
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
+from ..kept import Cache
 from ..performance.layout import phase_layout
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
@@ -71,6 +72,10 @@ def _kinds_of(sequence: Sequence[_Kind]) -> _Kinds:
     one = np.zeros((count + 1, len(firsts)))
     one[np.arange(1, count + 1), numbers[:count]] = 1.0
     return _Kinds([every[place] for place in firsts], numbers[:count], numbers[count:], one.cumsum(axis=0))
+
+
+_KINDS = Cache["tuple[object, ...]", _Kinds]("kinds of layers by what follows each")
+_COUNTS = Cache[_Kinds, Floats]("layers of each kind in each stage")
 
 
 class PhaseTable:
@@ -131,22 +136,20 @@ class PhaseTable:
     def _kinds(self) -> _Kinds:
         """The kinds of layers."""
         sequence = self.first.whole_sequence
-        key = "kinds of layers", tuple(following for _, following in sequence)
-        found: _Kinds | None = self.setting.pieces.get(key)
-        if found is None:
-            found = self.setting.pieces[key] = _kinds_of(sequence)
-        return found
+        following = tuple(one for _, one in sequence)
+        return _KINDS.get(self.setting.caches, following, lambda: _kinds_of(sequence))
 
     def _counts(self, lines: Lines) -> Floats:
         """How many layers of each kind each stage has."""
         kinds = self._kinds
-        counts: Floats | None = lines.kept.get(kinds)
-        if counts is None:
-            counts = kinds.prefix[lines.last] - kinds.prefix[lines.first]
+
+        def counts() -> Floats:
+            found: Floats = kinds.prefix[lines.last] - kinds.prefix[lines.first]
             last = np.where(lines.ends, kinds.inside[lines.last], kinds.closing[lines.last])
-            counts[np.arange(len(last)), last] += 1.0
-            lines.kept[kinds] = counts
-        return counts
+            found[np.arange(len(last)), last] += 1.0
+            return found
+
+        return _COUNTS.get(lines.caches, kinds, counts)
 
     def seconds(self, lines: Lines, load: TokenLoad, *, with_head: bool = True) -> StageSeconds:
         """Seconds of each stage of `lines` under `load`, whose sequences are an array."""
@@ -194,7 +197,7 @@ class PhaseTable:
         pairs = zip(sequences.tolist(), groups.tolist(), strict=True)
         loads = [replace(load, sequences=count, groups=group) for count, group in pairs]
         # Two halves of each load share nothing with other layouts: kept, they would fill the memory.
-        setting = replace(self.setting, pieces={})
+        setting = replace(self.setting, caches={})
         known: dict[object, list[float]] = {}
         found: list[list[float]] = []
         for first, last, number, is_last in zip(lines.first, lines.last, classes, lines.ends, strict=True):

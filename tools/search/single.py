@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ..bounds import REQUESTS
 from ..checkpoint import checkpoint
 from ..errors import InputError
+from ..kept import Cache
 from ..performance.confidence import ranges_of
 from ..performance.layout import Layout, make_layout
 from ..performance.limits import figures_of_run
@@ -82,14 +81,14 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     return found.model_copy(update={"ranges": ranges})
 
 
+_RUNS = Cache[tuple[object, ...], PlannedRun]("runs by strategy and load")
+
+
 def _run(layout: Layout, strategy: Strategy) -> PlannedRun:
     """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
     load = layout.setting.workload
-    key = "run", strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate
-    memo = layout.setting.memo
-    if key not in memo:
-        memo[key] = planned_run(layout)
-    return cast("PlannedRun", memo[key])
+    key = strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate
+    return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
 
 
 def refined(request: SearchRequest, setting: Setting, found: Candidate) -> Candidate:

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..catalog.hardware import HardwareFacts
+from ..kept import Caches
 from ..performance.collectives import domain_of
 from ..plan.placement import even_cut
 from .arrays import Whole
@@ -49,11 +49,11 @@ class Line:
 class Lines:
     """Several pipelines, their stages one after the other: row by row the line, place in it and layers.
 
-    `kept` is for what others derive from them.
+    `caches` are for what others derive from them.
     """
 
     lines: tuple[Line, ...]
-    kept: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+    caches: Caches = field(default_factory=Caches, repr=False)
 
     def __len__(self) -> int:
         return len(self.lines)

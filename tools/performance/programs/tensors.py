@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...catalog.architecture import WeightTensor
+from ...kept import Cache
 from ..kv_cache import heads_share
 from ..operation import Role
 from ..operators.linear import Matrix
@@ -42,26 +43,31 @@ def share_on_device(tensor: WeightTensor, tp: int, kv_heads: int) -> float:
     return heads_share(tp, kv_heads) if tensor.split == "kv_heads" else 1.0
 
 
+_MATRICES = Cache[tuple[int, int, int], "dict[Role | None, Matrix]"](
+    "weights by role of a tuple of tensors on a device"
+)
+
+
 def weights_by_role(
     setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int = 1
 ) -> dict[Role | None, Matrix]:
     """`tensors` on one of `tp` devices, by role; `None` is what the norm kernel reads. Kept per tuple (by identity)."""
-    key = ("roles", id(tensors), tp, kv_heads)
-    found: dict[Role | None, Matrix] | None = setting.roles.get(key)
-    if found is None:
-        found = {}
-        for tensor in tensors:
-            role = role_of(tensor)
-            share = share_on_device(tensor, tp, kv_heads)
-            before = found.get(role)
-            elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
-            stored = setting.weight_dtype(tensor.tensor_class)
-            found[role] = Matrix(
-                elements + tensor.elements * share,
-                size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
-                stored,
-                rate_dtype(stored, setting.precision.activations),
-                blockwise=stored == "fp8" and setting.architecture.scale_block is not None,
-            )
-        setting.roles[key] = found
+    return _MATRICES.get(setting.caches, (id(tensors), tp, kv_heads), lambda: _by_role(setting, tensors, tp, kv_heads))
+
+
+def _by_role(setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int) -> dict[Role | None, Matrix]:
+    found: dict[Role | None, Matrix] = {}
+    for tensor in tensors:
+        role = role_of(tensor)
+        share = share_on_device(tensor, tp, kv_heads)
+        before = found.get(role)
+        elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
+        stored = setting.weight_dtype(tensor.tensor_class)
+        found[role] = Matrix(
+            elements + tensor.elements * share,
+            size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
+            stored,
+            rate_dtype(stored, setting.precision.activations),
+            blockwise=stored == "fp8" and setting.architecture.scale_block is not None,
+        )
     return found
