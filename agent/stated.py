@@ -15,7 +15,7 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.errors import InputError
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
-from ..tools.plan.placement import gpu_count, phase_width, place
+from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
@@ -186,8 +186,7 @@ def build_stated(request: BuildRequest, architecture: Architecture) -> Plan:
     pp = max(strategy.prefill.pp, strategy.decode.pp)
     if pp > architecture.num_layers:
         raise InputError(f"PP {pp} on {architecture.num_layers} layers leaves empty stages")
-    placement = None
+    layout, maker = None, StageMaker(architecture, frozenset(request.policy.relaxations))
     for nodes in (hardware.nodes, max(hardware.nodes, gpu_count(strategy))):
-        if placement is None:
-            placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
-    return build_plan(replace(request, placement=placement))
+        layout = layout or place(strategy, maker, nodes=nodes, gpus_per_node=hardware.gpus_per_node)
+    return build_plan(replace(request, layout=layout))

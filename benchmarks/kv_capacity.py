@@ -31,7 +31,7 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.fidelity.software import activations_of, dtype_of
 from shardwright.tools.performance.budget import DeviceTerms, layout_terms
 from shardwright.tools.performance.capacity import batch_of, logged_tokens, memory_use, room_bytes
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
@@ -42,7 +42,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import gpu_count
 
 GIB = 2**30
 CLOSE = 0.12
@@ -135,7 +135,7 @@ def strategy_of(start: Start, own: Architecture) -> Strategy:
     return draft.model_copy(update={"gpu_count": gpu_count(draft)})
 
 
-def layout_of(start: Start) -> Layout:
+def layout_of(start: Start) -> LoadedLayout:
     """The layout of a start, for one request of the longest length that it serves.
 
     Raises:
@@ -164,18 +164,15 @@ def layout_of(start: Start) -> Layout:
         ),
         serving,
     )  # fmt: skip
-    placement = place(strategy, own.num_layers, nodes=facts.nodes, gpus_per_node=node)
-    if placement is None:
-        raise InputError(f"{start.name}: the layout has no place")
-    return make_layout(setting, strategy, placement)
+    return make_layout(setting, strategy)
 
 
-def terms_of(layout: Layout) -> list[DeviceTerms]:
+def terms_of(layout: LoadedLayout) -> list[DeviceTerms]:
     """The terms of each kind of device."""
     return [one for _, terms in layout_terms(layout) for one in terms]
 
 
-def predicted(layout: Layout, use: MemoryUse) -> dict[str, float]:
+def predicted(layout: LoadedLayout, use: MemoryUse) -> dict[str, float]:
     """What the product says of each quantity, were the engine's constants those of `use`."""
     own, other = (
         min(room_bytes(layout.setting, terms, one) for terms in terms_of(layout)) for one in (None, use)
@@ -190,7 +187,7 @@ def predicted(layout: Layout, use: MemoryUse) -> dict[str, float]:
 class LeftOut:
     """The engine's constants by what every other pair of model and accelerator logged: medians, where there are any."""
 
-    def __init__(self, starts: Iterable[tuple[Start, Layout]]) -> None:
+    def __init__(self, starts: Iterable[tuple[Start, LoadedLayout]]) -> None:
         self.told: dict[tuple[str, float], list[tuple[tuple[str, str], float]]] = defaultdict(list)
         for start, layout in starts:
             use, ranks = memory_use(layout.setting), len(layout.devices)
@@ -211,14 +208,14 @@ class LeftOut:
         return start.columns["model"].rpartition("/")[2].lower(), start.columns["gpu"]
 
     @staticmethod
-    def field(layout: Layout, ranks: int) -> str:
+    def field(layout: LoadedLayout, ranks: int) -> str:
         """Which constant is memory outside torch."""
         if ranks == 1:
             return "alone_bytes"
         linked = layout.setting.hardware.accelerator.scale_up_domain_accelerators != 1
         return "linked_bytes" if linked else "group_bytes"
 
-    def use(self, start: Start, layout: Layout) -> MemoryUse:
+    def use(self, start: Start, layout: LoadedLayout) -> MemoryUse:
         """The constants that `start` is predicted with."""
         use = memory_use(layout.setting)
         changed: dict[str, float] = {}
@@ -230,7 +227,7 @@ class LeftOut:
         return replace(use, **changed)
 
 
-def kinds_of(start: Start, layout: Layout) -> Iterator[str]:
+def kinds_of(start: Start, layout: LoadedLayout) -> Iterator[str]:
     """The classes that a start is shown under: its engine and generation, the kind of model, its weights."""
     engine = engine_name(start.columns["engine"])
     yield f"{engine} {layout.setting.engine.entry.generation}"
@@ -255,9 +252,9 @@ def summary(name: str, ratios: Iterable[float]) -> str:
     return f"{name:34} {len(found):4} {statistics.median(found):7.3f} {near:6.0%}   {spread}"
 
 
-def laid_out(starts: Iterable[Start], unknown: Counter[str]) -> list[tuple[Start, Layout]]:
+def laid_out(starts: Iterable[Start], unknown: Counter[str]) -> list[tuple[Start, LoadedLayout]]:
     """The starts that the catalogues know, and in `unknown` why the others are not laid out."""
-    found: list[tuple[Start, Layout]] = []
+    found: list[tuple[Start, LoadedLayout]] = []
     for start in starts:
         try:
             found.append((start, layout_of(start)))

@@ -13,7 +13,7 @@ from shardwright.tools.autofix.intent import PlanIntent, build_request
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.builder import build_plan
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import StageMaker, gpu_count, place
 from shardwright.tools.validate import validate
 
 
@@ -63,7 +63,8 @@ def _is_valid(intent: PlanIntent, strategy: Strategy) -> bool:
     architecture, hardware = intent.architecture, intent.hardware
     assert architecture is not None
     assert hardware is not None
-    placed = place(strategy, architecture.num_layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+    maker = StageMaker(architecture, frozenset(intent.policy.relaxations), intent.redundant_experts)
+    placed = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
     request = None if placed is None else build_request(replace(intent, devices=()), strategy, placed)
     if request is None:
         return False

@@ -7,12 +7,15 @@ from hypothesis import strategies as st
 
 from shardwright.tools.autofix.intent_devices import ReplicaDevices, StageDevices
 from shardwright.tools.autofix.placing import place_like
+from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.plan.document import HardwareBlock, Strategy
-from shardwright.tools.plan.placement import ffn_width, gpu_count, is_disaggregated, place, stage_width
+from shardwright.tools.plan.placement import StageMaker, ffn_width, gpu_count, is_disaggregated, place, stage_width
 
+from ..plan.tiny import MOE
 from .settings import any_strategies
 
-LAYERS = 8
+# Attention, experts and a shared expert in each of eight layers: every device of a stage is one of some operator.
+MAKER = StageMaker(read_architecture({**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}))
 _NAMES = [f"n{node}.g{gpu}" for node in range(3) for gpu in range(5)] + ["gpu0", "n9.g9", ""]
 
 
@@ -41,19 +44,19 @@ def test_any_placement_has_the_widths_and_shares_no_device(
     strategy: Strategy, nodes: int, gpus_per_node: int, wanted: list[ReplicaDevices]
 ) -> None:
     hardware = HardwareBlock(accelerator="h100-sxm", nodes=nodes, gpus_per_node=gpus_per_node)
-    placement = place_like(strategy, LAYERS, hardware, wanted)
-    assert (placement is None) == (gpu_count(strategy) > nodes * gpus_per_node)
-    if placement is None:
+    layout = place_like(strategy, MAKER, hardware, wanted)
+    assert (layout is None) == (gpu_count(strategy) > nodes * gpus_per_node)
+    if layout is None:
         return
     inventory = {f"n{node}.g{gpu}" for node in range(nodes) for gpu in range(gpus_per_node)}
     used: set[str] = set()
-    for replica in placement:
+    for replica in layout.replicas:
         own: set[str] = set()
-        for degrees, stages in ((strategy.prefill, replica.prefill), (strategy.decode, replica.decode)):
-            of_phase = [device for stage in stages or () for device in stage.devices]
-            assert len(of_phase) == len(set(of_phase))
-            own |= set(of_phase)
-            for stage in stages or ():
+        for phase in replica.phases:
+            degrees = strategy.prefill if phase.phase == "prefill" else strategy.decode
+            assert len(phase.devices) == len(set(phase.devices))
+            own |= set(phase.devices)
+            for stage in phase.stages:
                 assert len(stage.devices) == stage_width(degrees)
                 assert set(stage.attention_devices) <= set(stage.devices) >= set(stage.ffn_devices)
                 assert len(set(stage.ffn_devices)) == ffn_width(degrees)
@@ -62,12 +65,12 @@ def test_any_placement_has_the_widths_and_shares_no_device(
     assert used <= inventory
     assert len(used) == gpu_count(strategy)
     if is_disaggregated(strategy):
-        assert sum(replica.prefill is not None for replica in placement) == strategy.prefill.replicas
-        assert sum(replica.decode is not None for replica in placement) == strategy.decode.replicas
+        assert len(layout.prefill_replicas) == strategy.prefill.replicas
+        assert len(layout.decode_replicas) == strategy.decode.replicas
 
 
 @given(any_strategies(), st.integers(1, 4), st.integers(1, 8))
 def test_without_an_author_it_is_the_usual_placement(strategy: Strategy, nodes: int, gpus_per_node: int) -> None:
     hardware = HardwareBlock(accelerator="h100-sxm", nodes=nodes, gpus_per_node=gpus_per_node)
-    usual = place(strategy, LAYERS, nodes=nodes, gpus_per_node=gpus_per_node)
-    assert place_like(strategy, LAYERS, hardware, ()) == usual
+    usual = place(strategy, MAKER, nodes=nodes, gpus_per_node=gpus_per_node)
+    assert place_like(strategy, MAKER, hardware, ()) == usual

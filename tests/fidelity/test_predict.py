@@ -11,7 +11,7 @@ from shardwright.tools.fidelity.datasheet import serve_at_datasheet_rates
 from shardwright.tools.fidelity.degrees import Refused
 from shardwright.tools.fidelity.predict import Predictor, figure_of
 from shardwright.tools.fidelity.situation import Figure, Situation, situation_of
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.roofline import LAUNCH_S
 from shardwright.tools.performance.serving.load import Arrivals, Lengths, ServingTimes, Statistics
 
@@ -56,7 +56,7 @@ def test_rows_that_share_a_load_share_the_computation() -> None:
     calls: list[Arrivals] = []
 
     def serve(
-        layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
+        layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
     ) -> ServingTimes:
         calls.append(arrivals)
         return TIMES

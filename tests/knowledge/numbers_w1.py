@@ -16,7 +16,7 @@ from shardwright.tools.catalog.models import load_model
 from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, layer_request_bytes, request_bytes
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.memory import device_memory, usable_bytes
 from shardwright.tools.performance.operators.attention import causal_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, naive_flops
@@ -25,7 +25,7 @@ from shardwright.tools.performance.setting import Setting, make_setting
 from shardwright.tools.plan.document import PhaseStrategy, PolicyBlock, PrecisionBlock, ServingBlock, Strategy
 from shardwright.tools.plan.document import WorkloadBlock as Workload
 from shardwright.tools.plan.performance import PerformanceEstimate
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import gpu_count
 
 from .registry import number
 
@@ -42,7 +42,7 @@ def _phase(options: dict[str, str], prefix: str) -> PhaseStrategy:
 
 
 @cache
-def _deployment(model: str, hardware: str, *settings: str) -> Layout:
+def _deployment(model: str, hardware: str, *settings: str) -> LoadedLayout:
     options = dict(one.split("=", 1) for one in settings)
     shape, _, accelerator = hardware.rpartition(":")
     nodes, gpus = (int(one) for one in (shape or "1x8").split("x"))
@@ -67,10 +67,7 @@ def _deployment(model: str, hardware: str, *settings: str) -> Layout:
         dp=int(options.get("dp", "1")), gpu_count=1, prefill=_phase(options, "p"), decode=_phase(options, "d")
     )
     strategy = draft.model_copy(update={"gpu_count": gpu_count(draft)})
-    placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus)
-    if placement is None:
-        raise ValueError(f"{model} on {hardware}: the devices do not hold {settings}")
-    return make_layout(setting, strategy, placement)
+    return make_layout(setting, strategy)
 
 
 def _setting(model: str, kv: str = "bf16", tokens: int = 1024) -> Setting:
@@ -217,7 +214,7 @@ def ridge_tokens(accelerator: str) -> str:
     return _plain(facts.peak_flops("bf16") / facts.memory_bandwidth_bytes_s)
 
 
-def _streamed_weights(layout: Layout) -> float:
+def _streamed_weights(layout: LoadedLayout) -> float:
     """Weight bytes that one device reads in a decode step: all but the embedding table."""
     held = max(device.weights_bytes for device in device_memory(layout).per_device)
     architecture = layout.setting.architecture

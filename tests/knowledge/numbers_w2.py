@@ -17,7 +17,7 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import heads_share
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.memory import max_concurrency
 from shardwright.tools.performance.operation import COLLECTIVES
 from shardwright.tools.performance.programs.tensors import share_on_device
@@ -32,8 +32,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.graph import evening_copies
-from shardwright.tools.plan.placement import even_cut, gpu_count, place
+from shardwright.tools.plan.placement import even_cut, evening_copies, gpu_count
 from shardwright.tools.rules.examples import apply
 from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.search.divisible import divisible
@@ -72,7 +71,7 @@ def _relaxations(degrees: PhaseStrategy) -> PolicyBlock:
     return PolicyBlock.model_validate({"relaxations": [name for name, used in names.items() if used]})
 
 
-def _layout(model: str, accelerator: str, cluster: str, layout: str, load: str, precision: str) -> Layout:
+def _layout(model: str, accelerator: str, cluster: str, layout: str, load: str, precision: str) -> LoadedLayout:
     nodes, gpus = map(int, cluster.split("x"))
     input_tokens, output_tokens, concurrency = map(int, load.split("/"))
     words = layout.split(".")
@@ -94,12 +93,10 @@ def _layout(model: str, accelerator: str, cluster: str, layout: str, load: str, 
         _relaxations(degrees),
         serving,
     )
-    placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus)
-    assert placement is not None
-    return make_layout(setting, strategy, placement)
+    return make_layout(setting, strategy)
 
 
-def _timer(layout: Layout, phase: str) -> PhaseTimer:
+def _timer(layout: LoadedLayout, phase: str) -> PhaseTimer:
     return PhaseTimer(layout.setting, layout.phase("prefill" if phase == "prefill" else "decode"))
 
 

@@ -16,7 +16,7 @@ from shardwright.tools.catalog.models import find_model
 from shardwright.tools.performance.collectives import Group, Links
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.performance.roofline import Roof
 from shardwright.tools.performance.setting import make_setting
@@ -32,7 +32,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import gpu_count
 
 from .registry import number
 
@@ -87,17 +87,14 @@ def _request(model: str, options: tuple[str, ...]) -> BuildRequest:
     )
 
 
-def _layout(model: str, options: tuple[str, ...]) -> Layout:
+def _layout(model: str, options: tuple[str, ...]) -> LoadedLayout:
     asked = _request(model, options)
     architecture = read_architecture(asked.model.config)
     nodes, gpus = asked.hardware.nodes, asked.hardware.gpus_per_node
     accelerator = asked.hardware.accelerator
     facts = hardware_facts(accelerator, nodes, gpus)
-    placement = place(asked.strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus)
-    if placement is None:
-        raise ValueError(f"{model} {options}: more devices than there are")
     setting = make_setting(architecture, facts, asked.workload, asked.precision, asked.policy, asked.serving)
-    return make_layout(setting, asked.strategy, placement)
+    return make_layout(setting, asked.strategy)
 
 
 def _facts(on: str) -> HardwareFacts:

@@ -11,7 +11,7 @@ from shardwright.tools.catalog.accelerators import Accelerator
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator, hardware_facts
 from shardwright.tools.catalog.models import find_model
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
@@ -21,9 +21,9 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import gpu_count
 
-LayoutOf = Callable[..., Layout]
+LayoutOf = Callable[..., LoadedLayout]
 
 
 def strategy_of(degrees: dict[str, Any], decode: dict[str, Any] | None, dp: int) -> Strategy:
@@ -33,7 +33,7 @@ def strategy_of(degrees: dict[str, Any], decode: dict[str, Any] | None, dp: int)
     return draft.model_copy(update={"gpu_count": gpu_count(draft)})
 
 
-def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> Layout:
+def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> LoadedLayout:
     """A layout of `degrees` in both phases.
 
     Options: layers (the model cut to its first ones), accelerator, nodes, gpus_per_node, weights, activations,
@@ -57,9 +57,7 @@ def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> L
     part = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
     architecture = read_architecture(config)
     facts = hardware_facts(part, nodes, gpus_per_node)
-    placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus_per_node)
-    assert placement is not None
-    return make_layout(make_setting(architecture, facts, workload, precision, policy, serving), strategy, placement)
+    return make_layout(make_setting(architecture, facts, workload, precision, policy, serving), strategy)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import all_accelerators, hardware_facts
 from shardwright.tools.catalog.models import all_models, find_model
-from shardwright.tools.performance.layout import Layout, make_layout
+from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.plan.document import (
     PhaseStrategy,
@@ -27,7 +27,7 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import gpu_count, place
+from shardwright.tools.plan.placement import StageMaker, gpu_count, place
 from shardwright.tools.search.divisible import divisible
 from shardwright.tools.search.space import SpaceRequest
 
@@ -79,19 +79,15 @@ class Deployment:
     @property
     def fits_on_nodes(self) -> bool:
         """Whether the devices suffice."""
-        layers = self.architecture.num_layers
-        return place(self.strategy, layers, nodes=self.nodes, gpus_per_node=self.gpus_per_node) is not None
+        maker = StageMaker(self.architecture)
+        return place(self.strategy, maker, nodes=self.nodes, gpus_per_node=self.gpus_per_node) is not None
 
-    def layout(self) -> Layout:
+    def layout(self) -> LoadedLayout:
         """The layout, nothing of it timed yet."""
         facts = hardware_facts(self.accelerator, self.nodes, self.gpus_per_node)
         policy = PolicyBlock(relaxations=self.relaxations)
-        placement = place(
-            self.strategy, self.architecture.num_layers, nodes=self.nodes, gpus_per_node=self.gpus_per_node
-        )
-        assert placement is not None
         setting = make_setting(self.architecture, facts, self.workload, self.precision, policy, self.serving)
-        return make_layout(setting, self.strategy, placement)
+        return make_layout(setting, self.strategy)
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.planned_run import planned_run
 
 
@@ -18,7 +18,7 @@ class Seen:
     output_tokens_per_s: float
 
 
-def seen(layout: Layout) -> Seen:
+def seen(layout: LoadedLayout) -> Seen:
     """Of the run of the layout's load."""
     times = planned_run(layout).times
     means = (one.mean * 1e3 for one in (times.ttft, times.tpot, times.end_to_end))

@@ -11,13 +11,13 @@ import pytest
 from shardwright.tools.catalog.hardware import all_accelerators
 from shardwright.tools.performance.capacity import cache_tokens, logged_tokens
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "kv_capacity.json").read_text(encoding="utf-8"))
 LLAMA = {"model": "Llama-3.1-70B", "degrees": {"tp": 8, "tp_ffn": 8}, "relaxations": ("vocab_parallel",)}
 
 
-def served_by(layout_of: Any, engine: str, version: str | None = None, **options: Any) -> Layout:
+def served_by(layout_of: Any, engine: str, version: str | None = None, **options: Any) -> LoadedLayout:
     serving = {"engine": engine, "engine_version": version, **options.pop("serving", {})}
     return layout_of(serving=serving, **{**LLAMA, **options})
 

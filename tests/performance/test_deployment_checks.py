@@ -15,7 +15,7 @@ import pytest
 
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
-from shardwright.tools.performance.layout import Layout, layout_from_view
+from shardwright.tools.performance.layout import LoadedLayout, layout_from_view
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency
 from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.schedule import PhaseTimer
@@ -33,7 +33,7 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.plan.view import PlanView
 
-LayoutOf = Callable[..., Layout]
+LayoutOf = Callable[..., LoadedLayout]
 Row = dict[str, Any]
 TABLE = json.loads((Path(__file__).parents[1] / "cases" / "deployment_checks.json").read_text(encoding="utf-8"))
 
@@ -50,7 +50,7 @@ def rows(kind: str) -> list[Any]:
     ]
 
 
-def laid_out(row: Row, layout_of: LayoutOf, degrees: dict[str, Any] | None = None) -> Layout:
+def laid_out(row: Row, layout_of: LayoutOf, degrees: dict[str, Any] | None = None) -> LoadedLayout:
     """The layout of a row; `dp` among its degrees is the number of replicas."""
     chosen = dict(row["degrees"] if degrees is None else degrees)
     options = dict(row["options"])
@@ -58,7 +58,7 @@ def laid_out(row: Row, layout_of: LayoutOf, degrees: dict[str, Any] | None = Non
     return layout_of(row["model"], {k: v for k, v in chosen.items() if k != "dp"}, dp=chosen.get("dp", 1), **options)
 
 
-def served(layout: Layout, users: int) -> ServingTimes:
+def served(layout: LoadedLayout, users: int) -> ServingTimes:
     """What that many users of the layout see who send one request after the other."""
     workload = layout.setting.workload
     return serve(

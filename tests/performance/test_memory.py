@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shardwright.tools.performance.budget import communication_buffer_bytes
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, request_bytes
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.memory import device_memory, fits, max_concurrency, shortfall_bytes
 from shardwright.tools.performance.weights import covered_share, kv_slice
 
@@ -20,7 +20,7 @@ CASES = json.loads((Path(__file__).parents[1] / "cases" / "weights_per_device.js
 TP8 = {"tp": 8, "tp_ffn": 8}
 
 
-def fullest(layout: Layout) -> int:
+def fullest(layout: LoadedLayout) -> int:
     return max(device.weights_bytes for device in device_memory(layout).per_device)
 
 

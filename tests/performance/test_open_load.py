@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardwright.tools.catalog.hardware import find_accelerator
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.planned_run import lengths_of, planned_run
 from shardwright.tools.performance.serving.load import OpenLoop
 from shardwright.tools.performance.serving_estimate import serve
@@ -16,7 +16,7 @@ from .physics_space import Deployment
 MODELS = {"dense": "Llama-3.1-8B", "experts": "Qwen3-30B-A3B"}
 
 
-def layout(model: str, *, apart: bool, rate: float | None = None) -> Layout:
+def layout(model: str, *, apart: bool, rate: float | None = None) -> LoadedLayout:
     """A replica of two GPUs, or one of each phase, under `rate` requests per second."""
     side = PhaseStrategy(replicas=1) if apart else PhaseStrategy(tp=2, tp_ffn=2)
     return Deployment(

@@ -16,12 +16,12 @@ import pytest
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links, distinct_destinations
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.layout import Layout
+from shardwright.tools.performance.layout import LoadedLayout
 from shardwright.tools.performance.operation import Operation, TokenLoad
 from shardwright.tools.performance.schedule import PhaseTimer
 from shardwright.tools.plan.document import Phase
 
-LayoutOf = Callable[..., Layout]
+LayoutOf = Callable[..., LoadedLayout]
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "worked_numbers.json").read_text(encoding="utf-8"))
 TP8 = {"tp": 8, "tp_ffn": 8}
 WIDE_EP = {"weights": "fp8", "activations": "fp8", "relaxations": ("attention_dp",)}
@@ -29,7 +29,7 @@ LINK, NIC, MEMORY, PEAK = 450e9, 50e9, 3.35e12, 989e12
 PLAIN = Links(hardware_facts("h100-sxm", 2, 8))
 
 
-def operations(layout: Layout, phase: Phase, load: TokenLoad) -> Iterator[tuple[Operation, int]]:
+def operations(layout: LoadedLayout, phase: Phase, load: TokenLoad) -> Iterator[tuple[Operation, int]]:
     """Every operation of one pass through the first stage, and how often it runs."""
     timer = PhaseTimer(layout.setting, layout.phase(phase))
     for piece in timer.stages[0].pass_pieces(load, None, with_head=True):
@@ -37,24 +37,24 @@ def operations(layout: Layout, phase: Phase, load: TokenLoad) -> Iterator[tuple[
             yield operation, piece.count
 
 
-def total(layout: Layout, phase: Phase, load: TokenLoad, op: str, field: str) -> float:
+def total(layout: LoadedLayout, phase: Phase, load: TokenLoad, op: str, field: str) -> float:
     """The sum of a field over all operations of one sort."""
     return sum(getattr(one, field) * count for one, count in operations(layout, phase, load) if one.op == op)
 
 
-def named(layout: Layout, phase: Phase, load: TokenLoad, name: str) -> Operation:
+def named(layout: LoadedLayout, phase: Phase, load: TokenLoad, name: str) -> Operation:
     """The last operation of that name in a pass."""
     return [one for one, _ in operations(layout, phase, load) if one.name == name][-1]
 
 
 @pytest.fixture(scope="module")
-def llama(layout_of: LayoutOf) -> Layout:
+def llama(layout_of: LayoutOf) -> LoadedLayout:
     """Llama-3.1-70B in bf16 over 8 H100, the vocabulary split."""
     return layout_of("Llama-3.1-70B", TP8, relaxations=("vocab_parallel",))
 
 
 @pytest.fixture(scope="module")
-def deepseek(layout_of: LayoutOf) -> Layout:
+def deepseek(layout_of: LayoutOf) -> LoadedLayout:
     """DeepSeek-V3 in fp8 over 8 H800, attention data-parallel."""
     return layout_of("DeepSeek-V3", {"attention_dp": 8, "ep": 8}, accelerator="h800", **WIDE_EP)
 
@@ -82,7 +82,7 @@ def test_a_reduce_scatter_and_an_all_gather_send_what_an_all_reduce_does() -> No
     assert 2 * PLAIN.all_gather(size, group).sent_bytes == pytest.approx(PLAIN.all_reduce(size, group).sent_bytes)
 
 
-def test_70b_prefill_of_8192_tokens_at_tp8_sends_for_83_5_ms_beside_152_9_ms_of_arithmetic(llama: Layout) -> None:
+def test_70b_prefill_of_8192_tokens_at_tp8_sends_for_83_5_ms_beside_152_9_ms_of_arithmetic(llama: LoadedLayout) -> None:
     load = TokenLoad(1, 8192, 0)
     found = list(operations(llama, "prefill", load))
     counts = {op: sum(count for one, count in found if one.op == op) for op in ("AllReduce", "AllGather")}
@@ -96,7 +96,7 @@ def test_70b_prefill_of_8192_tokens_at_tp8_sends_for_83_5_ms_beside_152_9_ms_of_
     assert latency.prefill.communication_ms > 0.2 * latency.prefill.compute_ms
 
 
-def test_70b_decode_at_batch_32_pays_latency_not_bandwidth_for_its_all_reduces(llama: Layout) -> None:
+def test_70b_decode_at_batch_32_pays_latency_not_bandwidth_for_its_all_reduces(llama: LoadedLayout) -> None:
     """160 of 512 KiB: 2 us each over the whole link, 8 to 10 us as kernels run them."""
     load = TokenLoad(32, 1, 8192)
     sent = named(llama, "decode", load, "ffn.close").sent_bytes
@@ -108,7 +108,7 @@ def test_70b_decode_at_batch_32_pays_latency_not_bandwidth_for_its_all_reduces(l
     ("batch", "bytes_ms", "flops_ms"), [(32, 8.39, 0.65), (1, 5.29, 0.0203)], ids=["batch 32", "batch 1"]
 )
 def test_70b_decode_step_at_8k_is_its_weights_and_cache_over_the_bandwidth(
-    batch: int, bytes_ms: float, flops_ms: float, llama: Layout
+    batch: int, bytes_ms: float, flops_ms: float, llama: LoadedLayout
 ) -> None:
     load = TokenLoad(batch, 1, 8192)
     moved = sum(total(llama, "decode", load, op, "moved_bytes") for op in ("Linear", "Attention"))
@@ -121,7 +121,7 @@ def test_70b_decode_step_at_8k_is_its_weights_and_cache_over_the_bandwidth(
     assert bytes_ms < step_s * 1e3 < bytes_ms / 0.6 + 1.6 * 1.35
 
 
-def test_the_cache_term_equals_the_weights_at_424k_tokens(llama: Layout) -> None:
+def test_the_cache_term_equals_the_weights_at_424k_tokens(llama: LoadedLayout) -> None:
     def read(sequences: int, context: int, op: str) -> float:
         return total(llama, "decode", TokenLoad(sequences, 1, context), op, "moved_bytes")
 
@@ -197,7 +197,7 @@ def test_distinct_destinations_of_a_token_with_eight_experts(places: int, reache
     assert distinct_destinations(places, 8) == pytest.approx(reached, abs=0.01 if places > 18 else 0.05)
 
 
-def test_a_token_costs_59_1_kb_out_and_114_7_kb_back_with_eight_copies(deepseek: Layout) -> None:
+def test_a_token_costs_59_1_kb_out_and_114_7_kb_back_with_eight_copies(deepseek: LoadedLayout) -> None:
     """fp8 with 224 bytes of scales out, bf16 back: a combine is 1.94 dispatches."""
     load = TokenLoad(128, 1, 2048, 8)
     dispatch, combine = (named(deepseek, "decode", load, f"moe.{name}") for name in ("dispatch", "combine"))
@@ -209,7 +209,7 @@ def test_a_token_costs_59_1_kb_out_and_114_7_kb_back_with_eight_copies(deepseek:
 
 @pytest.mark.parametrize("case", CASES["exchanges"], ids=lambda case: case["name"])
 def test_experts_are_reached_in_the_times_that_deepep_publishes_for_h800(
-    case: dict[str, Any], deepseek: Layout
+    case: dict[str, Any], deepseek: LoadedLayout
 ) -> None:
     # As kernels run alone: what an engine's results ask for on top is left out.
     engine = deepseek.setting.engine
@@ -222,7 +222,7 @@ def test_experts_are_reached_in_the_times_that_deepep_publishes_for_h800(
     assert transfer.seconds * 1e6 == pytest.approx(case["us"], rel=case["tolerance"])
 
 
-def test_routing_that_is_held_to_few_nodes_is_faster_over_many(deepseek: Layout) -> None:
+def test_routing_that_is_held_to_few_nodes_is_faster_over_many(deepseek: LoadedLayout) -> None:
     """arXiv 2412.19437 section 2.1.2: at most 4 nodes for each token."""
     links, group = Links(deepseek.setting.hardware, deepseek.setting.clock), Group(144, 18, 8)
     free, held = (links.expert_exchange("dispatch", 4096, 7392.0, ExpertRoutes(group, 8, most)) for most in (0, 4))
@@ -253,7 +253,7 @@ def test_experts_under_tp_all_read_every_touched_expert_at_a_part_of_its_width(l
     assert expert.flops == pytest.approx(2 * 64 * 2 * 3 * 4096 * 14_336 / 8)
 
 
-def test_attention_data_parallel_has_no_collective_of_its_own(deepseek: Layout) -> None:
+def test_attention_data_parallel_has_no_collective_of_its_own(deepseek: LoadedLayout) -> None:
     found = operations(deepseek, "decode", TokenLoad(128, 1, 2048, 8))
     assert {one.op for one, _ in found if one.kind == "communication"} == {"AllToAll"}
 

@@ -18,7 +18,6 @@ from shardwright.tools.plan.document import (
     PrecisionBlock,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import place
 from shardwright.tools.search.space import SpaceRequest
 from shardwright.tools.validate import validate
 
@@ -54,8 +53,6 @@ def plans(draw: st.DrawFn) -> Plan:
     apart = draw(st.booleans()) and nodes * gpus > 1
     allowed = frozenset({"attention_dp"} if relaxed else ())
     strategy = draw_strategy(draw, SpaceRequest(architecture, nodes, gpus, 16384, allowed, apart))
-    placement = place(strategy, architecture.num_layers, nodes=nodes, gpus_per_node=gpus)
-    assert placement is not None
     return build_plan(
         BuildRequest(
             model=ModelBlock(name=f"tiny {kind}", config=CONFIGS[kind]),
@@ -64,7 +61,6 @@ def plans(draw: st.DrawFn) -> Plan:
             precision=PrecisionBlock(weights="bf16", kv_cache="bf16", activations="bf16"),
             strategy=strategy,
             policy=PolicyBlock(relaxations=("attention_dp",) if relaxed else ()),
-            placement=placement,
         )
     )
 

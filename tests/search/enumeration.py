@@ -16,14 +16,14 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.performance.estimate import estimate_layout
-from shardwright.tools.performance.layout import Layout, layout_from_view
+from shardwright.tools.performance.layout import LoadedLayout, layout_from_view
 from shardwright.tools.performance.operator_times import OperatorTimes
 from shardwright.tools.performance.setting import Setting
-from shardwright.tools.performance.shape import PhaseLayout
 from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strategy
-from shardwright.tools.plan.placement import Placement, StagePlacement, place
+from shardwright.tools.plan.layout import Layout, PhaseLayout, StageLayout
+from shardwright.tools.plan.placement import StageMaker, place
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.search.cuts import StageCosts, best_cut, phase_costs
 from shardwright.tools.validate import validate, validate_read
@@ -221,21 +221,22 @@ class Enumeration:
                 return False
             if groups > 1 and (lengths > 1 or attention < width or phase.tp < phase.tp_ffn < width):
                 return False
-        placement = self.placed(strategy)
-        parts = [_devices(replica.prefill or replica.decode or ()) for replica in placement or ()]
+        layout = self.placed(strategy)
+        parts = [_devices(replica.phases[0].stages) for replica in (layout.replicas if layout is not None else ())]
         return all(len(part) <= self.node or part[0].endswith(".g0") for part in parts)
 
-    def placed(self, strategy: Strategy) -> Placement | None:
+    def placed(self, strategy: Strategy) -> Layout | None:
         """Its devices, `None` where there are too few or what fits into a node does not lie in one."""
-        layers, nodes = self.architecture.num_layers, self.request.hardware.nodes
-        placement = place(strategy, layers, nodes=nodes, gpus_per_node=self.node)
-        if placement is None:
+        layout = place(
+            strategy, StageMaker(self.architecture), nodes=self.request.hardware.nodes, gpus_per_node=self.node
+        )
+        if layout is None:
             return None
-        for replica in placement:
-            stages = replica.prefill or replica.decode or ()
+        for replica in layout.replicas:
+            stages = replica.phases[0].stages
             if not all(self._is_together(part) for part in (_devices(stages), *(stage.devices for stage in stages))):
                 return None
-        return placement
+        return layout
 
     def _is_together(self, devices: Sequence[str]) -> bool:
         return len(devices) > self.node or len({device.split(".")[0] for device in devices}) == 1
@@ -279,7 +280,7 @@ class Enumeration:
         if found is not None:
             yield found
 
-    def layout(self, strategy: Strategy) -> Layout:
+    def layout(self, strategy: Strategy) -> LoadedLayout:
         """The layout that the strategy's DAG shows."""
         return layout_from_view(read_document(build_plan(replace(self.request, strategy=strategy))).view)
 
@@ -317,7 +318,7 @@ def split(first: tuple[Degrees, int, Cut], x: int, second: tuple[Degrees, int, C
     return Strategy(dp=x + y, gpu_count=count, prefill=one, decode=other)
 
 
-def _devices(stages: Sequence[StagePlacement]) -> list[str]:
+def _devices(stages: Sequence[StageLayout]) -> list[str]:
     return [device for stage in stages for device in stage.devices]
 
 

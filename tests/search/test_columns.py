@@ -11,17 +11,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.builder import build_plan
 from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, Strategy, WorkloadBlock
 from shardwright.tools.plan.document import PhaseStrategy as Phase
-from shardwright.tools.plan.placement import even_cut, gpu_count, place
+from shardwright.tools.plan.placement import StageMaker, even_cut, gpu_count, place
 from shardwright.tools.search.candidate import Candidate, SearchRequest, SearchResult
 from shardwright.tools.search.cuts import StageCosts, best_cut
 from shardwright.tools.search.inventory import end_of_replicas, footprint
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
 
+from ..plan.tiny import DENSE
 from ..spaces import disaggregated, strategies
 from .enumeration import Point, best_of, compositions, front_of
 from .questions import Question, drawn_questions, question
@@ -215,9 +217,11 @@ def is_torn(devices: list[int], node: int) -> bool:
 def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
     """The devices of each replica as numbers, or none where they are too few or replicas are torn apart to fit."""
     layers = max(strategy.prefill.pp, strategy.decode.pp)
-    for replica in place(strategy, layers, nodes=case.nodes, gpus_per_node=case.node) or ():
+    maker = StageMaker(read_architecture({**DENSE, "num_hidden_layers": layers}))
+    layout = place(strategy, maker, nodes=case.nodes, gpus_per_node=case.node)
+    for replica in layout.replicas if layout is not None else ():
         numbers: list[int] = []
-        for stage in replica.prefill or replica.decode or ():
+        for stage in replica.phases[0].stages:
             own = [_number(device, case.node) for device in stage.devices]
             if is_torn(own, case.node):
                 return

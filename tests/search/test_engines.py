@@ -19,7 +19,7 @@ from shardwright.tools.plan.document import (
     ServingBlock,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import place
+from shardwright.tools.plan.placement import StageMaker, place
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest
@@ -83,11 +83,11 @@ def test_replicas_have_as_many_devices_on_each_node_where_the_engine_asks_for_it
     architecture = read_architecture(DENSE)
     uneven = False
     for strategy in strategies(SpaceRequest(architecture, 3, 4, 1024, engine=engine)):
-        placement = place(strategy, architecture.num_layers, nodes=3, gpus_per_node=4)
-        assert placement is not None
-        for replica in placement:
-            for stages in filter(None, (replica.prefill, replica.decode)):
-                nodes = Counter(device.partition(".")[0] for stage in stages for device in stage.devices)
+        layout = place(strategy, StageMaker(architecture), nodes=3, gpus_per_node=4)
+        assert layout is not None
+        for replica in layout.replicas:
+            for phase in replica.phases:
+                nodes = Counter(device.partition(".")[0] for device in phase.devices)
                 uneven |= len(set(nodes.values())) > 1
     assert uneven is (engine != "sglang")
 

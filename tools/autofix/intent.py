@@ -28,7 +28,8 @@ from ..plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from ..plan.placement import Placement, gpu_count, phase_width
+from ..plan.layout import Layout
+from ..plan.placement import StageMaker, gpu_count, phase_width
 from ..plan.view import PlanView, as_int, as_list, as_mapping
 from ..rules.degrees import root_replicas
 from .intent_degrees import read_phases
@@ -69,22 +70,16 @@ class PlanIntent:
     missing: tuple[str, ...] = ()
 
     @cached_property
-    def placement(self) -> Placement | None:
-        """The strategy on the author's devices; `None` where it does not fit into the hardware or is no layout."""
-        if self.strategy is None or self.architecture is None or self.hardware is None:
-            return None
-        return placement_of(self, self.strategy)
-
-    @cached_property
     def request(self) -> BuildRequest | None:
-        """What the builder needs, or `None` where something is missing or has no placement."""
-        if self.strategy is None or self.placement is None:
+        """What the builder needs, or `None` where something is missing or the strategy has no layout."""
+        if self.strategy is None:
             return None
-        return build_request(self, self.strategy, self.placement)
+        layout = layout_like(self, self.strategy, self.redundant_experts)
+        return None if layout is None else build_request(self, self.strategy, layout)
 
 
-def placement_of(intent: PlanIntent, strategy: Strategy) -> Placement | None:
-    """`strategy` on the author's devices; `None` where it does not fit into the hardware or is no layout."""
+def layout_like(intent: PlanIntent, strategy: Strategy, redundant_experts: int) -> Layout | None:
+    """`strategy` on the author's devices; `None` where it does not fit into the hardware or has no layout."""
     if intent.architecture is None or intent.hardware is None:
         return None
     layers = intent.architecture.num_layers
@@ -92,10 +87,11 @@ def placement_of(intent: PlanIntent, strategy: Strategy) -> Placement | None:
         sizes = phase.stage_layers
         if phase.pp > layers or (sizes is not None and (len(sizes) != phase.pp or sum(sizes) != layers or 0 in sizes)):
             return None
-    return place_like(strategy, layers, intent.hardware, intent.devices)
+    maker = StageMaker(intent.architecture, frozenset(intent.policy.relaxations), redundant_experts)
+    return place_like(strategy, maker, intent.hardware, intent.devices)
 
 
-def build_request(intent: PlanIntent, strategy: Strategy, placement: Placement) -> BuildRequest | None:
+def build_request(intent: PlanIntent, strategy: Strategy, layout: Layout) -> BuildRequest | None:
     """What the builder needs for `strategy` in the setting of `intent`; `None` where something of it is missing."""
     if intent.model is None or intent.hardware is None or intent.workload is None or intent.precision is None:
         return None
@@ -107,8 +103,7 @@ def build_request(intent: PlanIntent, strategy: Strategy, placement: Placement) 
         strategy=strategy.model_copy(update={"gpu_count": gpu_count(strategy)}),
         policy=intent.policy,
         serving=intent.serving,
-        placement=placement,
-        redundant_experts=intent.redundant_experts,
+        layout=layout,
     )
 
 

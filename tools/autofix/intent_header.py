@@ -18,7 +18,7 @@ from ..catalog.dtypes import DType
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
 from ..errors import InputError, ShardwrightError
-from ..performance.graph_reading import read_block
+from ..performance.setting_reading import read_block
 from ..plan.document import (
     HardwareBlock,
     ModelBlock,

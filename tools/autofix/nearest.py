@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count, groupby
 from operator import itemgetter
 
 from ..checkpoint import checkpoint
-from ..performance.layout import Layout, make_layout, phase_layout
+from ..errors import InputError
+from ..performance.layout import LoadedLayout, make_layout
 from ..performance.memory import shortfall_bytes
-from ..performance.shape import ReplicaLayout
 from ..plan.document import Phase, PhaseStrategy, Strategy
-from ..plan.placement import Placement, gpu_count, phase_width, place
+from ..plan.layout import ReplicaLayout
+from ..plan.placement import gpu_count, phase_width
 from ..search.candidate import SearchRequest
 from ..search.inventory import replica_numbers
 from ..search.search import base_setting
@@ -214,32 +215,32 @@ class Nearest:
     def _side_holds(self, phase: Phase, degrees: PhaseStrategy) -> _Holds:
         """Whether a number of replicas of one phase hold their share of the requests."""
         alone = Strategy(dp=1, gpu_count=phase_width(degrees), prefill=degrees, decode=degrees)
-        placed = self._placed(alone)
-        if placed is None:
+        both = self.layout(alone)
+        if both is None:
             return lambda _: False
-        laid = phase_layout(self.setting, phase, degrees, placed[0].decode or ())
-        side = ReplicaLayout(0, laid, None) if phase == "prefill" else ReplicaLayout(0, None, laid)
-        return self._share_fits(Layout(self.setting, alone, (side,), replicas_alike=True))
+        served = both.replicas[0]
+        side = ReplicaLayout(0, served.prefill, None) if phase == "prefill" else ReplicaLayout(0, None, served.decode)
+        return self._share_fits(replace(both, replicas=(side,), caches={}))
 
     def _holds(self, one: Strategy) -> _Holds:
         """Whether a number of replicas like `one` hold their share on every device (rule ME001)."""
         layout = self.layout(one)
         return self._share_fits(layout) if layout is not None else lambda _: False
 
-    def _share_fits(self, one: Layout) -> _Holds:
+    def _share_fits(self, one: LoadedLayout) -> _Holds:
         """Replicas are alike, so that one of them with its share of the requests says it of all."""
-        self.looked_at += max(1, one.strategy.gpu_count // _NODE)
+        self.looked_at += max(1, len(one.devices) // _NODE)
         concurrency = self.request.workload.concurrency
         return lambda replicas: shortfall_bytes(one, -(-concurrency // replicas)) <= 0
 
-    def _placed(self, strategy: Strategy) -> Placement | None:
-        hardware, layers = self.request.hardware, self.request.architecture.num_layers
-        return place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-
-    def layout(self, strategy: Strategy) -> Layout | None:
+    def layout(self, strategy: Strategy) -> LoadedLayout | None:
         """The layout of `strategy` on devices of the inventory, `None` where it has too few."""
-        placed = self._placed(strategy) if gpu_count(strategy) <= self.request.facts.gpus else None
-        return None if placed is None else make_layout(self.setting, strategy, placed)
+        if gpu_count(strategy) > self.request.facts.gpus:
+            return None
+        try:
+            return make_layout(self.setting, strategy)
+        except InputError:
+            return None
 
 
 def _alike(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:

@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from ..plan.document import PHASES, HardwareBlock, Phase, PhaseStrategy, Strategy
+from ..plan.layout import Layout, PhaseLayout, ReplicaLayout
 from ..plan.placement import (
-    Placement,
-    ReplicaPlacement,
-    StagePlacement,
+    StageMaker,
     attention_width,
     ffn_width,
     gpu_count,
@@ -25,7 +24,7 @@ from ..plan.placement import (
     stage_width,
 )
 from ..plan.view import parse_device
-from .intent_devices import ReplicaDevices, StageDevices
+from .intent_devices import ReplicaDevices
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
 MOST_DEVICES = 4096
@@ -34,16 +33,16 @@ _BOTH: _Kind = PHASES
 
 
 def place_like(
-    strategy: Strategy, num_layers: int, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
-) -> Placement | None:
+    strategy: Strategy, maker: StageMaker, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
+) -> Layout | None:
     """`strategy` on the author's devices `wanted`, or `None` where the inventory is too small for it."""
     named = {device for replica in wanted for phase in replica.phases for device in replica.of(phase)}
     if gpu_count(strategy) > min(max(MOST_DEVICES, 2 * len(named)), hardware.nodes * hardware.gpus_per_node):
         return None
-    usual = place(strategy, num_layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+    usual = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
     if not any(replica.phases for replica in wanted):
         return usual
-    own = _Hand(strategy, num_layers, hardware, wanted).deal()
+    own = _Hand(strategy, maker, hardware, wanted).deal()
     if own is None:
         return usual
     # The author's own stages may straddle nodes; what was dealt out beside them should not.
@@ -79,9 +78,9 @@ class _Hand:
     """Deals devices out: first every author's device to the replica that names it first, then free ones."""
 
     def __init__(
-        self, strategy: Strategy, num_layers: int, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
+        self, strategy: Strategy, maker: StageMaker, hardware: HardwareBlock, wanted: Sequence[ReplicaDevices]
     ) -> None:
-        self.strategy, self.num_layers, self.hardware = strategy, num_layers, hardware
+        self.strategy, self.maker, self.hardware = strategy, maker, hardware
         self.kinds = kinds_of(strategy, wanted)
         nothing = ReplicaDevices({})
         self.wanted = [wanted[place] if place < len(wanted) else nothing for place in range(len(self.kinds))]
@@ -98,18 +97,18 @@ class _Hand:
         at = parse_device(device)
         return at is not None and at[0] < self.hardware.nodes and at[1] < self.hardware.gpus_per_node
 
-    def deal(self) -> Placement | None:
-        """The placement, or `None` where devices run out."""
+    def deal(self) -> Layout | None:
+        """The layout, or `None` where devices run out."""
         pools = [self._first_pool(place) for place in range(len(self.kinds))]
         self.taken = {device for pool in pools for device in pool}
-        replicas: list[ReplicaPlacement] = []
+        replicas: list[ReplicaLayout] = []
         for number, kind in enumerate(self.kinds):
             more = self._free(self._width(kind) - len(pools[number]), pools[number])
             if more is None:
                 return None
             stages = {phase: self._stages(number, phase, [*pools[number], *more]) for phase in kind}
-            replicas.append(ReplicaPlacement(number, stages.get("prefill"), stages.get("decode")))
-        return tuple(replicas)
+            replicas.append(ReplicaLayout(number, stages.get("prefill"), stages.get("decode")))
+        return Layout(tuple(replicas))
 
     def _degrees(self, phase: Phase) -> PhaseStrategy:
         return self.strategy.prefill if phase == "prefill" else self.strategy.decode
@@ -139,7 +138,7 @@ class _Hand:
         ordered = dict.fromkeys((*stage.attention, *stage.devices)) if narrowed else stage.devices
         return [device for device in ordered if self.owner.get(device) == place]
 
-    def _stages(self, place: int, phase: Phase, pool: Sequence[str]) -> tuple[StagePlacement, ...]:
+    def _stages(self, place: int, phase: Phase, pool: Sequence[str]) -> PhaseLayout:
         degrees = self._degrees(phase)
         width, left = stage_width(degrees), dict.fromkeys(pool)
         rows: list[list[str]] = []
@@ -152,11 +151,20 @@ class _Hand:
         rest = iter(left)
         for row in rows:
             row.extend(islice(rest, width - len(row)))
-        ranges = stage_ranges(degrees, self.num_layers)
-        return tuple(
-            _stage(index, ranges[index], tuple(row), degrees, self.wanted[place].stage(phase, index))
+        ranges = stage_ranges(degrees, self.maker.architecture.num_layers)
+        stages = [
+            self.maker.stage(degrees, row, ranges[index], index, self._ranks(place, phase, index, row))
             for index, row in enumerate(rows)
-        )
+        ]
+        return self.maker.phase(phase, degrees, stages)
+
+    def _ranks(self, place: int, phase: Phase, index: int, row: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+        """Devices of attention and of the FFN: in the author's order of ranks where it has these devices' number."""
+        degrees, author = self._degrees(phase), self.wanted[place].stage(phase, index)
+        attention, ffn = row[: attention_width(degrees)], row[: ffn_width(degrees)]
+        if author is None:
+            return attention, ffn
+        return _kept(author.attention, attention, row), _kept(author.ffn, ffn, row)
 
     def _free(self, count: int, beside: Sequence[str]) -> list[str] | None:
         """`count` free devices: of the nodes of `beside`, else of one node that has room, else the next ones."""
@@ -194,25 +202,14 @@ class _Hand:
         return found
 
 
-def _stage(
-    index: int, layers: tuple[int, int], devices: tuple[str, ...], degrees: PhaseStrategy, author: StageDevices | None
-) -> StagePlacement:
-    """One stage; the author's orders of ranks are kept where they are of these devices and of the right length."""
-    attention, ffn = devices[: attention_width(degrees)], devices[: ffn_width(degrees)]
-    if author is not None:
-        attention = _kept(author.attention, attention, devices)
-        ffn = _kept(author.ffn, ffn, devices)
-    return StagePlacement(index, layers, devices, attention, ffn)
-
-
-def _kept(own: tuple[str, ...], usual: tuple[str, ...], devices: tuple[str, ...]) -> tuple[str, ...]:
+def _kept(own: Sequence[str], usual: Sequence[str], devices: Sequence[str]) -> Sequence[str]:
     fits = len(own) == len(set(own)) == len(usual) and set(own) <= set(devices)
     return own if fits else usual
 
 
-def _straddling(placement: Placement, hardware: HardwareBlock) -> int:
+def _straddling(layout: Layout, hardware: HardwareBlock) -> int:
     """Stages that lie in several nodes though they would fit into one."""
-    stages = (stage for replica in placement for stage in (*(replica.prefill or ()), *(replica.decode or ())))
+    stages = (stage for replica in layout.replicas for phase in replica.phases for stage in phase.stages)
     return sum(_straddles(stage.devices, hardware.gpus_per_node) for stage in stages)
 
 

@@ -7,7 +7,6 @@ room for them. What comes out has been checked by every rule, and may have faile
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from math import lcm
 from typing import Any
 
@@ -25,7 +24,7 @@ from ..plan.document import (
 )
 from ..plan.view import PlanView
 from ..validate import ValidationReport, validate
-from .intent import PlanIntent, build_request, placement_of
+from .intent import PlanIntent, build_request, layout_like
 from .reference import reference_for
 from .target import Fields, Target, target_of
 
@@ -46,11 +45,10 @@ def built_plan(
 
     `None` where it cannot be built.
     """
-    placement = placement_of(intent, strategy)
-    request = None if placement is None else build_request(intent, strategy, placement)
+    layout = layout_like(intent, strategy, _filled(intent, strategy))
+    request = None if layout is None else build_request(intent, strategy, layout)
     if request is None or intent.architecture is None:
         return None
-    request = replace(request, redundant_experts=_filled(intent, strategy))
     try:
         reference = reference_for(view, request, intent.architecture)
     except InputError:

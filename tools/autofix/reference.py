@@ -14,12 +14,10 @@ from typing import Any
 from ..catalog.architecture import Architecture
 from ..plan.blocks import Block, fold_layers, layer_signature
 from ..plan.branches import PhaseView, StageView
-from ..plan.builder import BuildRequest, build_plan
-from ..plan.placement import Placement, ReplicaPlacement, StagePlacement
+from ..plan.builder import BuildRequest, StagePlace, build_plan
+from ..plan.placement import with_vocabulary
 from ..plan.view import NodeView, PlanView
 from .alignment import Alignment, align
-
-_Cuts = Mapping[tuple[int, str, int], tuple[Block, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +37,18 @@ def reference_for(author: PlanView, request: BuildRequest, architecture: Archite
     """
     found = _built(author, request)
     cuts = _cuts_of(author, found, architecture)
-    if cuts and request.placement is not None:
-        placement = _with_cuts(request.placement, cuts)
-        found = _built(author, replace(request, placement=placement))
+    if cuts:
+        found = _built(author, replace(request, blocks=cuts))
     scattered = list(_scattered(author, found))
     return _aligned(author, _with_scatter(found.document, scattered)) if scattered else found
 
 
 def _built(author: PlanView, request: BuildRequest) -> Reference:
     """The builder's plan; the vocabulary is whole in it where the author draws it so, which is legal for all."""
-    policy, vocabulary = request.policy, author.of_type("EmbeddingNode", "LMHeadNode")
-    if vocabulary and not any(node.children for node in vocabulary):
-        drawn = [name for name in policy.relaxations if name != "vocab_parallel"]
-        request = replace(request, policy=policy.model_copy(update={"relaxations": tuple(drawn)}))
-    built = build_plan(request).model_dump(mode="json")
-    return _aligned(author, {**built, "policy": policy.model_dump(mode="json")})
+    vocabulary = author.of_type("EmbeddingNode", "LMHeadNode")
+    if request.layout is not None and vocabulary and not any(node.children for node in vocabulary):
+        request = replace(request, layout=with_vocabulary(request.layout, is_split=False))
+    return _aligned(author, build_plan(request).model_dump(mode="json"))
 
 
 def _aligned(author: PlanView, document: dict[str, Any]) -> Reference:
@@ -61,10 +56,10 @@ def _aligned(author: PlanView, document: dict[str, Any]) -> Reference:
     return Reference(document, view, align(author, view))
 
 
-def _cuts_of(author: PlanView, found: Reference, architecture: Architecture) -> _Cuts:
+def _cuts_of(author: PlanView, found: Reference, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:
     """The author's runs of layers for each stage in which they differ from the reference's."""
     own = {stage.node.id: stage for stage in author.stages}
-    cuts: dict[tuple[int, str, int], tuple[Block, ...]] = {}
+    cuts: dict[StagePlace, tuple[Block, ...]] = {}
     for phase in found.view.phases:
         for stage in phase.stages:
             mine = own.get(found.alignment.author_of.get(stage.node.id, ""))
@@ -77,7 +72,7 @@ def _cuts_of(author: PlanView, found: Reference, architecture: Architecture) -> 
     return cuts
 
 
-def _place(phase: PhaseView, stage: StageView) -> tuple[int, str, int]:
+def _place(phase: PhaseView, stage: StageView) -> StagePlace:
     replica = phase.replica.index if phase.replica is not None else None
     return replica or 0, phase.phase or "", stage.index or 0
 
@@ -115,18 +110,6 @@ def _is_whole(block: Block, architecture: Architecture) -> bool:
         return False
     layers = [layer_signature(layer) for layer in architecture.layers[block.first : block.last + 1]]
     return all(len(set(layers[offset :: block.period])) == 1 for offset in range(block.period))
-
-
-def _with_cuts(placement: Placement, cuts: _Cuts) -> Placement:
-    def stages(replica: ReplicaPlacement, phase: str) -> tuple[StagePlacement, ...] | None:
-        own = replica.prefill if phase == "prefill" else replica.decode
-        if own is None:
-            return None
-        return tuple(replace(stage, blocks=cuts.get((replica.index, phase, stage.index))) for stage in own)
-
-    return tuple(
-        ReplicaPlacement(replica.index, stages(replica, "prefill"), stages(replica, "decode")) for replica in placement
-    )
 
 
 def _scattered(author: PlanView, found: Reference) -> Iterator[NodeView]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..kept import Cache
-from ..performance.layout import Layout
+from ..performance.layout import LoadedLayout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
 from ..performance.serving_estimate import serve
 from ..performance.setting import Setting
@@ -17,7 +17,7 @@ from .engine_cases import neutral
 
 
 def serve_at_datasheet_rates(
-    layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
+    layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
 ) -> ServingTimes:
     """What users would see of `layout` if every operator ran at the datasheet's rates and tokens came out at once."""
     del streams_at_intervals

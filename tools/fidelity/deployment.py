@@ -14,11 +14,10 @@ from ..catalog.hardware import HardwareFacts, hardware_facts
 from ..errors import InputError
 from ..performance.budget import device_terms
 from ..performance.capacity import cache_tokens
-from ..performance.layout import Layout, make_layout
+from ..performance.layout import LoadedLayout, make_layout
 from ..performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
-from ..performance.setting import Setting, make_setting
+from ..performance.setting import make_setting
 from ..plan.document import PolicyBlock, ServingBlock, WorkloadBlock
-from ..plan.placement import Placement, place
 from .situation import Deployment, Situation, architecture_of
 
 # An open loop has no number of users; memory and batches follow from the rate.
@@ -34,8 +33,8 @@ def _facts(accelerator: str, nodes: int, gpus_per_node: int) -> HardwareFacts:
 
 
 @lru_cache(maxsize=4096)
-def _base(deployment: Deployment) -> tuple[Setting, Placement]:
-    """The setting at a load of one token each way, and the devices.
+def _base(deployment: Deployment) -> LoadedLayout:
+    """The layout at a load of one token each way.
 
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the devices do not suffice.
@@ -52,15 +51,7 @@ def _base(deployment: Deployment) -> tuple[Setting, Placement]:
         PolicyBlock(relaxations=deployment.relaxations),
         serving_of(deployment),
     )
-    placement = place(
-        deployment.strategy,
-        architecture.num_layers,
-        nodes=deployment.nodes,
-        gpus_per_node=deployment.gpus_per_node,
-    )
-    if placement is None:
-        raise InputError(f"{deployment.strategy.gpu_count} devices do not fit on {deployment.nodes} nodes")
-    return setting, placement
+    return make_layout(setting, deployment.strategy)
 
 
 def _with_chosen_experts(architecture: Architecture) -> Architecture:
@@ -102,24 +93,24 @@ def workload_of(arrivals: Arrivals, lengths: Lengths) -> WorkloadBlock:
     )
 
 
-def layout_of(situation: Situation) -> Layout:
+def layout_of(situation: Situation) -> LoadedLayout:
     """The layout of a situation, its setting under the situation's load.
 
     Raises:
         InputError: as for any layout; the reason is fit to be printed.
     """
-    setting, placement = _base(situation.deployment)
-    loaded = setting.with_workload(workload_of(situation.arrivals, situation.lengths))
-    layout = make_layout(loaded, situation.deployment.strategy, placement)
+    base = _base(situation.deployment)
+    loaded = base.setting.with_workload(workload_of(situation.arrivals, situation.lengths))
+    layout = base.with_setting(loaded)
     for share in _RAISED_SHARES:
         if cache_tokens(layout) >= loaded.request_tokens:
             break
         raised = replace(loaded, memory_utilization=share)
-        layout = make_layout(raised, situation.deployment.strategy, placement)
+        layout = base.with_setting(raised)
     return layout
 
 
-def check_weights_fit(layout: Layout) -> None:
+def check_weights_fit(layout: LoadedLayout) -> None:
     """Refuse a deployment whose weights alone are more than the memory: it cannot have run as its row states it.
 
     Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ..errors import InputError
-from ..performance.layout import Layout
+from ..performance.layout import LoadedLayout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
 from .degrees import Refused
 from .deployment import check_weights_fit, layout_of, workload_of
@@ -19,7 +19,7 @@ class Serve(Protocol):
     """What predicts a load on a layout: the performance model, or a yardstick."""
 
     def __call__(
-        self, layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
+        self, layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
     ) -> ServingTimes:
         """What users see."""
         ...

@@ -9,9 +9,9 @@ from __future__ import annotations
 from ..calibration.forms.elementary import Number, ceil, smaller
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import element_bytes
+from ..plan.layout import PhaseLayout, StageLayout
 from ..plan.placement import ffn_groups
 from .setting import Setting
-from .shape import PhaseLayout, StageLayout
 
 LOGIT_BYTES = 4
 

@@ -12,7 +12,7 @@ from functools import reduce
 
 from ..calibration.forms.elementary import Number, Truth, larger
 from ..plan.document import PHASES, Phase
-from .layout import Layout
+from .layout import LoadedLayout
 from .operation import TokenLoad
 from .schedule import PhaseTimer, prefill_loads
 from .throughput import decode_load
@@ -21,7 +21,7 @@ from .throughput import decode_load
 MOST_IMBALANCE = 1.2
 
 
-def stage_seconds(layout: Layout, phase: Phase) -> tuple[float, ...]:
+def stage_seconds(layout: LoadedLayout, phase: Phase) -> tuple[float, ...]:
     """Seconds that one prompt, or one decode step of a microbatch, takes in each stage.
 
     Raises:
@@ -58,7 +58,7 @@ def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Truth:
     return slowest * count > MOST_IMBALANCE * total
 
 
-def unbalanced_phases(layout: Layout) -> dict[Phase, tuple[float, ...]]:
+def unbalanced_phases(layout: LoadedLayout) -> dict[Phase, tuple[float, ...]]:
     """The seconds of the stages of each phase whose slowest one is too far above the mean.
 
     Raises:

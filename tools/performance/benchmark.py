@@ -6,13 +6,13 @@ import shlex
 
 from ..engines.load import LoadToSend
 from ..plan.performance import Benchmark
-from .layout import Layout
+from .layout import LoadedLayout
 from .planned_run import lengths_of, planned_run
 from .serving.load import OpenLoop
 from .serving_estimate import serve
 
 
-def benchmark_of(layout: Layout, model: str) -> Benchmark | None:
+def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
     """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
 
     `None` where no load generator of the engine is known.

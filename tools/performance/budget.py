@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number, ceil, larger
 from ..kept import Cache
+from ..plan.layout import PhaseLayout, ReplicaLayout, StageLayout
 from .activations import activation_bytes_per_token, logits_bytes, pass_tokens
 from .kv_cache import request_bytes
-from .layout import Layout
+from .layout import LoadedLayout
 from .setting import Setting
-from .shape import PhaseLayout, ReplicaLayout, StageLayout
 from .weights import Slice, stage_holding, weights_bytes
 
 # NCCL's own buffers on one device by the ranks that it talks to: 342 MiB for 2, 392 MiB from 4 on
@@ -42,7 +42,7 @@ class Load:
         return ceil(self.requests / phase.attention_groups)
 
 
-def replica_load(layout: Layout, replica: ReplicaLayout, concurrency: int) -> Load:
+def replica_load(layout: LoadedLayout, replica: ReplicaLayout, concurrency: int) -> Load:
     """Requests whose cache `replica` holds when the deployment has `concurrency` in flight.
 
     Replicas that decode share them evenly, rounded up (rule ME001). A prefill-only replica holds the prompts in its
@@ -183,7 +183,7 @@ def distinct_terms(
 _TERMS = Cache[str, "tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]"]("memory terms of each replica")
 
 
-def layout_terms(layout: Layout) -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
+def layout_terms(layout: LoadedLayout) -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
     """Each representative replica with those of its devices' terms that differ; kept on the layout."""
 
     def terms() -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:

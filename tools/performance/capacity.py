@@ -18,11 +18,11 @@ from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.architecture import AttentionSpec
 from ..engines.memory import Batch, MemoryUse
 from ..engines.release import Release
+from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
 from .kv_cache import heads_share, state_element_bytes
-from .layout import Layout
+from .layout import LoadedLayout
 from .setting import Setting
-from .shape import PhaseLayout, StageLayout
 
 _MOST_TOKENS = 10**12
 _BLOCK_TOKENS = 16
@@ -94,12 +94,12 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
         yield widest + sampling if architecture.is_moe else larger(widest, stream + sampling)
 
 
-def least_room_bytes(layout: Layout) -> float:
+def least_room_bytes(layout: LoadedLayout) -> float:
     """The room of the device that decodes with the least; 0 where none decodes."""
     return min((float(room_bytes(layout.setting, terms)) for terms in _decoding(layout)), default=0.0)
 
 
-def cache_tokens(layout: Layout) -> int:
+def cache_tokens(layout: LoadedLayout) -> int:
     """Tokens of requests of the workload that one attention group's cache holds."""
     setting, least = layout.setting, math.inf
     for terms in _decoding(layout):
@@ -113,7 +113,7 @@ def tokens_of_device(setting: Setting, terms: DeviceTerms) -> Number:
     return pick(terms.decode_request > 0.0, smaller(room_bytes(setting, terms) / per_token, _MOST_TOKENS), _MOST_TOKENS)
 
 
-def logged_tokens(layout: Layout) -> int | None:
+def logged_tokens(layout: LoadedLayout) -> int | None:
     """Tokens that the engine prints for its cache ("GPU KV cache size"), for requests of the workload's full length.
 
     `None` where no layer caches tokens.
@@ -129,7 +129,7 @@ def logged_tokens(layout: Layout) -> int | None:
     return None if least == math.inf else max(0, math.floor(least))
 
 
-def _decoding(layout: Layout) -> Iterator[DeviceTerms]:
+def _decoding(layout: LoadedLayout) -> Iterator[DeviceTerms]:
     """The terms of each kind of device that decodes."""
     for replica, terms in layout_terms(layout):
         if replica.decode is not None:

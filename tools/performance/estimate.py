@@ -33,7 +33,7 @@ from ..plan.view import PlanView, as_str
 from .benchmark import benchmark_of
 from .confidence import calibration_of, ranges_of
 from .explain import expert_imbalance, explain
-from .layout import Layout, layout_from_view
+from .layout import LoadedLayout, layout_from_view
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
 from .planned_run import planned_run, run_alone
@@ -51,7 +51,7 @@ class _Pass:
     time: PhaseTime
 
 
-def _bare_passes(layout: Layout) -> tuple[_Pass, _Pass]:
+def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
     """The pass of a prompt, and a decode step with as many requests as the scheduler takes of the plan's load."""
     setting = layout.setting
     concurrency = setting.workload.concurrency
@@ -66,7 +66,7 @@ def _bare_passes(layout: Layout) -> tuple[_Pass, _Pass]:
     )
 
 
-def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> PerformanceEstimate:
+def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> PerformanceEstimate:
     """The estimate of `layout` at its workload; an explanation takes about as long again.
 
     Raises:
@@ -97,7 +97,7 @@ def estimate_layout(layout: Layout, *, with_explanation: bool = True) -> Perform
     )
 
 
-def _latency(layout: Layout, times: ServingTimes, prefill: PhaseTime, decode: PhaseTime) -> LatencyEstimate:
+def _latency(layout: LoadedLayout, times: ServingTimes, prefill: PhaseTime, decode: PhaseTime) -> LatencyEstimate:
     alone = run_alone(layout)
     return LatencyEstimate(
         ttft_ms=times.ttft.mean * 1e3,
@@ -118,7 +118,7 @@ def _latency(layout: Layout, times: ServingTimes, prefill: PhaseTime, decode: Ph
     )
 
 
-def _ranges(layout: Layout, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
+def _ranges(layout: LoadedLayout, latency: LatencyEstimate, throughput: ThroughputEstimate) -> Ranges:
     latencies = {"ttft_ms": latency.ttft_ms, "tpot_ms": latency.tpot_ms, "end_to_end_ms": latency.end_to_end_ms}
     return ranges_of(layout.setting, latencies | throughput.model_dump())
 
@@ -127,7 +127,7 @@ def _percentiles(statistics: Statistics) -> Percentiles:
     return Percentiles(**{name: ms for name, ms in statistics.in_ms().items() if name != "mean"})
 
 
-def _throughput(layout: Layout, times: ServingTimes) -> ThroughputEstimate:
+def _throughput(layout: LoadedLayout, times: ServingTimes) -> ThroughputEstimate:
     """Output tokens per second of the run, over all replicas and on each that has a request, and of a request alone."""
     busy = max(1, min(len(layout.decode_replicas), layout.setting.workload.concurrency))
     return ThroughputEstimate(
@@ -138,7 +138,7 @@ def _throughput(layout: Layout, times: ServingTimes) -> ThroughputEstimate:
     )
 
 
-def _headroom(layout: Layout, times: ServingTimes) -> str | None:
+def _headroom(layout: LoadedLayout, times: ServingTimes) -> str | None:
     """Whether the other replicas hold the load when one is lost."""
     replicas = len(layout.decode_replicas)
     if replicas < 2:
@@ -190,7 +190,7 @@ def _view(document: Plan | Mapping[str, Any] | str | Path) -> PlanView:
     return read.view
 
 
-def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
+def _cost(layout: LoadedLayout, rates: ThroughputEstimate) -> CostEstimate | None:
     """Cost of a million output tokens at the stated price, the catalogue's range, or in GPU-seconds; nodes whole."""
     if rates.dp_scaled_tokens_per_s <= 0.0:
         return None
@@ -209,7 +209,7 @@ def _cost(layout: Layout, rates: ThroughputEstimate) -> CostEstimate | None:
     )
 
 
-def _price(layout: Layout) -> tuple[float | None, float | None, str]:
+def _price(layout: LoadedLayout) -> tuple[float | None, float | None, str]:
     """The lowest and the highest USD per GPU-hour, and whose."""
     stated = layout.setting.usd_per_gpu_hour
     if stated is not None:

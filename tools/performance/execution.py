@@ -15,15 +15,15 @@ from typing import Any
 
 from ..errors import InputError
 from ..plan.document import Phase, Plan
+from ..plan.layout import PhaseLayout
 from ..plan.view import PlanView
 from .execution_groups import instance_groups
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
 from .execution_sites import MERGE, SPLIT, Site, stage_sites
-from .layout import Layout, layout_from_view
+from .layout import LoadedLayout, layout_from_view
 from .operation import PER_DEVICE, Operation, Shape, TokenLoad, Where
 from .plan_nodes import PlanNodes
 from .schedule import PhaseTimer, prefill_loads
-from .shape import PhaseLayout
 from .throughput import decode_load
 
 # Unfolded: a model of 126 layers on 64 devices has about 80,000.
@@ -67,14 +67,16 @@ def _nearest(name: str, device: str, created: _Created) -> str | None:
     return found
 
 
-def expand_plan(source: Layout | Plan | PlanView | dict[str, Any], phase: Phase, *, fold: bool = False) -> ExecutionDAG:
+def expand_plan(
+    source: LoadedLayout | Plan | PlanView | dict[str, Any], phase: Phase, *, fold: bool = False
+) -> ExecutionDAG:
     """The execution DAG of one phase: a whole prefill pass of one prompt, or one decode step.
 
     Raises:
         InputError: the plan cannot be read, lacks the phase, or the DAG would be larger than `MAX_NODES`.
     """
     view: PlanView | None = None
-    if isinstance(source, Layout):
+    if isinstance(source, LoadedLayout):
         layout = source
     else:
         document = source.model_dump(mode="json") if isinstance(source, Plan) else source
@@ -105,7 +107,7 @@ def _is_too_large(expansions: Iterable[_PhaseExpansion]) -> bool:
 class _PhaseExpansion:
     """Writes one phase of one replica."""
 
-    def __init__(self, writer: _Writer, layout: Layout, replica: int, phase: PhaseLayout) -> None:
+    def __init__(self, writer: _Writer, layout: LoadedLayout, replica: int, phase: PhaseLayout) -> None:
         self.writer = writer
         self.layout = layout
         self.replica = replica

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..plan.layout import PhaseLayout, StageLayout
 from .operation import PER_DEVICE, Where
-from .shape import PhaseLayout, StageLayout
 from .stage_shape import (
     expert_tensor_groups,
     ffn_tensor_groups,

@@ -1,4 +1,4 @@
-"""A strategy on devices under a setting: everything that memory and time are computed from.
+"""A layout under a setting: everything that memory and time are computed from.
 
 `make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what
 the graph shows, not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
@@ -6,35 +6,32 @@ the graph shows, not what the strategy block declares. It judges nothing: an ill
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..kept import Caches
-from ..plan.document import Phase, PhaseStrategy, Strategy
-from ..plan.graph import evening_copies, expert_groups
-from ..plan.placement import Placement, StagePlacement, vocabulary_shards
+from ..plan.document import Strategy
+from ..plan.layout import Layout, ReplicaLayout
+from ..plan.layout_reader import read_layout
+from ..plan.placement import StageMaker, place, with_vocabulary
 from ..plan.view import PlanView
-from .graph_reading import read_replicas, read_setting, read_strategy
 from .setting import Setting
-from .shape import NO_EXPERTS, PhaseLayout, ReplicaLayout, StageLayout
+from .setting_reading import read_setting
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
-    """A strategy and its devices under a setting (compared by identity)."""
+@dataclass(frozen=True, kw_only=True)
+class LoadedLayout(Layout):
+    """A layout and the setting that it serves its load in."""
 
     setting: Setting
-    strategy: Strategy
-    replicas: tuple[ReplicaLayout, ...]
     # Whether replicas of one kind differ in nothing but their devices' names (always so where made from a strategy).
     replicas_alike: bool = False
     # What other modules work out of it.
-    caches: Caches = field(default_factory=Caches, repr=False)
+    caches: Caches = field(default_factory=Caches, repr=False, compare=False)
 
-    def with_setting(self, setting: Setting) -> Layout:
+    def with_setting(self, setting: Setting) -> LoadedLayout:
         """The same devices under another setting."""
         return replace(self, setting=setting, caches={})
 
@@ -61,106 +58,28 @@ class Layout:
         """Devices of all nodes that it is in: nodes are rented whole."""
         return len({device.split(".")[0] for device in self.devices}) * self.setting.hardware.gpus_per_node
 
-    @cached_property
-    def prefill_replicas(self) -> tuple[ReplicaLayout, ...]:
-        """Replicas that serve prefill."""
-        return tuple(replica for replica in self.replicas if replica.prefill is not None)
 
-    @cached_property
-    def decode_replicas(self) -> tuple[ReplicaLayout, ...]:
-        """Replicas that serve decode."""
-        return tuple(replica for replica in self.replicas if replica.decode is not None)
-
-    @property
-    def is_disaggregated(self) -> bool:
-        """Whether some replica serves one phase only."""
-        return any(replica.prefill is None or replica.decode is None for replica in self.replicas)
-
-    @cached_property
-    def devices(self) -> tuple[str, ...]:
-        """Every device, each once."""
-        return tuple(dict.fromkeys(device for replica in self.replicas for device in replica.devices))
-
-    def phase(self, phase: Phase) -> PhaseLayout:
-        """The named phase of the first replica that serves it.
-
-        Raises:
-            InputError: no replica serves it.
-        """
-        for replica in self.replicas:
-            found = replica.prefill if phase == "prefill" else replica.decode
-            if found is not None:
-                return found
-        raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
+def stage_maker(setting: Setting) -> StageMaker:
+    """What makes stages in `setting`."""
+    return StageMaker(setting.architecture, setting.laid_out_relaxations)
 
 
-@lru_cache(maxsize=64)
-def _even_experts(experts: int, groups: int, redundant: int) -> tuple[frozenset[int], ...]:
-    """The experts of each group as the builder deals them out."""
-    result: list[frozenset[int]] = []
-    for runs in expert_groups(experts, groups, redundant):
-        ids: set[int] = set()
-        for run in runs:
-            ids.update((run,) if isinstance(run, int) else range(run[0], run[1] + 1))
-        result.append(frozenset(ids))
-    return tuple(result)
+def make_layout(setting: Setting, strategy: Strategy) -> LoadedLayout:
+    """The layout of `strategy` on the hardware of `setting`; no graph is needed.
 
-
-def _stage(setting: Setting, degrees: PhaseStrategy, placed: StagePlacement, *, last: bool) -> StageLayout:
-    width = degrees.tp_expert or 1
-    experts: tuple[frozenset[int], ...] = ()
-    if setting.architecture.is_moe:
-        count = setting.architecture.num_experts
-        copies = evening_copies(count, degrees.ep) if "redundant_experts" in setting.relaxations else 0
-        groups = _even_experts(count, degrees.ep, copies)
-        experts = tuple(
-            groups[place // width] if place // width < len(groups) else NO_EXPERTS
-            for place in range(len(placed.devices))
-        )
-    return StageLayout(
-        index=placed.index,
-        layers=placed.layers,
-        devices=placed.devices,
-        attention_devices=placed.attention_devices,
-        ffn_devices=placed.ffn_devices if setting.architecture.has_split_ffn else (),
-        experts=experts,
-        expert_ranks=tuple(place % width for place in range(len(experts))),
-        embedding_devices=placed.devices if placed.index == 0 else (),
-        head_devices=placed.devices if last else (),
-        vocab_shards=vocabulary_shards(degrees) if setting.splits_vocabulary else 1,
-    )
-
-
-def phase_layout(
-    setting: Setting, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement]
-) -> PhaseLayout:
-    """The layout of one phase of one replica on `stages`."""
-    laid = tuple(_stage(setting, degrees, stage, last=stage is stages[-1]) for stage in stages)
-    return PhaseLayout(phase, degrees, laid)
-
-
-def make_layout(setting: Setting, strategy: Strategy, placement: Placement) -> Layout:
-    """The layout of `strategy` placed on devices; no graph is needed."""
+    Raises:
+        InputError: the hardware has too few devices.
+    """
     checkpoint()
-
-    def laid(phase: Phase, degrees: PhaseStrategy, stages: Sequence[StagePlacement] | None) -> PhaseLayout | None:
-        return None if stages is None else phase_layout(setting, phase, degrees, stages)
-
-    replicas = tuple(
-        ReplicaLayout(
-            replica.index,
-            laid("prefill", strategy.prefill, replica.prefill),
-            laid("decode", strategy.decode, replica.decode),
-        )
-        for replica in placement
-    )
-    return Layout(setting, strategy, replicas, replicas_alike=True)
+    facts = setting.hardware
+    layout = place(strategy, stage_maker(setting), nodes=facts.nodes, gpus_per_node=facts.gpus_per_node)
+    if layout is None:
+        raise InputError(f"the strategy needs {strategy.gpu_count} devices, the hardware has {facts.gpus}")
+    return LoadedLayout(layout.replicas, setting=setting, replicas_alike=True)
 
 
-def layout_from_view(view: PlanView) -> Layout:
-    """The layout that a plan's whole graph shows: stages, the devices and degrees of its operators, experts per device.
-
-    Where operators of a stage differ, which a legal plan's never do, what most of them show counts.
+def layout_from_view(view: PlanView) -> LoadedLayout:
+    """The layout that a plan's whole graph shows, in the setting that the plan states.
 
     Raises:
         InputError: what cannot be read, by name.
@@ -169,7 +88,10 @@ def layout_from_view(view: PlanView) -> Layout:
     return whole.once(layout_from_view, lambda: _read(whole))
 
 
-def _read(view: PlanView) -> Layout:
+def _read(view: PlanView) -> LoadedLayout:
     setting = read_setting(view)
-    replicas = read_replicas(view, setting.architecture)
-    return Layout(setting, read_strategy(replicas), replicas)
+    layout = read_layout(view, setting.architecture)
+    if "vocab_parallel" in view.brought_relaxations:
+        # The engine splits it, drawn or not.
+        layout = with_vocabulary(layout, is_split=True)
+    return LoadedLayout(layout.replicas, setting=setting)

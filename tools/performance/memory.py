@@ -12,19 +12,19 @@ from ..plan.performance import DeviceMemory, MemoryEstimate
 from .budget import DeviceTerms, Load, device_terms, layout_terms, replica_load
 from .capacity import least_room_bytes, logged_tokens
 from .kv_cache import all_layers, bytes_per_token, request_bytes
-from .layout import Layout
+from .layout import LoadedLayout
 from .setting import Setting
 
 # More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.
 _MOST_REQUESTS = 1 << 20
 
 
-def usable_bytes(layout: Layout) -> int:
+def usable_bytes(layout: LoadedLayout) -> int:
     """Bytes of one accelerator that the plan may use."""
     return math.floor(layout.setting.hardware.memory_bytes * layout.setting.memory_utilization)
 
 
-def device_memory(layout: Layout) -> MemoryEstimate:
+def device_memory(layout: LoadedLayout) -> MemoryEstimate:
     """Memory of every device of `layout` at its workload's concurrency, and the most requests that would fit."""
     setting = layout.setting
     concurrency = setting.workload.concurrency
@@ -68,7 +68,7 @@ def _device(setting: Setting, device: str, term: DeviceTerms, load: Load, usable
     )
 
 
-def _replicated_bytes(layout: Layout) -> int:
+def _replicated_bytes(layout: LoadedLayout) -> int:
     """004 §4.2's bound: the most cache that a device would hold were none of it cut by tensor parallelism."""
     setting, worst = layout.setting, 0.0
     for replica in layout.representatives:
@@ -82,7 +82,7 @@ def _replicated_bytes(layout: Layout) -> int:
     return math.ceil(worst)
 
 
-def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
+def shortfall_bytes(layout: LoadedLayout, concurrency: int | None = None) -> int:
     """By how much the fullest device exceeds what is usable (negative: what it has to spare)."""
     wanted = layout.setting.workload.concurrency if concurrency is None else concurrency
     usable = usable_bytes(layout)
@@ -93,12 +93,12 @@ def shortfall_bytes(layout: Layout, concurrency: int | None = None) -> int:
     )
 
 
-def fits(layout: Layout, concurrency: int | None = None) -> bool:
+def fits(layout: LoadedLayout, concurrency: int | None = None) -> bool:
     """Whether every device holds its share at `concurrency` (the workload's by default): rule ME001."""
     return shortfall_bytes(layout, concurrency) <= 0
 
 
-def max_concurrency(layout: Layout) -> int:
+def max_concurrency(layout: LoadedLayout) -> int:
     """The most requests in flight over the whole deployment that fit into memory; 0 where not even one does."""
     if not fits(layout, 1):
         return 0

@@ -12,7 +12,7 @@ from ..engines.defaults import engine_relaxations
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
 from .collectives import domain_of
-from .layout import Layout
+from .layout import LoadedLayout
 from .operation import TokenLoad
 from .schedule import host_seconds
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
@@ -20,7 +20,7 @@ from .timing import StageTimer
 from .transfer import handoff_seconds
 
 
-def estimate_notes(layout: Layout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
+def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
     """The notes of an estimate, most telling first; `imbalance` is that of experts in a decode step."""
     return (
         *_formats(layout),
@@ -34,7 +34,7 @@ def estimate_notes(layout: Layout, transfer_seconds: float, imbalance: float | N
     )
 
 
-def _formats(layout: Layout) -> Iterator[str]:
+def _formats(layout: LoadedLayout) -> Iterator[str]:
     """Number formats that the accelerator has no units for, where it has others as wide."""
     precision, part = layout.setting.precision, layout.setting.hardware.accelerator
     there = precision.on(part)
@@ -46,7 +46,7 @@ def _formats(layout: Layout) -> Iterator[str]:
         )
 
 
-def _capacity(layout: Layout) -> Iterator[str]:
+def _capacity(layout: LoadedLayout) -> Iterator[str]:
     """Where the engine's cache holds no request, though the four terms of ME001 fit."""
     setting = layout.setting
     tokens, engine = cache_tokens(layout), setting.engine.entry.engine
@@ -58,7 +58,7 @@ def _capacity(layout: Layout) -> Iterator[str]:
         )
 
 
-def _brought(layout: Layout) -> Iterator[str]:
+def _brought(layout: LoadedLayout) -> Iterator[str]:
     """R15: what the named engine does by itself is in force, whether the plan's policy names it or not."""
     serving = layout.setting.serving
     engine = None if serving is None else serving.engine
@@ -66,7 +66,7 @@ def _brought(layout: Layout) -> Iterator[str]:
         yield f"{name} is in force with {engine}: {reason}"
 
 
-def _vocabulary(layout: Layout) -> Iterator[str]:
+def _vocabulary(layout: LoadedLayout) -> Iterator[str]:
     """R12: engines split the vocabulary by themselves; a strict plan does not."""
     setting, phase = layout.setting, layout.phase("decode")
     last = phase.stages[-1]
@@ -90,7 +90,7 @@ def _vocabulary(layout: Layout) -> Iterator[str]:
     )
 
 
-def _experts(layout: Layout, imbalance: float | None) -> Iterator[str]:
+def _experts(layout: LoadedLayout, imbalance: float | None) -> Iterator[str]:
     if imbalance is None:
         return
     stated = layout.setting.workload.expert_imbalance
@@ -105,7 +105,7 @@ def _experts(layout: Layout, imbalance: float | None) -> Iterator[str]:
     )
 
 
-def _transfer(layout: Layout, seconds: float) -> Iterator[str]:
+def _transfer(layout: LoadedLayout, seconds: float) -> Iterator[str]:
     if seconds > 0.0:
         yield f"TTFT includes {seconds * 1e3:.1f} ms for the KV cache's way from prefill to decode, none of it hidden"
     if not layout.is_disaggregated:
@@ -117,7 +117,7 @@ def _transfer(layout: Layout, seconds: float) -> Iterator[str]:
         yield f"TTFT includes {handoff_s * 1e3:.0f} ms in which {engine} hands a request from prefill to decode"
 
 
-def _load(layout: Layout) -> Iterator[str]:
+def _load(layout: LoadedLayout) -> Iterator[str]:
     setting = layout.setting
     workload, limit = setting.workload, setting.architecture.max_position_embeddings
     if workload.input_tokens + workload.output_tokens > limit:
@@ -133,7 +133,7 @@ def _load(layout: Layout) -> Iterator[str]:
         yield "replicas are placed differently over the nodes: times are those of the first"
 
 
-def _spread(layout: Layout, index: int) -> tuple[object, ...]:
+def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:
     """How the stages of a replica lie over the domains."""
     replica, hardware = layout.replicas[index], layout.setting.hardware
     return tuple(
@@ -143,7 +143,7 @@ def _spread(layout: Layout, index: int) -> tuple[object, ...]:
     )
 
 
-def _general(layout: Layout) -> Iterator[str]:
+def _general(layout: LoadedLayout) -> Iterator[str]:
     yield from chip_assumptions(layout.setting.hardware.accelerator)
     serving = layout.setting.serving
     if serving is None or serving.prefill_chunk_tokens is None:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from ..kept import Cache
-from .layout import Layout
+from .layout import LoadedLayout
 from .schedule import prefill_loads
 from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
 from .serving_estimate import serve
@@ -38,7 +38,7 @@ class PlannedRun:
     requests: int
 
 
-def planned_run(layout: Layout) -> PlannedRun:
+def planned_run(layout: LoadedLayout) -> PlannedRun:
     """The run of the load that the workload of `layout` states; simulated once.
 
     Raises:
@@ -51,14 +51,14 @@ _RUNS = Cache[str, PlannedRun]("the run of the planned load")
 _TIMES = Cache[str, ServingTimes]("what the user of a single request sees")
 
 
-def _planned(layout: Layout) -> PlannedRun:
+def _planned(layout: LoadedLayout) -> PlannedRun:
     # Chunks of which there are too many are refused before they are simulated.
     prefill_loads(layout.setting, 1, 1)
     rate = layout.setting.workload.request_rate
     return _users(layout) if rate is None else _open(layout, rate)
 
 
-def run_alone(layout: Layout) -> ServingTimes:
+def run_alone(layout: LoadedLayout) -> ServingTimes:
     """What the user of a single request sees who has `layout` to himself.
 
     Raises:
@@ -67,13 +67,13 @@ def run_alone(layout: Layout) -> ServingTimes:
     return _TIMES.get(layout.caches, "alone", lambda: serve(layout, ClosedLoop(1, 1), lengths_of(layout)))
 
 
-def lengths_of(layout: Layout) -> Lengths:
+def lengths_of(layout: LoadedLayout) -> Lengths:
     """The lengths of a request of the plan, at most what the model can attend to."""
     setting = layout.setting
     return Lengths(setting.prompt_tokens, max(1, setting.request_tokens - setting.prompt_tokens))
 
 
-def _users(layout: Layout) -> PlannedRun:
+def _users(layout: LoadedLayout) -> PlannedRun:
     users = layout.setting.workload.concurrency
     replicas = max(1, len(layout.decode_replicas))
     simulated = min(users, MOST_USERS * replicas)
@@ -83,7 +83,7 @@ def _users(layout: Layout) -> PlannedRun:
     return PlannedRun(times, f"closed loop, {users:,} users", _closed(layout, simulated).requests)
 
 
-def _closed(layout: Layout, users: int) -> ClosedLoop:
+def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     # Of replicas that are alike one is simulated; those of apart phases all are.
     replicas = 1 if layout.is_disaggregated else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
@@ -91,7 +91,7 @@ def _closed(layout: Layout, users: int) -> ClosedLoop:
     return replace(whole, requests=each * users)
 
 
-def _most_requests(layout: Layout) -> int:
+def _most_requests(layout: LoadedLayout) -> int:
     """Requests whose prompts make as many passes as are simulated."""
     passes = math.ceil(layout.setting.prompt_tokens / layout.setting.prefill_chunk_tokens)
     return _MOST_PASSES * max(1, len(layout.decode_replicas)) // passes
@@ -103,7 +103,7 @@ def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingT
     return replace(times, ttft=times.ttft.shifted(wait), end_to_end=times.end_to_end.shifted(wait))
 
 
-def _open(layout: Layout, rate_per_s: float) -> PlannedRun:
+def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
     most = max(_FEWEST_OPEN // 10, min(_MOST_OPEN, _most_requests(layout)))

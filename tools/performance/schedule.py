@@ -15,11 +15,11 @@ from ..calibration.forms.elementary import Number, larger
 from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..plan.document import Phase
+from ..plan.layout import PhaseLayout
 from ..plan.performance import ConstantsOrigin, PathStep, TimeParts
 from .operation import Kind, Resource, TokenLoad
 from .pieces import KINDS, Piece, kind_seconds, pieces_seconds
 from .setting import Setting
-from .shape import PhaseLayout
 from .timing import StageTimer
 
 # More passes than this for one prompt is a chunk size that no engine would run.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from ..calibration.engine_profile import EngineConstants
 from .capacity import cache_tokens
-from .layout import Layout
+from .layout import LoadedLayout
 from .schedule import PhaseTimer, microbatches
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch
@@ -38,7 +38,9 @@ class Server:
     first_token_steps: float
 
 
-def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False) -> Server:
+def server_of(
+    layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
+) -> Server:
     """What one replica of `layout` is to the simulator under this load."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
@@ -55,7 +57,7 @@ def server_of(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_a
     return Server(table, replace(policy, groups=groups // alike, batches=batches), copies * alike, steps)
 
 
-def _policy(layout: Layout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
+def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: int) -> tuple[Policy, Range]:
     """How one of `copies` equal schedulers fills its steps, and how far its step times must reach."""
     setting = layout.setting
     scheduler, constants = setting.engine.entry.scheduler, setting.engine.entry.constants
@@ -106,7 +108,9 @@ def _requests(arrivals: Arrivals) -> int:
     return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
 
 
-def serve(layout: Layout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False) -> ServingTimes:
+def serve(
+    layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
+) -> ServingTimes:
     """What users of `layout` see under `arrivals` of requests of `lengths`.
 
     `streams_at_intervals`: the server was set to deliver tokens some steps at a time, as benchmarks of throughput do.
@@ -132,7 +136,7 @@ def run(server: Server, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
     return shown_late(times, server.first_token_steps, lengths)
 
 
-def _serve_apart(layout: Layout, arrivals: Arrivals, lengths: Lengths, late: float) -> ServingTimes:
+def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, late: float) -> ServingTimes:
     """Prefill and decode on replicas of their own: prompts wait for a prefill server, then move to a decode server."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))

@@ -90,10 +90,10 @@ class Setting:
         return own or engine_profile(engine, version, accelerator)
 
     @cached_property
-    def splits_vocabulary(self) -> bool:
-        """Whether each attention group cuts the vocabulary: as the policy allows, or the engine does (rules.md R15)."""
+    def laid_out_relaxations(self) -> frozenset[str]:
+        """The relaxations that a layout makes use of: those of the policy, and what the engine does (rules.md R15)."""
         engine = None if self.serving is None else self.serving.engine
-        return "vocab_parallel" in {*self.relaxations, *engine_relaxations(engine, self.architecture)}
+        return self.relaxations.union(engine_relaxations(engine, self.architecture))
 
     @cached_property
     def chooses_always(self) -> bool:

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ..plan.layout import PhaseLayout, StageLayout
 from ..plan.placement import ffn_groups
 from .collectives import Group, group_of
 from .setting import Setting
-from .shape import PhaseLayout, StageLayout
 
 OperatorSet = Literal["attention", "ffn", "stage"]
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from ..calibration.forms.elementary import Number, larger, smaller
-from .layout import Layout
+from .layout import LoadedLayout
 from .operation import TokenLoad
 from .schedule import PhaseTime, PhaseTimer, microbatches
 from .setting import Setting
@@ -49,7 +49,7 @@ def dealt_out(sequences: Number, microbatches: Number, together: Number) -> tupl
     return met, -(-sequences // met)
 
 
-def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:
+def decode_load(layout: LoadedLayout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:
     """The load of one microbatch of a decode step with `requests` on the replica, and how many microbatches there are.
 
     Attention groups share the requests, and as many microbatches as there are stages go round by default. Where phases
@@ -64,6 +64,6 @@ def decode_load(layout: Layout, timer: PhaseTimer, requests: int) -> tuple[Token
     return TokenLoad(met, 1, setting.mean_decode_context, groups), int(among)
 
 
-def decode_time(layout: Layout, timer: PhaseTimer, requests: int) -> PhaseTime:
+def decode_time(layout: LoadedLayout, timer: PhaseTimer, requests: int) -> PhaseTime:
     """One decode step of a replica with `requests` in flight."""
     return timer.decode(*decode_load(layout, timer, requests))

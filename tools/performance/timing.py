@@ -13,6 +13,7 @@ from ..calibration.forms.elementary import Number
 from ..catalog.architecture import AttentionSpec, LayerSpec
 from ..kept import Cache
 from ..plan.blocks import fold_sequence
+from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Group, Links, domain_of
 from .operation import Operation, TokenLoad, is_core, longest_path
 from .operators.work import Work
@@ -25,7 +26,6 @@ from .programs.send_program import write_send
 from .programs.vocabulary_program import write_embedding, write_head
 from .programs.writer import ProgramContext, ProgramWriter
 from .setting import Setting
-from .shape import PhaseLayout, StageLayout
 from .stage_shape import OperatorSet, StageShape, stage_shape
 
 

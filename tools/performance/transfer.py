@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..catalog.architecture import AttentionSpec
+from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Links, group_of
 from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes
-from .layout import Layout
+from .layout import LoadedLayout
 from .setting import Setting
-from .shape import PhaseLayout, StageLayout
 
 
 def cache_ends(phase: PhaseLayout) -> int:
@@ -28,7 +28,7 @@ def counted_handoff_seconds(setting: Setting) -> float:
     return handoff_seconds(setting) or 0.0
 
 
-def kv_transfer_seconds(layout: Layout) -> float:
+def kv_transfer_seconds(layout: LoadedLayout) -> float:
     """Seconds that the cache of one prompt takes from prefill to decode; 0 where one replica serves both phases.
 
     Every link carries its share of the cache once; where tensor ranks repeat it (MLA, more ranks than KV heads), the

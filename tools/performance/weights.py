@@ -13,8 +13,8 @@ from itertools import pairwise
 
 from ..catalog.architecture import LayerSpec
 from ..kept import Cache
+from ..plan.layout import NO_EXPERTS, PhaseLayout, StageLayout
 from .setting import Setting
-from .shape import NO_EXPERTS, PhaseLayout, StageLayout
 
 # A rank and the number of parts; `None` where the device holds nothing of the operator.
 Slice = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Strategy + placement → the plan document with its full DAG, correct by construction.
+"""Strategy + layout → the plan document with its full DAG, correct by construction.
 
 Covers the whole closed set: dense and MoE models, shared experts, leading dense layers, MLA, interleaved layers,
 prefill and decode with degrees of their own, replicas, disaggregated prefill and decode, and the relaxed forms. It
@@ -7,7 +7,7 @@ does not decide anything: an illegal strategy gives a document that the rules re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,24 +33,26 @@ from .document import (
 from .graph import (
     GraphWriter,
     OperatorSite,
-    evening_copies,
     ranks_over,
     write_attention,
     write_ffn,
     write_moe,
     write_vocabulary,
 )
-from .placement import Placement, ReplicaPlacement, StagePlacement, gpu_count, place, stage_width, vocabulary_shards
+from .layout import Layout, PhaseLayout, StageLayout
+from .placement import StageMaker, gpu_count, place, stage_width
 
 RECURRENCE = "kv_cache:t->t+1"
+# Replica, phase and number of a stage.
+StagePlace = tuple[int, str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """Everything that a plan states but the graph. `placement` is chosen by `place` where it is `None`.
+    """Everything that a plan states but the graph. `layout` is chosen by `place` where it is `None`.
 
-    `redundant_experts` are copies in every MoE operator; where they are 0 and the relaxation is in force, each phase
-    has the fewest with which its expert groups are even.
+    `redundant_experts` are copies in every MoE operator of a layout that is chosen so. `blocks` are the runs of layers
+    that a stage (replica, phase, number) is written in; as few as can be where there are none for it.
     """
 
     model: ModelBlock
@@ -60,8 +62,9 @@ class BuildRequest:
     strategy: Strategy
     policy: PolicyBlock = field(default_factory=PolicyBlock)
     serving: ServingBlock | None = None
-    placement: Placement | None = None
+    layout: Layout | None = None
     redundant_experts: int = 0
+    blocks: Mapping[StagePlace, tuple[Block, ...]] = field(default_factory=dict["StagePlace", tuple[Block, ...]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +83,16 @@ def build_plan(request: BuildRequest) -> Plan:
         InputError: the config cannot be read, or the inventory is too small for the strategy.
     """
     architecture = read_architecture(request.model.config, where=f"config of {request.model.name}")
-    placement = request.placement or place(
+    layout = request.layout or place(
         request.strategy,
-        architecture.num_layers,
+        StageMaker(architecture, frozenset(request.policy.relaxations), request.redundant_experts),
         nodes=request.hardware.nodes,
         gpus_per_node=request.hardware.gpus_per_node,
     )
-    if placement is None:
+    if layout is None:
         have = request.hardware.nodes * request.hardware.gpus_per_node
         raise InputError(f"the strategy needs {request.strategy.gpu_count} devices, the hardware has {have}")
-    graph = _Builder(request, architecture).write(placement)
+    graph = _Builder(request, architecture).write(layout)
     strategy = _counted(request.strategy, graph)
     return Plan.model_validate(
         {
@@ -126,35 +129,38 @@ class _Builder:
         self.architecture = architecture
         self.graph = GraphWriter()
 
-    def write(self, placement: Placement) -> GraphWriter:
+    def write(self, layout: Layout) -> GraphWriter:
         root = self.graph.node("request", "RequestNode", None)
         caches: dict[tuple[int, Phase], list[_CacheSite]] = {}
-        for replica in placement:
+        for replica in layout.replicas:
             name = self.graph.node(f"r{replica.index}", "ReplicaNode", root, index=replica.index)
-            for phase, stages in _phases(replica):
-                caches[replica.index, phase] = list(self._phase(name, phase, stages))
-        for source, target in _feeds(placement):
+            for phase in replica.phases:
+                caches[replica.index, phase.phase] = list(self._phase(name, replica.index, phase))
+        for source, target in _feeds(layout):
             self._cache_edges(caches[source, "prefill"], caches[target, "decode"])
         return self.graph
 
-    def _phase(self, replica: str, phase: Phase, stages: Sequence[StagePlacement]) -> Iterator[_CacheSite]:
-        extra: dict[str, Any] = {"tokens_per_step": 1, "recurrence": RECURRENCE} if phase == "decode" else {}
-        node = self.graph.node(f"{replica}.{phase}", "PhaseNode", replica, phase=phase, **extra)
+    def _phase(self, replica: str, number: int, phase: PhaseLayout) -> Iterator[_CacheSite]:
+        extra: dict[str, Any] = {"tokens_per_step": 1, "recurrence": RECURRENCE} if phase.phase == "decode" else {}
+        node = self.graph.node(f"{replica}.{phase.phase}", "PhaseNode", replica, phase=phase.phase, **extra)
         previous: str | None = None
-        for stage in checked(stages, 1):
+        for stage in checked(phase.stages, 1):
             name = self.graph.node(
                 f"{node}.s{stage.index}", "PipelineStageNode", node, index=stage.index, layers=list(stage.layers)
             )
             if previous is not None:
                 self.graph.pipeline(previous, name)
             previous = name
-            yield from self._stage(name, phase, stage, last=stage is stages[-1])
+            blocks = self.request.blocks.get((number, phase.phase, stage.index))
+            yield from self._stage(name, phase, stage, blocks or fold_layers(self.architecture, *stage.layers))
 
-    def _stage(self, name: str, phase: Phase, stage: StagePlacement, *, last: bool) -> Iterator[_CacheSite]:
+    def _stage(
+        self, name: str, phase: PhaseLayout, stage: StageLayout, blocks: Sequence[Block]
+    ) -> Iterator[_CacheSite]:
+        ranks = ranks_over(dp=phase.attention_groups, tp=stage.vocab_shards) if stage.vocab_shards > 1 else []
         before: str | None = None
-        if stage.index == 0:
-            before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, self._vocabulary_ranks(phase))
-        blocks = stage.blocks or fold_layers(self.architecture, *stage.layers)
+        if stage.embedding_devices:
+            before = write_vocabulary(self.graph, "EmbeddingNode", name, stage, ranks)
         for position, block in enumerate(blocks):
             block_id = self.graph.node(
                 f"{name}.b{position}", "LayerBlockNode", name, layers=[block.first, block.last],
@@ -164,31 +170,25 @@ class _Builder:
                 self.graph.data(before, block_id, "activations")
             before = block_id
             following = blocks[position + 1] if position + 1 < len(blocks) else None
-            yield from self._block(block_id, phase, stage, block, self._after(stage, block, following, last=last))
-        if last:
-            head = write_vocabulary(self.graph, "LMHeadNode", name, stage, self._vocabulary_ranks(phase))
+            yield from self._block(block_id, phase, stage, block, self._after(stage, block, following))
+        if stage.head_devices:
+            head = write_vocabulary(self.graph, "LMHeadNode", name, stage, ranks)
             if before is not None:
                 self.graph.data(before, head, "activations")
 
-    def _vocabulary_ranks(self, phase: Phase) -> list[dict[str, int]]:
-        """Ranks of the shards of embedding and LM head; none where both are whole on every device."""
-        degrees = self._degrees(phase)
-        shards = vocabulary_shards(degrees) if "vocab_parallel" in self.request.policy.relaxations else 1
-        return ranks_over(dp=degrees.attention_dp or 1, tp=shards) if shards > 1 else []
-
-    def _after(self, stage: StagePlacement, block: Block, following: Block | None, *, last: bool) -> frozenset[str]:
+    def _after(self, stage: StageLayout, block: Block, following: Block | None) -> frozenset[str]:
         """Devices of whatever may run after the block's last operator, inside the stage."""
         devices: set[str] = set()
         if block.last - block.first + 1 > block.period:
             devices.update(_first_devices(self.architecture.layers[block.first], stage))
         if following is not None:
             devices.update(_first_devices(self.architecture.layers[following.first], stage))
-        elif last:
-            devices.update(stage.devices)
+        else:
+            devices.update(stage.head_devices)
         return frozenset(devices)
 
     def _block(
-        self, block_id: str, phase: Phase, stage: StagePlacement, block: Block, after: frozenset[str]
+        self, block_id: str, phase: PhaseLayout, stage: StageLayout, block: Block, after: frozenset[str]
     ) -> Iterator[_CacheSite]:
         steps = [
             (offset, kind)
@@ -202,7 +202,7 @@ class _Builder:
                 next_devices = frozenset(_devices_of(steps[position + 1][1], stage))
             prefix = block_id if block.period == 1 else f"{block_id}.l{offset}"
             site = OperatorSite(
-                block_id, f"{prefix}.{kind}", phase, self._degrees(phase), stage, next_devices, offset
+                block_id, f"{prefix}.{kind}", phase.degrees, stage, next_devices, offset
             )  # fmt: skip
             operator = self._operator(site, self.architecture.layers[block.first + offset], kind)
             if before is not None:
@@ -216,16 +216,8 @@ class _Builder:
         if kind == "attn" and layer.attention is not None:
             return write_attention(self.graph, site, layer.attention.kind)
         if kind == "moe" and layer.moe is not None:
-            return write_moe(self.graph, site, layer.moe, self._redundant(layer.moe.experts, site.degrees.ep))
+            return write_moe(self.graph, site, layer.moe)
         return write_ffn(self.graph, site)
-
-    def _redundant(self, experts: int, groups: int) -> int:
-        """Copies of experts: as many as were asked for, else as many as even the groups out where that is allowed."""
-        allowed = "redundant_experts" in self.request.policy.relaxations
-        return self.request.redundant_experts or (evening_copies(experts, groups) if allowed else 0)
-
-    def _degrees(self, phase: Phase) -> PhaseStrategy:
-        return self.request.strategy.prefill if phase == "prefill" else self.request.strategy.decode
 
     def _cache_edges(self, sources: Sequence[_CacheSite], targets: Sequence[_CacheSite]) -> None:
         for target in checked(targets, 1):
@@ -235,17 +227,10 @@ class _Builder:
                     self.graph.data(source.update, target.attention, "kv_cache")
 
 
-def _phases(replica: ReplicaPlacement) -> Iterator[tuple[Phase, tuple[StagePlacement, ...]]]:
-    if replica.prefill is not None:
-        yield "prefill", replica.prefill
-    if replica.decode is not None:
-        yield "decode", replica.decode
-
-
-def _feeds(placement: Placement) -> Iterator[tuple[int, int]]:
+def _feeds(layout: Layout) -> Iterator[tuple[int, int]]:
     """Which replica's prefill may feed which replica's decode: its own, or any prefill-only one (R14)."""
-    prefill_only = [replica.index for replica in placement if replica.decode is None]
-    for replica in placement:
+    prefill_only = [replica.index for replica in layout.replicas if replica.decode is None]
+    for replica in layout.replicas:
         if replica.decode is None:
             continue
         if replica.prefill is not None:
@@ -259,11 +244,11 @@ def _operators(layer: LayerSpec) -> list[str]:
     return [kind for kind, spec in kinds if spec is not None]
 
 
-def _devices_of(kind: str, stage: StagePlacement) -> tuple[str, ...]:
+def _devices_of(kind: str, stage: StageLayout) -> tuple[str, ...]:
     return {"attn": stage.attention_devices, "ffn": stage.ffn_devices, "moe": stage.devices}[kind]
 
 
-def _first_devices(layer: LayerSpec, stage: StagePlacement) -> tuple[str, ...]:
+def _first_devices(layer: LayerSpec, stage: StageLayout) -> tuple[str, ...]:
     return _devices_of(_operators(layer)[0], stage)
 
 

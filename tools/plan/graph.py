@@ -7,14 +7,15 @@ is written here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..catalog.architecture import MoESpec
 from ..errors import InputError
-from .document import Phase, PhaseStrategy
-from .placement import StagePlacement, ffn_groups
+from .document import PhaseStrategy
+from .layout import StageLayout
+from .placement import ffn_groups
 from .plan_size import MAX_EDGES, MAX_NODES
 
 
@@ -58,13 +59,12 @@ def _too_large(what: str, most: int) -> InputError:
 
 @dataclass(frozen=True, slots=True)
 class OperatorSite:
-    """Where an operator is written: its parent, phase, degrees and stage, and the devices of what may run next."""
+    """Where an operator is written: its parent, degrees and stage, and the devices of what may run next."""
 
     parent: str
     node_id: str
-    phase: Phase
     degrees: PhaseStrategy
-    stage: StagePlacement
+    stage: StageLayout
     next_devices: frozenset[str]
     offset: int
 
@@ -173,38 +173,21 @@ def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
     return operator
 
 
-def expert_groups(experts: int, groups: int, redundant: int = 0) -> list[list[list[int] | int]]:
-    """Experts of each group as ids and inclusive ranges: contiguous, the first groups one larger where uneven.
-
-    With `redundant` copies the slots 0…experts+redundant-1 are dealt out in order, slot s holding expert s mod experts.
-    """
-    slots = experts + redundant
-    base, extra = divmod(slots, groups)
-    result: list[list[list[int] | int]] = []
-    start = 0
-    for group in range(groups):
-        size = base + (1 if group < extra else 0)
-        ids = sorted({slot % experts for slot in range(start, start + size)})
-        start += size
-        runs: list[list[int] | int] = []
-        for expert in ids:
-            last = runs[-1] if runs else None
-            if isinstance(last, list) and last[1] == expert - 1:
-                last[1] = expert
-            elif isinstance(last, int) and last == expert - 1:
-                runs[-1] = [last, expert]
-            else:
-                runs.append(expert)
-        result.append(runs)
-    return result
+def _runs(experts: Iterable[int]) -> list[list[int] | int]:
+    """Expert ids in order, consecutive ones as inclusive ranges."""
+    runs: list[list[int] | int] = []
+    for expert in sorted(experts):
+        last = runs[-1] if runs else None
+        if isinstance(last, list) and last[1] == expert - 1:
+            last[1] = expert
+        elif isinstance(last, int) and last == expert - 1:
+            runs[-1] = [last, expert]
+        else:
+            runs.append(expert)
+    return runs
 
 
-def evening_copies(experts: int, groups: int) -> int:
-    """The fewest redundant experts with which all groups host equally many."""
-    return -experts % groups
-
-
-def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_experts: int = 0) -> str:
+def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
     """One MoE operator: router, dispatch, one expert group a device, combine, and the shared expert beside."""
     degrees, devices = site.degrees, list(site.stage.devices)
     operator = graph.node(
@@ -213,8 +196,9 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_ex
     router = graph.node(f"{operator}.router", "RouterNode", operator, devices=devices)
     width = degrees.tp_expert or 1
     experts: list[str] = []
-    for group, ids in enumerate(expert_groups(moe.experts, degrees.ep, redundant_experts)):
+    for group in range(degrees.ep):
         own = devices[group * width : (group + 1) * width]
+        ids = _runs(site.stage.experts[group * width])
         expert = graph.node(f"{operator}.e{group}", "ExpertNode", operator, experts=ids, devices=own)
         experts.append(expert)
         if width > 1:
@@ -234,14 +218,14 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, redundant_ex
     if moe.shared is not None:
         # The shared expert's output is added to the routed one's on every device of the stage.
         shared = OperatorSite(
-            operator, f"{operator}.shared", site.phase, degrees, site.stage, frozenset(devices), 0
+            operator, f"{operator}.shared", degrees, site.stage, frozenset(devices), 0
         )  # fmt: skip
         write_ffn(graph, shared)
     return operator
 
 
 def write_vocabulary(
-    graph: GraphWriter, node_type: str, parent: str, stage: StagePlacement, shard_ranks: Sequence[dict[str, int]]
+    graph: GraphWriter, node_type: str, parent: str, stage: StageLayout, shard_ranks: Sequence[dict[str, int]]
 ) -> str:
     """The embedding or the LM head: whole on every device of the stage, or split by vocabulary where it has ranks."""
     name = "emb" if node_type == "EmbeddingNode" else "head"

@@ -1,4 +1,4 @@
-"""Where a strategy runs: devices for every stage of every phase of every replica.
+"""A strategy on a cluster: devices for every stage of every phase of every replica, and what each of them holds.
 
 Topology-aware and deterministic: a replica, or else a stage, that fits into a node never straddles two as long as the
 inventory allows, so that tensor parallelism stays inside a node first and stages go across nodes. Refuses (`None`) what
@@ -8,40 +8,15 @@ does not fit.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import pairwise, repeat
+from typing import Any, Literal
 
-from .blocks import Block
-from .document import PhaseStrategy, Strategy
-
-
-@dataclass(frozen=True, slots=True)
-class StagePlacement:
-    """One stage: its layers (inclusive), its devices D, and those of D that attention and the dense FFN run on.
-
-    A MoE operator always runs on all of D. `attention_devices` are ordered by rank: tensor rank fastest, then
-    sequence rank, then attention-DP group. `blocks` are the runs of layers that the stage is written in; as few as can
-    be where it is `None`.
-    """
-
-    index: int
-    layers: tuple[int, int]
-    devices: tuple[str, ...]
-    attention_devices: tuple[str, ...]
-    ffn_devices: tuple[str, ...]
-    blocks: tuple[Block, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaPlacement:
-    """One replica: the stages of the phases that it serves (`None`: it does not serve that phase)."""
-
-    index: int
-    prefill: tuple[StagePlacement, ...] | None
-    decode: tuple[StagePlacement, ...] | None
-
-
-Placement = tuple[ReplicaPlacement, ...]
+from ..catalog.architecture import Architecture
+from .document import Phase, PhaseStrategy, Strategy
+from .inventory import Inventory
+from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 
 # What is kept from straddling two nodes without need.
 _Keep = Literal["replicas", "stages", "nothing"]
@@ -79,6 +54,11 @@ def vocabulary_shards(phase: PhaseStrategy) -> int:
     return width // groups if width % groups == 0 else 1
 
 
+def evening_copies(experts: int, groups: int) -> int:
+    """The fewest redundant experts with which all groups host equally many."""
+    return -experts % groups
+
+
 def phase_width(phase: PhaseStrategy) -> int:
     """Devices of one replica in one phase: stages share none."""
     return phase.pp * stage_width(phase)
@@ -104,6 +84,11 @@ def even_cut(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(base + (1 if index < extra else 0) for index in range(stages))
 
 
+def own_cut(sizes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Layers of each stage where they are not the even cut; `None` where they are."""
+    return None if sizes == even_cut(sum(sizes), len(sizes)) else sizes
+
+
 def stage_ranges(phase: PhaseStrategy, num_layers: int) -> tuple[tuple[int, int], ...]:
     """First and last layer of each stage, from `stage_layers` or the even cut."""
     sizes = phase.stage_layers or even_cut(num_layers, phase.pp)
@@ -115,32 +100,7 @@ def stage_ranges(phase: PhaseStrategy, num_layers: int) -> tuple[tuple[int, int]
     return tuple(ranges)
 
 
-class _Inventory:
-    """Hands out devices node by node."""
-
-    def __init__(self, nodes: int, gpus_per_node: int) -> None:
-        self.gpus_per_node = gpus_per_node
-        self.total = nodes * gpus_per_node
-        self.next = 0
-
-    def skip_to_room(self, width: int) -> None:
-        """Go on to the next node where `width` devices in a row would straddle this one and the next."""
-        used_in_node = self.next % self.gpus_per_node
-        if used_in_node and used_in_node + width > self.gpus_per_node:
-            self.next += self.gpus_per_node - used_in_node
-
-    def take(self, width: int, *, align: bool) -> list[str] | None:
-        """`width` devices in a row; aligned: inside one node where they fit in one, else from a node's start."""
-        if align:
-            self.skip_to_room(width)
-        start = self.next
-        if start + width > self.total:
-            return None
-        self.next = start + width
-        return [f"n{i // self.gpus_per_node}.g{i % self.gpus_per_node}" for i in range(start, start + width)]
-
-
-def _take_stages(inventory: _Inventory, phase: PhaseStrategy, keep: _Keep) -> list[str] | None:
+def _take_stages(inventory: Inventory, phase: PhaseStrategy, keep: _Keep) -> list[str] | None:
     devices: list[str] = []
     if keep == "replicas":
         inventory.skip_to_room(phase_width(phase))
@@ -152,57 +112,168 @@ def _take_stages(inventory: _Inventory, phase: PhaseStrategy, keep: _Keep) -> li
     return devices
 
 
-def stage_on(phase: PhaseStrategy, devices: Sequence[str], layers: tuple[int, int], index: int = 0) -> StagePlacement:
-    """The stage with `layers` on `devices`: its operators run on the first of them."""
-    return StagePlacement(
-        index=index,
-        layers=layers,
-        devices=tuple(devices),
-        attention_devices=tuple(devices[: attention_width(phase)]),
-        ffn_devices=tuple(devices[: ffn_width(phase)]),
-    )
+@lru_cache(maxsize=64)
+def _dealt_experts(experts: int, groups: int, copies: int) -> tuple[frozenset[int], ...]:
+    """Experts of each group: in order, the first groups one larger where uneven, as many of them twice as `copies`."""
+    base, extra = divmod(experts + copies, groups)
+    starts = [group * base + min(group, extra) for group in range(groups + 1)]
+    return tuple(frozenset(slot % experts for slot in range(*span)) for span in pairwise(starts))
 
 
-def _stages(phase: PhaseStrategy, devices: Sequence[str], num_layers: int) -> tuple[StagePlacement, ...]:
-    width = stage_width(phase)
-    return tuple(
-        stage_on(phase, devices[index * width : (index + 1) * width], layers, index)
-        for index, layers in enumerate(stage_ranges(phase, num_layers))
-    )
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a run of layers has of each part that is placed by itself."""
+
+    attention: bool
+    ffn: bool
+    experts: bool
 
 
-def _place(strategy: Strategy, num_layers: int, inventory: _Inventory, keep: _Keep) -> Placement | None:
-    replicas: list[ReplicaPlacement] = []
+@dataclass(frozen=True)
+class StageMaker:
+    """Makes stages of a model: which of a stage's devices its parts run on, and the experts of each.
+
+    Each MoE operator has `redundant_experts` copies; where they are 0 and the relaxation is in force, the fewest with
+    which the expert groups are even.
+    """
+
+    architecture: Architecture
+    relaxations: frozenset[str] = frozenset()
+    redundant_experts: int = 0
+    _parts: dict[tuple[int, int], _Parts] = field(default_factory=dict[tuple[int, int], _Parts], repr=False)
+
+    def phase(self, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StageLayout]) -> PhaseLayout:
+        """The phase of `stages`, its degrees as the graph would show them: no degree of what the model has not."""
+        update: dict[str, Any] = {
+            "replicas": None,
+            "stage_layers": None if degrees.stage_layers is None else own_cut(degrees.stage_layers),
+            "sp_kind": None if degrees.sp == 1 else degrees.sp_kind or "all_gather",
+            **{name: None for name in ("attention_dp", "tp_expert", "kv_sp") if getattr(degrees, name) == 1},
+        }
+        if not self.architecture.has_split_ffn:
+            update["tp_ffn"] = 1
+        if not self.architecture.is_moe:
+            update |= {"ep": 1, "tp_expert": None}
+        return PhaseLayout(phase, degrees.model_copy(update=update), tuple(stages))
+
+    def stage(
+        self,
+        degrees: PhaseStrategy,
+        devices: Sequence[str],
+        layers: tuple[int, int],
+        index: int = 0,
+        operators: tuple[Sequence[str], Sequence[str]] | None = None,
+    ) -> StageLayout:
+        """The stage with `layers` on `devices`: `operators` are those of attention and of the FFN, else the first ones.
+
+        Those that nothing would run on are left out.
+        """
+        attention, ffn = operators or (devices[: attention_width(degrees)], devices[: ffn_width(degrees)])
+        parts, first, last = self._parts_of(layers), index == 0, index == degrees.pp - 1
+        attention, ffn = attention if parts.attention else (), ffn if parts.ffn else ()
+        if not (first or last or parts.experts):
+            used = {*attention, *ffn}
+            devices = [device for device in devices if device in used]
+        held = tuple(devices)
+        width, groups = degrees.tp_expert or 1, self._experts(degrees.ep) if parts.experts else ()
+        return StageLayout(
+            index=index,
+            layers=layers,
+            devices=held,
+            attention_devices=tuple(attention),
+            ffn_devices=tuple(ffn),
+            experts=tuple(
+                groups[place // width] if place // width < len(groups) else NO_EXPERTS for place in range(len(held))
+            ) if groups else (),
+            expert_ranks=tuple(place % width for place in range(len(held))) if groups else (),
+            embedding_devices=held if first else (),
+            head_devices=held if last else (),
+            vocab_shards=self._vocabulary_shards(degrees) if first or last else 1,
+        )  # fmt: skip
+
+    def stages(self, degrees: PhaseStrategy, devices: Sequence[str]) -> tuple[StageLayout, ...]:
+        """All stages of a replica on `devices`, which they take in a row."""
+        width = stage_width(degrees)
+        return tuple(
+            self.stage(degrees, devices[index * width : (index + 1) * width], layers, index)
+            for index, layers in enumerate(stage_ranges(degrees, self.architecture.num_layers))
+        )
+
+    def _parts_of(self, layers: tuple[int, int]) -> _Parts:
+        if layers not in self._parts:
+            kinds = {id(layer): layer for layer in self.architecture.layers[layers[0] : layers[1] + 1]}.values()
+            self._parts[layers] = _Parts(
+                attention=any(kind.attention is not None for kind in kinds),
+                ffn=any(
+                    kind.ffn is not None or (kind.moe is not None and kind.moe.shared is not None) for kind in kinds
+                ),
+                experts=any(kind.moe is not None for kind in kinds),
+            )
+        return self._parts[layers]
+
+    def _experts(self, groups: int) -> tuple[frozenset[int], ...]:
+        experts = self.architecture.num_experts
+        allowed = "redundant_experts" in self.relaxations
+        return _dealt_experts(
+            experts, groups, self.redundant_experts or (evening_copies(experts, groups) if allowed else 0)
+        )
+
+    def _vocabulary_shards(self, degrees: PhaseStrategy) -> int:
+        return vocabulary_shards(degrees) if "vocab_parallel" in self.relaxations else 1
+
+
+def _place(strategy: Strategy, maker: StageMaker, inventory: Inventory, keep: _Keep) -> Layout | None:
+    replicas: list[ReplicaLayout] = []
+
+    def laid(phase: Phase, degrees: PhaseStrategy, devices: Sequence[str]) -> PhaseLayout:
+        return maker.phase(phase, degrees, maker.stages(degrees, devices))
+
     prefill, decode = strategy.prefill, strategy.decode
     if is_disaggregated(strategy):
-        kinds = [prefill] * (prefill.replicas or 0) + [decode] * (decode.replicas or 0)
-        for index, phase in enumerate(kinds):
-            devices = _take_stages(inventory, phase, keep)
+        sides: list[Phase] = [*repeat("prefill", prefill.replicas or 0), *repeat("decode", decode.replicas or 0)]
+        for index, side in enumerate(sides):
+            degrees = prefill if side == "prefill" else decode
+            devices = _take_stages(inventory, degrees, keep)
             if devices is None:
                 return None
-            stages = _stages(phase, devices, num_layers)
-            first = index < (prefill.replicas or 0)
-            replicas.append(ReplicaPlacement(index, stages if first else None, None if first else stages))
-        return tuple(replicas)
+            found = laid(side, degrees, devices)
+            replicas.append(ReplicaLayout(index, *((found, None) if side == "prefill" else (None, found))))
+        return Layout(tuple(replicas))
     wider = max(prefill, decode, key=phase_width)
     for index in range(strategy.dp):
         devices = _take_stages(inventory, wider, keep)
         if devices is None:
             return None
-        replicas.append(
-            ReplicaPlacement(index, _stages(prefill, devices, num_layers), _stages(decode, devices, num_layers))
-        )
-    return tuple(replicas)
+        replicas.append(ReplicaLayout(index, laid("prefill", prefill, devices), laid("decode", decode, devices)))
+    return Layout(tuple(replicas))
 
 
-def place(strategy: Strategy, num_layers: int, *, nodes: int, gpus_per_node: int) -> Placement | None:
-    """Devices for `strategy` on `nodes` x `gpus_per_node`, or `None` where the inventory is too small.
+def place(strategy: Strategy, maker: StageMaker, *, nodes: int, gpus_per_node: int) -> Layout | None:
+    """`strategy` on `nodes` x `gpus_per_node`, or `None` where the inventory is too small.
 
     A replica that fits into a node is kept inside one and a wider one starts at a node's start, so that replicas are
     alike; where the inventory is too small for that, stages are kept inside nodes, else devices are taken in a row.
     """
     for keep in _KEEPS:
-        placement = _place(strategy, num_layers, _Inventory(nodes, gpus_per_node), keep)
-        if placement is not None:
-            return placement
+        layout = _place(strategy, maker, Inventory(nodes, gpus_per_node), keep)
+        if layout is not None:
+            return layout
     return None
+
+
+def with_vocabulary(layout: Layout, *, is_split: bool) -> Layout:
+    """`layout` with embedding and LM head cut over the devices of each attention group, or else whole."""
+
+    def changed(phase: PhaseLayout | None) -> PhaseLayout | None:
+        if phase is None:
+            return None
+        shards = vocabulary_shards(phase.degrees)
+        stages = [
+            replace(stage, vocab_shards=max(stage.vocab_shards, shards) if is_split else 1)
+            if stage.embedding_devices or stage.head_devices
+            else stage
+            for stage in phase.stages
+        ]
+        return replace(phase, stages=tuple(stages))
+
+    return Layout(tuple(ReplicaLayout(one.index, changed(one.prefill), changed(one.decode)) for one in layout.replicas))

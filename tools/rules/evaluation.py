@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..performance.layout import Layout, layout_from_view
+from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.performance import PerformanceEstimate
 from ..plan.view import PlanView, as_mapping
 from .base import Finding
@@ -18,7 +18,7 @@ from .base import Finding
 class Evaluation:
     """A layout and its estimate; neither where the graph is known to be at fault."""
 
-    layout: Layout | None = None
+    layout: LoadedLayout | None = None
     estimate: PerformanceEstimate | None = None
 
 

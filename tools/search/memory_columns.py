@@ -28,8 +28,8 @@ from ..performance.budget import (
 from ..performance.capacity import tokens_of_device
 from ..performance.kv_cache import layer_request_bytes
 from ..performance.setting import LayerRun, Setting
-from ..performance.shape import PhaseLayout
 from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
+from ..plan.layout import PhaseLayout
 from .arrays import Floats, Whole, wholes
 from .stage_grid import Lines
 

@@ -17,17 +17,16 @@ from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
 from ..kept import Cache
-from ..performance.layout import phase_layout
+from ..performance.layout import stage_maker
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.overlap_halves import is_two_batch
 from ..performance.schedule import host_seconds
 from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout, StageLayout
 from ..performance.stage_shape import OperatorSet
 from ..performance.timing import StageTimer
 from ..plan.document import Phase, PhaseStrategy
-from ..plan.placement import stage_on
+from ..plan.layout import PhaseLayout, StageLayout
 from .arrays import Floats, Whole, wholes
 from .ranking import layout_warnings, warning_bits
 from .stage_grid import Lines, StageGrid, distinct
@@ -118,9 +117,9 @@ class PhaseTable:
 
     def _timer(self, stage: int) -> StageTimer:
         """A timer of a stage with all layers and both ends, where stage number `stage` lies."""
-        layers = 0, self.setting.architecture.num_layers - 1
-        placed = stage_on(self.degrees, self.grid.devices(stage), layers)
-        layout = phase_layout(self.setting, self._phase, self.degrees, [placed])
+        layers, maker = (0, self.setting.architecture.num_layers - 1), stage_maker(self.setting)
+        alone = self.degrees.model_copy(update={"pp": 1, "stage_layers": None})
+        layout = maker.phase(self._phase, alone, [maker.stage(alone, self.grid.devices(stage), layers)])
         return StageTimer(self.setting, layout, layout.stages[0])
 
     def _classes(self, stages: int) -> Whole:

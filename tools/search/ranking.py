@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..performance.balance import unbalanced_phases
-from ..performance.layout import Layout
+from ..performance.layout import LoadedLayout
 from ..performance.limits import MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
-from ..performance.shape import PhaseLayout
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
+from ..plan.layout import PhaseLayout
 from .candidate import Candidate
 from .describe import number
 
@@ -30,7 +30,7 @@ def _words(missed: MissedLimit) -> str:
     return f"PE010: {limit.name}{statistic} {number(missed.figure)} ms exceeds {number(limit.bound)} ms"
 
 
-def warnings_of(layout: Layout) -> tuple[str, ...]:
+def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:
     """Rules that warn of `layout` at its load: those of its devices, and uneven stages (PP008)."""
     uneven = {"PP008"} if unbalanced_phases(layout) else set[str]()
     first = layout.replicas[:1] if layout.replicas_alike and not layout.is_disaggregated else layout.replicas

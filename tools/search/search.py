@@ -17,7 +17,7 @@ from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
-from ..plan.placement import place
+from ..plan.placement import StageMaker, place
 from ..plan.view import parse_device
 from ..rules.memory.insufficient_memory import beyond_positions
 from .arrays import Whole
@@ -82,10 +82,10 @@ class Holding:
     def end_of(self, row: int) -> int:
         """The first device that is free after the strategy of `row`."""
         hardware, strategy = self.request.hardware, self.name(self.columns, row)
-        layers = self.request.architecture.num_layers
-        placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-        assert placement is not None
-        ends = (stage.devices[-1] for replica in placement for stage in replica.prefill or replica.decode or ())
+        maker = StageMaker(self.request.architecture)
+        layout = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
+        assert layout is not None
+        ends = (replica.phases[0].stages[-1].devices[-1] for replica in layout.replicas)
         return 1 + max(node * hardware.gpus_per_node + gpu for node, gpu in filter(None, map(parse_device, ends)))
 
 

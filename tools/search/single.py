@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from ..bounds import REQUESTS
 from ..checkpoint import checkpoint
-from ..errors import InputError
 from ..kept import Cache
 from ..performance.confidence import ranges_of
-from ..performance.layout import Layout, make_layout
+from ..performance.layout import LoadedLayout, make_layout
 from ..performance.limits import figures_of_run
 from ..performance.memory import shortfall_bytes, usable_bytes
 from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.performance import Ranges
-from ..plan.placement import place
 from .candidate import Candidate, SearchRequest
 from .ranking import limits_missed, warnings_of
 
 
-def layout_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Layout:
+def layout_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> LoadedLayout:
     """The layout of `strategy` with `concurrency` requests in flight.
 
     Raises:
         InputError: the inventory is too small for it.
     """
-    hardware, layers = request.hardware, request.architecture.num_layers
-    placement = place(strategy, layers, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-    if placement is None:
-        raise InputError(f"the strategy needs {strategy.gpu_count} devices, the hardware has {request.facts.gpus}")
     workload = request.workload.model_copy(update={"concurrency": concurrency})
-    return make_layout(setting.with_workload(workload), strategy, placement)
+    return make_layout(setting.with_workload(workload), strategy)
 
 
 def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall: int) -> Candidate:
@@ -84,7 +78,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
 _RUNS = Cache[tuple[object, ...], PlannedRun]("runs by strategy and load")
 
 
-def _run(layout: Layout, strategy: Strategy) -> PlannedRun:
+def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
     """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
     load = layout.setting.workload
     key = strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...performance.kv_cache import layer_request_bytes
-from ...performance.layout import Layout
-from ...performance.shape import PhaseLayout
+from ...performance.layout import LoadedLayout
+from ...plan.layout import PhaseLayout
 from ...plan.view import EdgeView, NodeView, PlanView
 from ..reading import covered_layers, is_cache_edge
 from .claims import near
@@ -31,7 +31,7 @@ class Misfit:
     nearest: int
 
 
-def misfits(view: PlanView, layout: Layout) -> Iterator[Misfit]:
+def misfits(view: PlanView, layout: LoadedLayout) -> Iterator[Misfit]:
     """The edges whose `bytes` fit no reading; edges inside of no phase are other rules'."""
     payloads = {name: _Payloads(layout, layout.phase(name)) for name in ("prefill", "decode")}
     known: dict[tuple[object, ...], tuple[float, ...]] = {}
@@ -61,7 +61,7 @@ def _nearest(sizes: Sequence[float], claimed: int) -> int:
 class _Payloads:
     """Sizes of what edges of one phase carry."""
 
-    def __init__(self, layout: Layout, phase: PhaseLayout) -> None:
+    def __init__(self, layout: LoadedLayout, phase: PhaseLayout) -> None:
         self.setting = layout.setting
         self.phase = phase
         replicas = layout.prefill_replicas if phase.phase == "prefill" else layout.decode_replicas

@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from itertools import combinations
 
-from ...performance.layout import Layout, make_layout
+from ...performance.layout import LoadedLayout, make_layout
 from ...plan.document import PhaseStrategy, Strategy
 from ...plan.performance import LatencyEstimate
-from ...plan.placement import ReplicaPlacement, StagePlacement
 from ...plan.view import PlanView
 from ..evaluation import evaluation_of
 from .claims import Figure
@@ -41,26 +40,23 @@ def scaled_by(view: PlanView, figure: Figure, phase: str) -> str | None:
     return None
 
 
-def _degrees(layout: Layout, phase: str) -> dict[str, int]:
+def _degrees(layout: LoadedLayout, phase: str) -> dict[str, int]:
     found = layout.phase("prefill" if phase == "prefill" else "decode").degrees
     degrees = {name: getattr(found, name) or 1 for name in _DEGREES} | {"dp": len(layout.replicas)}
     return {name: value for name, value in degrees.items() if value > 1}
 
 
-def figure_on_one_device(view: PlanView, layout: Layout, name: str) -> float | None:
+def figure_on_one_device(view: PlanView, layout: LoadedLayout, name: str) -> float | None:
     """The named latency of the same model and load on one device, whether or not it would fit there."""
     value = getattr(view.once(figure_on_one_device, lambda: _latency_on_one_device(layout)), name, None)
     return value if isinstance(value, float) else None
 
 
-def _latency_on_one_device(layout: Layout) -> LatencyEstimate:
+def _latency_on_one_device(layout: LoadedLayout) -> LatencyEstimate:
     from ...performance.estimate import estimate_layout
 
     workload = layout.setting.workload
     share = math.ceil(workload.concurrency / max(1, len(layout.decode_replicas)))
     setting = layout.setting.with_workload(workload.model_copy(update={"concurrency": share}))
-    device = layout.devices[:1]
-    stage = StagePlacement(0, (0, setting.architecture.num_layers - 1), device, device, device)
-    strategy = Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy())
-    placement = (ReplicaPlacement(0, (stage,), (stage,)),)
-    return estimate_layout(make_layout(setting, strategy, placement), with_explanation=False).latency
+    alone = make_layout(setting, Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy()))
+    return estimate_layout(alone, with_explanation=False).latency

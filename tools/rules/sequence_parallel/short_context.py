@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ...catalog.architecture import Architecture
-from ...performance.layout import Layout, layout_from_view
-from ...performance.shape import PhaseLayout, StageLayout
+from ...performance.layout import LoadedLayout, layout_from_view
+from ...plan.layout import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..performance.claims import TOLERANCE
@@ -71,7 +71,7 @@ def _widest_tp(architecture: Architecture, most: int) -> int:
     return max(tp for tp in range(1, most + 1) if most % tp == 0 and all(count % tp == 0 for count in heads))
 
 
-def _prefill_seconds(layout: Layout, phase: PhaseLayout) -> float:
+def _prefill_seconds(layout: LoadedLayout, phase: PhaseLayout) -> float:
     """Seconds of one prompt."""
     # The performance model is wanted only where short prompts are split.
     from ...performance.schedule import PhaseTimer, prefill_loads

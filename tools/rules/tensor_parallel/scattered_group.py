@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog.hardware import hardware_facts
-from ...performance.graph_reading import read_block
+from ...performance.setting_reading import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
 from ..base import Edit, Example, Finding, Rule

@@ -1,6 +1,8 @@
-"""Which device runs what: the degrees and devices of a plan in the form that the arithmetic reads.
+"""What runs where: replicas, the phases that each serves, their stages, and the devices of every part of a stage.
 
-Made either from a strategy and a placement (`layout.make_layout`) or from a plan's graph (`graph_reading`).
+Three verbs go round it: `placement.place` makes a layout of a strategy and a cluster, `builder.build_plan` writes it as
+a document, and `layout_reader.read_layout` reads it back from a document's graph. What is read of what was written is
+what was placed.
 """
 
 from __future__ import annotations
@@ -9,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from ..plan.document import Phase, PhaseStrategy
-from ..plan.placement import vocabulary_shards
+from ..errors import InputError
+from .document import Phase, PhaseStrategy, Strategy
 
 NO_EXPERTS: frozenset[int] = frozenset()
 
@@ -27,8 +29,9 @@ def _places(devices: tuple[str, ...]) -> Mapping[str, int]:
 class StageLayout:
     """One pipeline stage. Device order is rank order: tensor rank fastest, then sequence rank, then attention group.
 
-    `experts[i]` are the routed experts on `devices[i]` (under `tp_in_expert` a slice of each, `expert_ranks[i]` says
-    which). `embedding_devices` and `head_devices` are empty where the stage has neither; `vocab_shards` cuts both.
+    `layers` are its first and last one; `devices` are those that anything of it runs on, MoE operators on all of them.
+    What the stage has no layer of has no devices. `experts[i]` are the routed experts on `devices[i]` (under
+    `tp_in_expert` a slice of each, `expert_ranks[i]` says which); `vocab_shards` cuts embedding and LM head.
     """
 
     index: int
@@ -109,14 +112,7 @@ class PhaseLayout:
 
     def renamed(self, names: Mapping[str, str]) -> PhaseLayout:
         """The same phase on other devices: `names` gives the new name of each."""
-        return PhaseLayout(self.phase, self.degrees, tuple([stage.renamed(names) for stage in self.stages]))
-
-    def with_split_vocabulary(self) -> PhaseLayout:
-        """The same phase with embedding and LM head cut over the devices of each attention group."""
-        stages = [
-            replace(one, vocab_shards=max(one.vocab_shards, vocabulary_shards(self.degrees))) for one in self.stages
-        ]
-        return PhaseLayout(self.phase, self.degrees, tuple(stages))
+        return replace(self, stages=tuple([stage.renamed(names) for stage in self.stages]))
 
     @property
     def attention_groups(self) -> int:
@@ -175,3 +171,55 @@ class ReplicaLayout:
             )
             for phase in self.phases
         )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """All replicas of a plan."""
+
+    replicas: tuple[ReplicaLayout, ...]
+
+    @cached_property
+    def prefill_replicas(self) -> tuple[ReplicaLayout, ...]:
+        """Replicas that serve prefill."""
+        return tuple(replica for replica in self.replicas if replica.prefill is not None)
+
+    @cached_property
+    def decode_replicas(self) -> tuple[ReplicaLayout, ...]:
+        """Replicas that serve decode."""
+        return tuple(replica for replica in self.replicas if replica.decode is not None)
+
+    @property
+    def is_disaggregated(self) -> bool:
+        """Whether some replica serves one phase only."""
+        return any(replica.prefill is None or replica.decode is None for replica in self.replicas)
+
+    @cached_property
+    def devices(self) -> tuple[str, ...]:
+        """Every device, each once."""
+        return tuple(dict.fromkeys(device for replica in self.replicas for device in replica.devices))
+
+    def phase(self, phase: Phase) -> PhaseLayout:
+        """The named phase of the first replica that serves it.
+
+        Raises:
+            InputError: no replica serves it.
+        """
+        for replica in self.replicas:
+            found = replica.prefill if phase == "prefill" else replica.decode
+            if found is not None:
+                return found
+        raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy that the replicas amount to, the degrees those of the first replica of each phase.
+
+        Raises:
+            InputError: no replica serves one of the phases.
+        """
+        prefill, decode = self.phase("prefill").degrees, self.phase("decode").degrees
+        if self.is_disaggregated:
+            prefill = prefill.model_copy(update={"replicas": len(self.prefill_replicas)})
+            decode = decode.model_copy(update={"replicas": len(self.decode_replicas)})
+        return Strategy(dp=len(self.replicas), gpu_count=len(self.devices), prefill=prefill, decode=decode)

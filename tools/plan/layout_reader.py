@@ -1,93 +1,29 @@
-"""Reads the setting and the degrees of a plan out of its view: what the graph shows, not what is declared.
+"""Reads the layout of a plan out of its graph: what the graph shows, not what is declared.
 
-A fault that makes the arithmetic impossible is an `InputError` that names it; what a rule can judge is read as far as
-it can be (the majority of a stage's operators counts), so that the other rules' findings stand beside.
+Where operators of a stage differ, which a legal plan's never do, what most of them show counts: what a rule can judge
+is read as far as it can be, so that other findings stand beside. What cannot be read at all is an `InputError`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from typing import Any, TypeVar, get_args
-
-from pydantic import BaseModel, ValidationError
+from collections.abc import Hashable, Iterable, Iterator
 
 from ..catalog.architecture import Architecture
-from ..catalog.hardware import hardware_facts
 from ..checkpoint import checked
 from ..errors import InputError
-from ..plan.document import (
-    HardwareBlock,
-    Phase,
-    PhaseStrategy,
-    PolicyBlock,
-    PrecisionBlock,
-    Relaxation,
-    ServingBlock,
-    Strategy,
-    WorkloadBlock,
-)
-from ..plan.view import NodeView, PhaseView, PlanView, StageView
-from .setting import Setting, make_setting
-from .shape import NO_EXPERTS, PhaseLayout, ReplicaLayout, StageLayout
+from .document import Phase, PhaseStrategy
+from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
+from .placement import own_cut
+from .view import NodeView, PhaseView, PlanView, StageView
 
-Block = TypeVar("Block", bound=BaseModel)
 # Sizes of an operator along dp, kv_sp, sp, tp, and its devices in rank order.
 _Sharding = tuple[tuple[int, int, int, int], tuple[str, ...]]
 _DIMENSIONS = ("dp", "kv_sp", "sp", "tp")
 _ONE = (1, 1, 1, 1)
 
 
-def read_block(model: type[Block], raw: Mapping[str, Any], where: str) -> Block:
-    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
-
-    Raises:
-        InputError: a required field is missing or unreadable.
-    """
-    kept = {name: value for name, value in raw.items() if name in model.model_fields}
-    for _ in range(len(kept) + 1):
-        try:
-            return model.model_validate(kept)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = str(first["loc"][0]) if first["loc"] else ""
-            if name not in kept or model.model_fields[name].is_required():
-                raise InputError(f"{where}.{name}: {first['msg']}") from None
-            del kept[name]
-    raise InputError(f"{where} cannot be read")
-
-
-def read_setting(view: PlanView) -> Setting:
-    """Model, hardware, workload, precision and policy of a plan.
-
-    Raises:
-        InputError: what cannot be read, by name.
-    """
-    if view.architecture is None:
-        raise InputError(view.architecture_error or "model.config cannot be read")
-    block = read_block(HardwareBlock, view.hardware, "hardware")
-    hardware = hardware_facts(
-        block.accelerator,
-        block.nodes,
-        block.gpus_per_node,
-        intra_node_bw_gb_s=block.intra_node_bw_gb_s,
-        inter_node_bw_gb_s=block.inter_node_bw_gb_s,
-    )
-    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
-    return make_setting(
-        view.architecture,
-        hardware,
-        read_block(WorkloadBlock, view.workload, "workload"),
-        read_block(PrecisionBlock, view.precision, "precision"),
-        read_block(PolicyBlock, known, "policy"),
-        read_block(ServingBlock, view.serving, "serving"),
-    )
-
-
-_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
-
-
-def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLayout, ...]:
+def read_layout(view: PlanView, architecture: Architecture) -> Layout:
     """The replicas of a plan with the degrees and devices that their graphs show.
 
     Raises:
@@ -101,14 +37,15 @@ def read_replicas(view: PlanView, architecture: Architecture) -> tuple[ReplicaLa
     if not phases:
         raise InputError("the plan has no phase inside a replica: nothing can be evaluated (rule PH001)")
     reader = _PhaseReader(view, architecture)
-    return tuple(
+    replicas = [
         ReplicaLayout(
             index,
             reader.read("prefill", found["prefill"]) if "prefill" in found else None,
             reader.read("decode", found["decode"]) if "decode" in found else None,
         )
         for index, found in enumerate(checked(phases.values(), 1))
-    )
+    ]
+    return Layout(tuple(replicas))
 
 
 class _PhaseReader:
@@ -122,9 +59,9 @@ class _PhaseReader:
     def read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
         likeness = self._view.likeness_of(found)
         if likeness is None:
-            return self._read(phase, found)
+            return _read_phase(phase, found, self._architecture)
         if likeness not in self._known:
-            self._known[likeness] = (found, self._read(phase, found))
+            self._known[likeness] = (found, _read_phase(phase, found, self._architecture))
         first, layout = self._known[likeness]
         if first is found:
             return layout
@@ -132,30 +69,6 @@ class _PhaseReader:
         for stage, other in zip(first.stages, found.stages, strict=True):
             names.update(zip(stage.ordered_devices, other.ordered_devices, strict=True))
         return layout.renamed(names)
-
-    def _read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
-        layout = _read_phase(phase, found, self._architecture)
-        is_split = "vocab_parallel" in self._view.brought_relaxations
-        return layout.with_split_vocabulary() if is_split else layout
-
-
-def read_strategy(replicas: tuple[ReplicaLayout, ...]) -> Strategy:
-    """The strategy that `replicas` amount to."""
-    prefill = [r.prefill for r in replicas if r.prefill is not None]
-    decode = [r.decode for r in replicas if r.decode is not None]
-    apart = any(replica.prefill is None or replica.decode is None for replica in replicas)
-
-    def degrees(of: list[PhaseLayout], other: list[PhaseLayout]) -> PhaseStrategy:
-        first = (of or other)[0].degrees
-        return first.model_copy(update={"replicas": len(of)}) if apart and of else first
-
-    devices = {device for replica in replicas for device in replica.devices}
-    return Strategy(
-        dp=len(replicas),
-        gpu_count=max(1, len(devices)),
-        prefill=degrees(prefill, decode),
-        decode=degrees(decode, prefill),
-    )
 
 
 def _sharding(operator: NodeView) -> _Sharding:
@@ -210,8 +123,12 @@ def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]
 
 
 def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...]:
-    """Devices of the stage: attention's first, in rank order, then the others."""
-    return tuple(dict.fromkeys((*attention, *stage.ordered_devices)))
+    """Devices of the stage: attention's first, in rank order, then the others as most of its nodes order them."""
+    if stage.devices.issubset(attention):
+        return tuple(dict.fromkeys(attention))
+    whole = [devices for devices in stage.device_lists if len(devices) == len(stage.devices) == len({*devices})]
+    usual = max(whole, key=lambda devices: stage.device_lists[devices], default=())
+    return tuple(dict.fromkeys((*attention, *usual, *stage.ordered_devices)))
 
 
 def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> PhaseLayout:
@@ -253,7 +170,8 @@ def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> P
             )
         )
     degrees = _degrees(found, stages, attention_sizes, ffn_sizes, expert_shapes)
-    return PhaseLayout(phase, degrees, tuple(stages))
+    cut = own_cut(tuple(last - first + 1 for first, last in (stage.layers for stage in stages)))
+    return PhaseLayout(phase, degrees.model_copy(update={"stage_layers": cut}), tuple(stages))
 
 
 def _layers(stage: StageView, architecture: Architecture) -> tuple[int, int]:
