@@ -11,7 +11,7 @@ from ..tools.plan.performance import Frozen, Sparse
 from ..tools.rules.base import FixKind, Severity, Violation
 
 if TYPE_CHECKING:
-    from ..tools.catalog.architecture import AttentionSpec
+    from ..tools.catalog.attention.spec import AttentionSpec
     from ..tools.catalog.models import ModelEntry
     from ..tools.rules.base import Example, Rule
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..tools.catalog.architecture import AttentionSpec
+from ..tools.catalog.attention.spec import AttentionSpec
 from ..tools.engines.names import JUDGED
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.describe import describe, number
@@ -106,8 +106,5 @@ def _uneven(space: SpaceRequest, degrees: list[int]) -> Excluded:
 
 
 def _heads(spec: AttentionSpec) -> str:
-    if spec.kind == "linear" and spec.linear_key_heads and spec.linear_value_heads:
-        return f"{spec.linear_key_heads} key and {spec.linear_value_heads} value heads (linear)"
-    if spec.kind == "mla":
-        return f"{spec.query_heads} query heads"
-    return f"{spec.query_heads} query and {spec.kv_heads} KV heads"
+    counts = " and ".join(f"{size.size} {size.what.removesuffix(' heads')}" for size in spec.split_sizes())
+    return f"{counts} heads{f' ({spec.kind})' if spec.is_recurrent else ''}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..knowledge.situation import Situation
 from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.attention.grouped import GroupedQueryAttention
 from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
 from ..tools.performance.kv_cache import all_layers, request_bytes
@@ -39,10 +40,10 @@ def situation_of(intent: Intent) -> Situation:
     return Situation(
         moe=architecture.is_moe,
         dense=not architecture.is_moe,
-        mla=any(one.kind == "mla" for one in attentions),
-        gqa=any(one.kind in ("full", "sliding", "chunked") and one.kv_heads < one.query_heads for one in attentions),
+        mla=any(one.latent is not None for one in attentions),
+        gqa=any(isinstance(one, GroupedQueryAttention) and one.kv_heads < one.query_heads for one in attentions),
         sliding_window=any(one.window_tokens is not None for one in attentions),
-        linear_attention=any(one.kind == "linear" for one in attentions),
+        linear_attention=any(one.is_recurrent for one in attentions),
         long_context=_longest_input_tokens(workload) >= LONG_CONTEXT_TOKENS,
         multi_node=nodes is None or nodes > 1,
         single_node=nodes is None or nodes == 1,

@@ -236,7 +236,7 @@ def kinds_of(start: Start, layout: LoadedLayout) -> Iterator[str]:
         yield "linear or compressed layers"
     elif any(one.window_tokens for one in attention):
         yield "sliding windows"
-    elif any(one.kv_lora_rank for one in attention):
+    elif any(one.latent for one in attention):
         yield "latent attention"
     else:
         yield "plain attention"

@@ -88,7 +88,8 @@ def test_a_default_of_another_model_type_is_its_own() -> None:
 def test_null_means_none_and_not_the_default() -> None:
     lite = dict(find_model("DeepSeek-V2-Lite").config)
     attention = read_architecture(lite).layers[0].attention
-    assert lite["q_lora_rank"] is None and attention is not None and attention.q_lora_rank is None
+    assert lite["q_lora_rank"] is None and attention is not None
+    assert attention.latent is not None and attention.latent.query_rank is None
 
 
 def test_an_unknown_model_type_is_refused_with_the_nearest() -> None:

@@ -10,7 +10,9 @@ from __future__ import annotations
 from functools import cache
 
 from shardwright.tools.calibration.shapes import LatentAttention
-from shardwright.tools.catalog.architecture import AttentionSpec, LayerSpec
+from shardwright.tools.catalog.architecture import LayerSpec
+from shardwright.tools.catalog.attention.pairs import causal_pairs
+from shardwright.tools.catalog.attention.spec import AttentionSpec
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.catalog.models import load_model
 from shardwright.tools.performance.collectives import ExpertRoutes, Group, Links
@@ -18,7 +20,6 @@ from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import all_layers, bytes_per_token, layer_request_bytes, request_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.memory import device_memory, usable_bytes
-from shardwright.tools.performance.operators.attention import causal_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, naive_flops
 from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.setting import Setting, make_setting
@@ -160,10 +161,10 @@ def expert_mb(model: str, weights: str) -> str:
 def _latent(model: str) -> LatentAttention:
     spec = _layer(model, "-1").attention
     assert spec is not None
-    assert spec.kv_lora_rank and spec.qk_rope_head_dim and spec.qk_nope_head_dim
+    assert spec.latent is not None
     return LatentAttention(
-        1, 1, 0, spec.query_heads, latent=spec.kv_lora_rank, rope=spec.qk_rope_head_dim,
-        nope=spec.qk_nope_head_dim, value=spec.v_head_dim, kv="bf16",
+        1, 1, 0, spec.query_heads, latent=spec.latent.latent, rope=spec.latent.rope,
+        nope=spec.latent.nope, value=spec.v_head_dim, kv="bf16",
     )  # fmt: skip
 
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.calibration.shapes import Attention, LatentAttention
+from shardwright.tools.catalog.attention.pairs import causal_pairs, chunk_pairs, window_pairs
 from shardwright.tools.catalog.dtypes import weight_bytes_per_element
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.operation import TokenLoad
-from shardwright.tools.performance.operators.attention import attention_core, causal_pairs, chunk_pairs, window_pairs
+from shardwright.tools.performance.operators.attention import attention_core
 from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.operators.work import Work

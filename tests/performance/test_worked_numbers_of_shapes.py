@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from shardwright.tools.calibration.shapes import LatentAttention
+from shardwright.tools.catalog.attention.pairs import causal_pairs
 from shardwright.tools.catalog.hardware import hardware_facts
 from shardwright.tools.performance.kv_cache import bytes_per_token
 from shardwright.tools.performance.layout import LoadedLayout
-from shardwright.tools.performance.operators.attention import causal_pairs
 from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import active_experts
 

@@ -9,69 +9,10 @@ Symbols as in the field: H hidden size, a query heads, g KV heads, d head dim, I
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
+from .attention.spec import AttentionSpec
 from .dtypes import DType
-
-AttentionKind = Literal["full", "sliding", "chunked", "mla", "linear", "compressed"]
-
-# How a tensor is cut inside its operator's tensor-parallel group of t devices:
-#   sharded     1/t on each device (column or row parallel)
-#   kv_heads    1/min(t, KV heads): beyond the number of KV heads the heads are replicated
-#   replicated  whole on each device (norms, MLA down-projections, routers)
-Split = Literal["sharded", "kv_heads", "replicated"]
-
-# Which number format a tensor is stored in is decided by its class (`WeightDTypes`), not by the checkpoint's name.
-TensorClass = Literal["attention", "linear", "expert", "vocabulary", "router", "norm"]
-
-
-@dataclass(frozen=True, slots=True)
-class WeightTensor:
-    """One weight tensor (or a group of like ones) of one operator in one layer."""
-
-    name: str
-    elements: int
-    split: Split
-    tensor_class: TensorClass = "linear"
-
-
-@dataclass(frozen=True, slots=True)
-class AttentionSpec:
-    """One attention operator with its norm: shapes, tensors and what it caches.
-
-    `cache_elements_per_token` is over all KV heads and before any parallelism; `cache_shards` is the greatest number
-    of parts that tensor parallelism can cut the cache into (KV heads; 1 for MLA and MQA). `window_tokens` caps the
-    cached tokens of a sequence. `state_elements` is the constant state of a linear or recurrent layer per sequence
-    (`state_shards` parts at most); such a layer caches nothing per token. A compressed layer has both: entries that
-    stand for several tokens each (counted per token), and as state the window that it keeps uncompressed; its
-    `index_topk` is in entries.
-    """
-
-    kind: AttentionKind
-    query_heads: int
-    kv_heads: int
-    qk_head_dim: int
-    v_head_dim: int
-    tensors: tuple[WeightTensor, ...]
-    cache_elements_per_token: int
-    cache_shards: int
-    window_tokens: int | None = None
-    state_elements: int = 0
-    state_shards: int = 1
-    # MLA only: the widths of the latent (kv_lora_rank), of the rotary part and of the query's low rank (None: none).
-    kv_lora_rank: int | None = None
-    qk_rope_head_dim: int | None = None
-    qk_nope_head_dim: int | None = None
-    q_lora_rank: int | None = None
-    # Sparse attention only: at most this many cached tokens are attended to by each query.
-    index_topk: int | None = None
-    index_heads: int | None = None
-    index_head_dim: int | None = None
-    # Compressed attention only: one cached entry stands for this many tokens.
-    compress_rate: int | None = None
-    # Linear attention only: tp divides the heads of both (rule TP005).
-    linear_key_heads: int | None = None
-    linear_value_heads: int | None = None
+from .tensors import TensorClass, WeightTensor
 
 
 @dataclass(frozen=True, slots=True)

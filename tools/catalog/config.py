@@ -11,15 +11,16 @@ from dataclasses import replace
 from typing import Any, cast
 
 from ..errors import InputError
-from .architecture import Architecture, AttentionSpec, LayerSpec, WeightTensor
-from .config_attention import AttentionContext, grouped_query, latent
-from .config_compressed import compressed
+from .architecture import Architecture, LayerSpec
+from .attention.context import AttentionContext
+from .attention.kinds import read_attention
+from .attention.spec import AttentionSpec
 from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
 from .config_fields import MAX_POSITIONS, ConfigFields
 from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds
-from .config_linear import LINEAR_KINDS
 from .config_profiles import PLAIN, Profile, find_profile
+from .tensors import WeightTensor
 
 # What changes shapes in ways that this reader does not know: refused where it is switched on (Gemma 3n and E models).
 _UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")
@@ -178,7 +179,7 @@ def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind
         key = (kind, has_indexer)
         if key not in made:
             made[key] = LayerSpec(
-                attention=_classed(_attention(attention, kind, has_indexer=has_indexer)),
+                attention=_attention(attention, kind, has_indexer=has_indexer),
                 ffn=dense_ffn(ffn) if kind.ffn == "dense" else None,
                 moe=mixture(ffn) if kind.ffn == "moe" else None,
             )
@@ -186,41 +187,13 @@ def _layers(attention: AttentionContext, ffn: FFNContext, kinds: tuple[LayerKind
     return tuple(found)
 
 
-def _classed(spec: AttentionSpec | None) -> AttentionSpec | None:
-    """Its matrices as those of attention: some checkpoints keep them wide."""
-    if spec is None:
-        return None
-    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
-    return replace(spec, tensors=tuple(tensors))
-
-
 def _attention(context: AttentionContext, kind: LayerKind, *, has_indexer: bool) -> AttentionSpec | None:
-    fields = context.fields
+    """The attention of a layer, its matrices as those of attention: some checkpoints keep them wide."""
     if kind.mixer is None:
         return None
-    if kind.mixer == "linear":
-        name = context.profile.traits.get("linear_kind", "gated_delta_net")
-        return LINEAR_KINDS[name](context)
-    if context.profile.traits.get("attention") == "compressed":
-        return _compressed(context, kind)
-    if kind.mixer in ("compressed_sparse", "compressed_heavy"):
-        raise fields.refuse("compressed attention layers can be read for model_type deepseek_v4 only")
-    if fields.stated("kv_lora_rank") is not None or "kv_lora_rank" in fields.defaults:
-        return latent(context, has_indexer=has_indexer)
-    return grouped_query(context, kind.mixer, has_indexer=has_indexer)
-
-
-def _compressed(context: AttentionContext, kind: LayerKind) -> AttentionSpec:
-    names = {"compressed_sparse": "compressed_sparse_attention", "compressed_heavy": "heavily_compressed_attention"}
-    if kind.mixer not in names:
-        return compressed(context, None, has_indexer=False)
-    name = names[kind.mixer]
-    rate = context.fields.mapping("compress_rates").get(name)
-    if rate is None:
-        raise context.fields.missing(f"compress_rates.{name}", "a compressed layer keeps one entry per so many tokens")
-    if not isinstance(rate, int) or isinstance(rate, bool) or not 1 <= rate <= 65536:
-        raise context.fields.refuse(f"compress_rates.{name} must be a whole number of 1 or more")
-    return compressed(context, rate, has_indexer=kind.mixer == "compressed_sparse")
+    spec = read_attention(context, kind.mixer, has_indexer=has_indexer)
+    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
+    return replace(spec, tensors=tuple(tensors))
 
 
 def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -> list[bool]:
@@ -270,7 +243,7 @@ def _lm_head(fields: ConfigFields, profile: Profile, width: int, vocabulary: int
 def _final_norm(fields: ConfigFields, profile: Profile, width: int) -> tuple[WeightTensor, ...]:
     vectors = profile.traits.get("final_norms", 1) * (2 if profile.traits.get("norm_bias") else 1)
     found = [WeightTensor("final_norm", vectors * width, "replicated", "norm")]
-    if profile.traits.get("attention") == "compressed":
+    if profile.traits.get("residual_streams"):
         streams = fields.size("hc_mult", "the model keeps this many residual streams")
         found.append(WeightTensor("hyper_head", streams * streams * width + streams + 1, "replicated", "norm"))
     return tuple(found)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .architecture import FFNSpec, MoESpec, TensorClass, WeightTensor
-from .config_attention import norm_tensor, vector
-from .config_compressed import hyper_connection
+from .architecture import FFNSpec, MoESpec
+from .attention.compressed import hyper_connection
+from .attention.context import norm_tensor
 from .config_fields import MAX_EXPERTS, ConfigFields
 from .config_profiles import Profile
+from .tensors import TensorClass, WeightTensor, vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class FFNContext:
         if traits.get("short_convolutions"):
             kernel = self.fields.size("conv_kernel_size", "the short convolutions have this width")
             found.append(vector("ffn_sconv", self.hidden_size * kernel + 1))
-        if traits.get("attention") == "compressed":
+        if traits.get("residual_streams"):
             found.append(hyper_connection(self.fields, self.hidden_size, "ffn_hyper_connection"))
         return found
 
@@ -67,7 +68,7 @@ def dense_width(context: FFNContext) -> int:
 
 def _implied_width(context: FFNContext) -> int | None:
     """GPT-2, GPT-J, BLOOM, Falcon and their like define I as 4 H."""
-    if context.profile.model_type in ("gpt2", "gptj", "bloom", "falcon"):
+    if context.profile.traits.get("ffn_is_4h"):
         context.fields.assume(f"intermediate_size = 4 x hidden_size = {4 * context.hidden_size}: not stated")
         return 4 * context.hidden_size
     return None

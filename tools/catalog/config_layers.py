@@ -10,24 +10,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Literal, cast
 
+from .attention.kinds import LAYER_TYPES
 from .config_fields import MAX_LAYERS, ConfigFields
 from .config_profiles import Profile
 
-Mixer = Literal["full", "sliding", "chunked", "linear", "compressed_sparse", "compressed_heavy"]
 FeedForward = Literal["dense", "moe"]
 
-_MIXERS: dict[str, Mixer | None] = {
-    "full_attention": "full", "attention": "full", "full": "full", "global": "full", "global_attention": "full",
-    "hybrid": "full", "minimax_m3_sparse": "full", "indexed_attention": "full", "deepseek_sparse_attention": "full",
-    "sliding_attention": "sliding", "sliding": "sliding", "local": "sliding", "local_attention": "sliding",
-    "sliding_window": "sliding", "swa": "sliding", "hybrid_sliding": "sliding", "sliding_window_attention": "sliding",
-    "chunked_attention": "chunked", "chunked": "chunked",
-    "linear_attention": "linear", "linear": "linear", "lightning": "linear", "lightning_attention": "linear",
-    "mamba": "linear", "mamba2": "linear", "recurrent": "linear", "kda": "linear", "gated_deltanet": "linear",
-    "compressed_sparse_attention": "compressed_sparse", "heavily_compressed_attention": "compressed_heavy",
-    "moe": None, "mlp": None, "ffn": None, "dense": None,
-}  # fmt: skip
 _ONE_OPERATOR_FFN: dict[str, FeedForward] = {"moe": "moe", "mlp": "dense", "ffn": "dense", "dense": "dense"}
+_LAYER_TYPES: dict[str, str | None] = {**LAYER_TYPES, **dict.fromkeys(_ONE_OPERATOR_FFN)}
 _FEED_FORWARDS: dict[str, FeedForward] = {
     "dense": "dense",
     "mlp": "dense",
@@ -40,9 +30,9 @@ _HYBRID_LETTERS = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 @dataclass(frozen=True, slots=True)
 class LayerKind:
-    """The operators of one layer."""
+    """The operators of one layer; the mixer is a layer type of `LAYER_TYPES`."""
 
-    mixer: Mixer | None
+    mixer: str | None
     ffn: FeedForward | None
 
 
@@ -59,7 +49,7 @@ def layer_kinds(fields: ConfigFields, profile: Profile, experts: int) -> tuple[L
         raise fields.refuse("field 'num_hidden_layers' must be a whole number, not a list")
     if names is None:
         count = fields.size("num_hidden_layers", "a model has this many layers", MAX_LAYERS)
-        mixers: list[Mixer | None] = _implied_mixers(fields, profile, count)
+        mixers: list[str | None] = _implied_mixers(fields, profile, count)
     else:
         if stated is not None and stated != len(names):
             raise fields.refuse(f"num_hidden_layers is {stated} but the layer types cover {len(names)} layers")
@@ -87,10 +77,10 @@ def _check_count(fields: ConfigFields, kinds: list[LayerKind]) -> None:
         raise fields.refuse(f"moe_layers is {stated} but the other fields make {found} layers MoE")
 
 
-def _mixer(fields: ConfigFields, name: str) -> Mixer | None:
-    if name not in _MIXERS:
-        raise fields.refuse(f"layer type {name[:40]!r} is not known; known are {', '.join(sorted(_MIXERS))}")
-    return _MIXERS[name]
+def _mixer(fields: ConfigFields, name: str) -> str | None:
+    if name not in _LAYER_TYPES:
+        raise fields.refuse(f"layer type {name[:40]!r} is not known; known are {', '.join(sorted(_LAYER_TYPES))}")
+    return _LAYER_TYPES[name]
 
 
 def _names(fields: ConfigFields, field: str) -> list[str] | None:
@@ -161,13 +151,13 @@ def _run_lengths(fields: ConfigFields, field: str) -> list[str] | None:
     return found
 
 
-def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[Mixer | None]:
+def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[str | None]:
     """Mixers where no list names them: intervals, NoPE lists, the type's documented pattern, one window for all."""
-    local: Mixer = "chunked" if fields.optional_size("attention_chunk_size") else "sliding"
+    local = "chunked" if fields.optional_size("attention_chunk_size") else "sliding"
     interval = fields.optional_size("full_attention_interval", MAX_LAYERS)
     if interval is not None:
         return ["full" if (index + 1) % interval == 0 else "linear" for index in range(count)]
-    rope = fields.items("no_rope_layers") if profile.model_type in ("llama4", "llama4_text") else None
+    rope = fields.items("no_rope_layers") if profile.traits.get("local_where_rope") else None
     if rope:
         bits = [_bit(fields, "no_rope_layers", item) for item in rope]
         if len(bits) != count:
@@ -181,11 +171,11 @@ def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[
     if pattern is not None:
         runs = ", ".join(f"{len(list(run))} {name}" for name, run in groupby(pattern))
         fields.assume(f"layer_types: not stated, {profile.model_type} repeats {runs}")
-        return [_MIXERS[pattern[index % len(pattern)]] for index in range(count)]
+        return [_LAYER_TYPES[pattern[index % len(pattern)]] for index in range(count)]
     return _windowed(fields, profile, count)
 
 
-def _windowed(fields: ConfigFields, profile: Profile, count: int) -> list[Mixer | None]:
+def _windowed(fields: ConfigFields, profile: Profile, count: int) -> list[str | None]:
     window = fields.optional_size("sliding_window")
     mode = profile.traits.get("window", "all_layers" if profile.model_type is None else None)
     if window is None or mode is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..catalog.attention.kinds import kind_named
 from ..plan.device_names import devices_text, runs_text
 from ..plan.elements import NodeView, as_int, as_str
 from .box import BoxKind
@@ -56,8 +57,8 @@ def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
         case "ExpertNode":
             return "Expert groups" if many else "Expert group"
         case "KVCacheUpdateNode":
-            linear = parent is not None and parent.content.kind == "linear"
-            return "State write" if linear else "KV cache write"
+            kind = kind_named(parent.content.kind or "") if parent is not None else None
+            return "State write" if kind is not None and kind.is_recurrent else "KV cache write"
         case "":
             return "No type"
         case other:

@@ -26,7 +26,7 @@ from .memory import MemoryUse
 from .release import Release, release_of
 
 if TYPE_CHECKING:
-    from ..catalog.architecture import AttentionSpec
+    from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
     from ..plan.document import Phase
 

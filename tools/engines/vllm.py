@@ -10,7 +10,7 @@ from .memory import GIB, Batch, MemoryUse
 from .release import Release, release_of
 
 if TYPE_CHECKING:
-    from ..catalog.architecture import AttentionSpec
+    from ..catalog.attention.spec import AttentionSpec
 
 # The first release with the new engine (V1), and the last that it can be where a text tells no more than the old one.
 _NEW_ENGINE: Release = (0, 8)
@@ -68,8 +68,8 @@ class _VLLM(Engine):
 
     def refuses_cache_split(self, spec: AttentionSpec, tp: int, kv_sp: int) -> str | None:
         """Its own TP counts both: tp x kv_sp ranks, of which those that would hold copies may cut (not MLA)."""
-        ranks, heads = tp * kv_sp, spec.kv_heads
-        if spec.kind in ("mla", "linear"):
+        ranks, heads = tp * kv_sp, spec.copied_heads
+        if heads is None:
             return None
         if ranks <= heads:
             return f"tp × kv_sp = {ranks} leaves no copy of the {heads} KV heads to cut"

@@ -15,12 +15,12 @@ from functools import reduce
 
 from ..calibration.engine_profile import accelerator_class
 from ..calibration.forms.elementary import Number, larger, pick, smaller
-from ..catalog.architecture import AttentionSpec
+from ..catalog.attention.spec import AttentionSpec
 from ..engines.memory import Batch, MemoryUse
 from ..engines.release import Release
 from ..plan.layout import PhaseLayout, StageLayout
 from .budget import DeviceTerms, layout_terms
-from .kv_cache import heads_share, state_element_bytes
+from .kv_cache import heads_share
 from .layout import LoadedLayout
 from .setting import Setting
 
@@ -147,7 +147,7 @@ class _Kind:
 
 def _kind(setting: Setting, attention: AttentionSpec, tp: int) -> _Kind:
     cache = attention.cache_elements_per_token * setting.kv_element_bytes * heads_share(tp, attention.cache_shards)
-    state = attention.state_elements * state_element_bytes(setting, attention)
+    state = attention.state_elements * attention.state_element_bytes(setting.kv_element_bytes)
     return _Kind(cache, attention.window_tokens, state * heads_share(tp, attention.state_shards))
 
 

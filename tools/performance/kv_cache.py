@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import math
 
-from ..catalog.architecture import AttentionSpec
+from ..catalog.attention.spec import AttentionSpec
 from ..kept import Cache
-from .setting import STATE_BYTES_PER_ELEMENT, Setting
-
-
-def cached_tokens(attention: AttentionSpec, tokens: int) -> int:
-    """Tokens of a sequence of `tokens` that the layer keeps."""
-    return tokens if attention.window_tokens is None else min(tokens, attention.window_tokens)
+from .setting import Setting
 
 
 def heads_share(parts: int, shards: int) -> float:
@@ -23,16 +18,11 @@ def heads_share(parts: int, shards: int) -> float:
     return math.ceil(shards / parts) / shards if parts > 1 else 1.0
 
 
-def state_element_bytes(setting: Setting, attention: AttentionSpec) -> float:
-    """Bytes of one element of the constant state: fp32 in recurrent layers, as cached in a window kept as state."""
-    return STATE_BYTES_PER_ELEMENT if attention.kind == "linear" else setting.kv_element_bytes
-
-
 def layer_request_bytes(setting: Setting, attention: AttentionSpec, tokens: int, tp: int, token_parts: int) -> float:
     """Cache bytes of one request of `tokens` in one layer on one device."""
-    per_device = math.ceil(cached_tokens(attention, tokens) / token_parts)
+    per_device = math.ceil(attention.cached_tokens(tokens) / token_parts)
     cache = per_device * attention.cache_elements_per_token * setting.kv_element_bytes
-    state = attention.state_elements * state_element_bytes(setting, attention)
+    state = attention.state_elements * attention.state_element_bytes(setting.kv_element_bytes)
     state *= heads_share(tp, attention.state_shards)
     return cache * heads_share(tp, attention.cache_shards) + state
 

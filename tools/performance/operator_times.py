@@ -14,6 +14,7 @@ from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..kept import Cache
 from .operation import TokenLoad, longest_path
+from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, write_behind_attention
 from .programs.writer import ProgramContext, ProgramWriter
@@ -84,8 +85,8 @@ class OperatorTimes:
 
     def _core(self, spec: LayerSpec, load: TokenLoad) -> Number:
         assert spec.attention is not None
-        program = AttentionProgram(self._writer(self._attention, load), spec.attention)
-        return self.timer.clock.time(program.core_work()).seconds
+        context = self._writer(self._attention, load).context
+        return self.timer.clock.time(core_work(context, spec.attention)).seconds
 
 
 def _write_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:

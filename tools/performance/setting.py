@@ -13,10 +13,11 @@ from functools import cached_property
 
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, engine_profile
-from ..catalog.architecture import Architecture, LayerSpec, TensorClass, WeightDTypes, WeightTensor
+from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..catalog.hardware import HardwareFacts
 from ..catalog.precision import weight_dtypes
+from ..catalog.tensors import TensorClass, WeightTensor
 from ..engines.defaults import engine_relaxations
 from ..engines.names import ENGINES, engine_name
 from ..kept import Cache, Caches
@@ -27,8 +28,6 @@ from .clock import Clock
 # Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.
 DEFAULT_PREFILL_CHUNK_TOKENS = 8192
-# The state of a linear (recurrent) layer is kept in fp32 by the engines that serve such models.
-STATE_BYTES_PER_ELEMENT = 4
 
 
 @dataclass(frozen=True, slots=True)

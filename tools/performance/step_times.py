@@ -13,9 +13,9 @@ from itertools import accumulate
 
 from ..calibration.engine_profile import EngineConstants
 from ..calibration.forms.elementary import Number, is_plain
-from ..catalog.architecture import AttentionSpec
+from ..catalog.attention.pairs import causal_pairs
+from ..catalog.attention.spec import AttentionSpec
 from .operation import Operation, TokenLoad, is_core, seconds_on_path
-from .operators.attention import causal_pairs
 from .overlap_halves import is_two_batch
 from .pieces import Piece
 from .schedule import PhaseTimer, pass_seconds, passes_of_host

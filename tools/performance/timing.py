@@ -10,16 +10,17 @@ from dataclasses import replace
 from functools import cached_property
 
 from ..calibration.forms.elementary import Number
-from ..catalog.architecture import AttentionSpec, LayerSpec
+from ..catalog.architecture import LayerSpec
+from ..catalog.attention.spec import AttentionSpec
 from ..kept import Cache
 from ..plan.blocks import fold_sequence
 from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Group, Links, domain_of
 from .operation import Operation, TokenLoad, is_core, longest_path
-from .operators.work import Work
 from .overlap import overlap_layers
 from .overlap_halves import HalvedLayer, collectives_of, contention, halve_layer, is_two_batch, split_load
 from .pieces import LayerKind, Piece, exchange_core, on_path, pieces_seconds
+from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram
 from .programs.layer_program import after_attention, first_operator, last_operator, write_behind_attention
 from .programs.send_program import write_send
@@ -113,7 +114,7 @@ class StageTimer:
         return _PIECES.get(self.setting.caches, (*kind, load.key), lambda: self._with_core(piece, attention, load))
 
     def _with_core(self, piece: Piece, attention: AttentionSpec, load: TokenLoad) -> Piece:
-        work = self._core_work(attention, load)
+        work = core_work(self.context(load), attention)
         return exchange_core(piece, work, self.clock.time(work))
 
     def _layer_written(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
@@ -136,15 +137,12 @@ class StageTimer:
         write(writer)
         return writer
 
-    def _core_work(self, spec: AttentionSpec, load: TokenLoad) -> Work:
-        return AttentionProgram(ProgramWriter(self.context(load)), spec).core_work()
-
     def core_seconds(self, spec: AttentionSpec, load: TokenLoad) -> Number:
         """Seconds of the attention core alone, as `layer` has it; of a recurrent one with its states' way."""
-        if spec.kind == "linear":
+        if spec.is_recurrent:
             written = self._attention_written(spec, None, replace(load, context=0))
             return sum(operation.seconds for operation in written.operations if is_core(operation))
-        return self.clock.time(self._core_work(spec, load)).seconds
+        return self.clock.time(core_work(self.context(load), spec)).seconds
 
     def embedding(self, load: TokenLoad) -> Piece:
         """The embedding under `load`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..catalog.architecture import AttentionSpec
+from ..catalog.attention.spec import AttentionSpec
 from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Links, group_of
 from .kv_cache import all_layers, heads_share, layer_request_bytes, request_bytes

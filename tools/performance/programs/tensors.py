@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...catalog.architecture import WeightTensor
+from ...catalog.tensors import WeightTensor
 from ...kept import Cache
 from ..kv_cache import heads_share
 from ..operation import Role

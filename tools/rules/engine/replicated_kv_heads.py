@@ -32,15 +32,15 @@ def _copied_heads(view: PlanView, phase: PhaseView) -> dict[int, tuple[NodeView,
     for operator, specs in operator_specs(view, phase):
         for _, layer in specs:
             spec, block = layer.attention, operator.parent
-            if operator.type != "AttentionNode" or spec is None or block is None or spec.kind == "linear":
+            if operator.type != "AttentionNode" or spec is None or block is None or spec.is_recurrent:
                 continue
-            tp = tensor_degree(operator)
-            if spec.kind == "mla" or tp <= spec.kv_heads or misranked_dimension(operator) is not None:
+            tp, heads = tensor_degree(operator), spec.copied_heads
+            if heads is None or tp <= heads or misranked_dimension(operator) is not None:
                 whole.add(block.position)
                 continue
             known = found.get(block.position)
-            if known is None or tp * known[2] < known[1] * spec.kv_heads:
-                found[block.position] = (operator, tp, spec.kv_heads)
+            if known is None or tp * known[2] < known[1] * heads:
+                found[block.position] = (operator, tp, heads)
     return {position: copied for position, copied in found.items() if position not in whole}
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast, get_args
 
-from ...catalog.architecture import LayerSpec, WeightDTypes, WeightTensor
+from ...catalog.architecture import LayerSpec, WeightDTypes
 from ...catalog.dtypes import DType
 from ...catalog.precision import weight_dtypes
+from ...catalog.tensors import WeightTensor
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..engines import named_engine, title

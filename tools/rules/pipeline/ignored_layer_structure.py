@@ -11,33 +11,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ...catalog.architecture import LayerSpec
+from ...catalog.attention.grouped import GroupedQueryAttention
+from ...catalog.attention.kinds import kind_named, word_of
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import MAX_LAYERS, clipped, label, tiles_layers
 
-# Words that people use for the kinds of attention that the model is read into.
-_KINDS = {
-    "global": "full", "causal": "full", "dense": "full",
-    "swa": "sliding", "local": "sliding", "window": "sliding", "sliding_window": "sliding", "hybrid_sliding": "sliding",
-    "mamba": "linear", "mamba2": "linear", "recurrent": "linear", "lightning": "linear", "gated_deltanet": "linear",
-    "compressed_sparse": "compressed", "heavily_compressed": "compressed",
-    "dsa": "mla", "latent": "mla", "multi_latent": "mla", "multi_head_latent": "mla",
-}  # fmt: skip
 # How heads share K and V; says nothing of which layers attend to what.
 _HEAD_SHARING = frozenset(
     {"mha", "mqa", "gqa", "multi_head", "multi_query", "grouped_query", "group_query", "self", "softmax"}
 )
-_SHARING_KINDS = frozenset({"full", "sliding", "chunked"})
 
 
 def kind_fits(written: str | None, actual: str) -> bool:
     """Whether `written` is a name of the kind of attention that is `actual` here; nothing written fits all."""
     if written is None:
         return True
-    word = written.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_attention")
-    if word in _HEAD_SHARING:
-        return actual in _SHARING_KINDS
-    return _KINDS.get(word, word) == actual
+    has, named = kind_named(actual), kind_named(written)
+    if word_of(written) in _HEAD_SHARING:
+        return has is not None and issubclass(has, GroupedQueryAttention)
+    return named is not None and named is has
 
 
 @dataclass(frozen=True, slots=True)

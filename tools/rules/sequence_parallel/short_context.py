@@ -67,7 +67,7 @@ def _on_first(phase: PhaseLayout, tp: int) -> Iterator[StageLayout]:
 def _widest_tp(architecture: Architecture, most: int) -> int:
     """The most devices, of `most`, that heads can be dealt out to."""
     specs = [layer.attention for layer in architecture.layers if layer.attention is not None]
-    heads = {spec.linear_key_heads or spec.query_heads for spec in specs}
+    heads = {spec.query_heads for spec in specs}
     return max(tp for tp in range(1, most + 1) if most % tp == 0 and all(count % tp == 0 for count in heads))
 
 

@@ -1,7 +1,7 @@
-"""Linear and recurrent layers from a config: Gated DeltaNet, KDA, lightning attention, Mamba-2.
+"""Linear and recurrent layers: Gated DeltaNet, KDA, lightning attention, Mamba-2.
 
 Such a layer keeps a constant state per sequence and caches nothing per token. State elements include the tail of the
-short convolution.
+short convolution. Query heads are its key heads, KV heads its value heads; tensor parallelism divides both.
 """
 
 from __future__ import annotations
@@ -9,8 +9,53 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .architecture import AttentionSpec, WeightTensor
-from .config_attention import AttentionContext, head_dim_of, matrix, vector
+from ..tensors import WeightTensor, matrix, vector
+from .context import AttentionContext
+from .spec import AttentionSpec, SplitSize
+
+# The engines that serve such models keep the state in fp32, whatever format the cache has.
+_STATE_ELEMENT_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinearAttention(AttentionSpec):
+    """A recurrence over a state of `key heads x key width x value width`."""
+
+    kind = "linear"
+    layer_types = dict.fromkeys(
+        (
+            "linear_attention", "linear", "lightning", "lightning_attention", "mamba", "mamba2", "recurrent", "kda",
+            "gated_deltanet",
+        ),
+        "linear",
+    )  # fmt: skip
+    also_called = frozenset({"mamba", "mamba2", "recurrent", "lightning", "gated_deltanet"})
+    is_recurrent = True
+
+    @classmethod
+    def read(cls, context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
+        shape, tensors = _RECURRENCES[context.profile.traits.get("linear_kind", "gated_delta_net")](context)
+        return cls(
+            query_heads=shape.key_heads,
+            kv_heads=shape.value_heads,
+            qk_head_dim=shape.key_dim,
+            v_head_dim=shape.value_dim,
+            tensors=(context.norms, *tensors),
+            cache_elements_per_token=0,
+            cache_shards=1,
+            state_elements=shape.value_heads * shape.key_dim * shape.value_dim + shape.conv_tail,
+            state_shards=min(shape.key_heads, shape.value_heads),
+        )
+
+    def state_element_bytes(self, kv_element_bytes: float) -> float:
+        return _STATE_ELEMENT_BYTES
+
+    def split_sizes(self) -> tuple[SplitSize, ...]:
+        return SplitSize("key heads", self.query_heads), SplitSize("value heads", self.kv_heads)
+
+    @property
+    def output_heads(self) -> int:
+        return self.kv_heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +67,10 @@ class _Recurrence:
     conv_tail: int = 0
 
 
-def _spec(context: AttentionContext, shape: _Recurrence, tensors: list[WeightTensor]) -> AttentionSpec:
-    return AttentionSpec(
-        kind="linear",
-        query_heads=shape.key_heads,
-        kv_heads=shape.value_heads,
-        qk_head_dim=shape.key_dim,
-        v_head_dim=shape.value_dim,
-        tensors=(context.norms, *tensors),
-        cache_elements_per_token=0,
-        cache_shards=1,
-        state_elements=shape.value_heads * shape.key_dim * shape.value_dim + shape.conv_tail,
-        state_shards=min(shape.key_heads, shape.value_heads),
-        linear_key_heads=shape.key_heads,
-        linear_value_heads=shape.value_heads,
-    )
+_Read = tuple[_Recurrence, list[WeightTensor]]
 
 
-def gated_delta_net(context: AttentionContext) -> AttentionSpec:
+def _gated_delta_net(context: AttentionContext) -> _Read:
     """Gated DeltaNet (Qwen3-Next): projections of q, k, v, z and of two gates, a short convolution on q, k, v."""
     fields, width = context.fields, context.hidden_size
     why = "a linear-attention layer has this many or this wide heads"
@@ -58,11 +89,10 @@ def gated_delta_net(context: AttentionContext) -> AttentionSpec:
         vector("linear_norm", value_dim),
         matrix("out_proj", values * width),
     ]
-    shape = _Recurrence(key_heads, value_heads, key_dim, value_dim, mixed * (kernel - 1))
-    return _spec(context, shape, tensors)
+    return _Recurrence(key_heads, value_heads, key_dim, value_dim, mixed * (kernel - 1)), tensors
 
 
-def kda(context: AttentionContext) -> AttentionSpec:
+def _kda(context: AttentionContext) -> _Read:
     """Kimi delta attention (Ling 3): as Gated DeltaNet with a decay per channel and equal heads throughout."""
     fields, width = context.fields, context.hidden_size
     heads = fields.size("linear_num_heads", "a linear-attention layer has this many heads")
@@ -79,13 +109,13 @@ def kda(context: AttentionContext) -> AttentionSpec:
         vector("linear_norm", dim),
         matrix("out_proj", inner * width),
     ]
-    return _spec(context, _Recurrence(heads, heads, dim, dim, 3 * inner * (kernel - 1)), tensors)
+    return _Recurrence(heads, heads, dim, dim, 3 * inner * (kernel - 1)), tensors
 
 
-def lightning(context: AttentionContext) -> AttentionSpec:
+def _lightning(context: AttentionContext) -> _Read:
     """Lightning attention (MiniMax-01, arXiv 2501.08313): full heads, a state of d x d each, gated output."""
     width, heads = context.hidden_size, context.query_heads
-    dim = head_dim_of(context.fields, width, heads)
+    dim = context.head_dim
     inner = heads * dim
     tensors = [
         matrix("qkv_proj", width * 3 * inner),
@@ -93,10 +123,10 @@ def lightning(context: AttentionContext) -> AttentionSpec:
         vector("linear_norm", inner, sharded=True),
         matrix("out_proj", inner * width),
     ]
-    return _spec(context, _Recurrence(heads, heads, dim, dim), tensors)
+    return _Recurrence(heads, heads, dim, dim), tensors
 
 
-def mamba2(context: AttentionContext) -> AttentionSpec:
+def _mamba2(context: AttentionContext) -> _Read:
     """Mamba-2 (arXiv 2405.21060): heads of `mamba_head_dim` with a state of `ssm_state_size`, B and C in groups."""
     fields, width = context.fields, context.hidden_size
     heads = fields.size("mamba_num_heads", "a Mamba layer has this many heads")
@@ -113,13 +143,12 @@ def mamba2(context: AttentionContext) -> AttentionSpec:
         vector("linear_norm", inner, sharded=True),
         matrix("out_proj", inner * width),
     ]
-    shape = _Recurrence(groups, heads, state, dim, mixed * (kernel - 1))
-    return _spec(context, shape, tensors)
+    return _Recurrence(groups, heads, state, dim, mixed * (kernel - 1)), tensors
 
 
-LINEAR_KINDS: Mapping[str, Callable[[AttentionContext], AttentionSpec]] = {
-    "gated_delta_net": gated_delta_net,
-    "kda": kda,
-    "lightning": lightning,
-    "mamba2": mamba2,
+_RECURRENCES: Mapping[str, Callable[[AttentionContext], _Read]] = {
+    "gated_delta_net": _gated_delta_net,
+    "kda": _kda,
+    "lightning": _lightning,
+    "mamba2": _mamba2,
 }

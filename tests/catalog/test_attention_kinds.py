@@ -1,0 +1,45 @@
+"""Kinds of attention: names that lead to one kind each, and what every kind promises to those who ask it."""
+
+from collections import Counter
+
+import pytest
+
+from shardwright.tools.catalog.attention.kinds import KINDS, kind_named
+from shardwright.tools.catalog.attention.pairs import causal_pairs
+from shardwright.tools.catalog.attention.spec import AttentionSpec
+from shardwright.tools.catalog.models import all_models
+
+SPECS = {
+    (spec.kind, entry.name): spec
+    for entry in all_models()
+    for spec in (layer.attention for layer in entry.architecture().layers)
+    if spec is not None
+}
+
+
+def test_every_word_leads_to_one_kind() -> None:
+    for words in ([w for kind in KINDS for w in kind.layer_types], [w for kind in KINDS for w in kind.also_called]):
+        assert max(Counter(words).values()) == 1
+    for kind in KINDS:
+        assert all(kind_named(word) is kind for word in (kind.kind, *kind.also_called, f"{kind.kind} Attention"))
+    assert kind_named("quadratic") is None
+
+
+def test_the_catalogue_has_every_kind() -> None:
+    assert {kind for kind, _ in SPECS} == {kind.kind for kind in KINDS}
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=["-".join(key) for key in SPECS])
+@pytest.mark.parametrize(("new", "context"), [(1, 0), (1, 100_000), (8192, 0), (700, 60_000)])
+def test_no_token_attends_to_more_than_there_is(spec: AttentionSpec, new: int, context: int) -> None:
+    attended = spec.attends(new, context)
+    assert new <= attended.pairs <= causal_pairs(new, context) * (1 + (spec.state_elements > 0))
+    assert attended.read_tokens <= context + new
+    assert spec.cached_tokens(context + new) <= context + new
+
+
+@pytest.mark.parametrize("spec", SPECS.values(), ids=["-".join(key) for key in SPECS])
+def test_heads_that_hold_copies_are_those_of_the_cache(spec: AttentionSpec) -> None:
+    sizes = spec.split_sizes()
+    assert spec.query_heads in {size.size for size in sizes}
+    assert spec.copied_heads in (None, spec.cache_shards)

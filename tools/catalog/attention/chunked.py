@@ -1,0 +1,26 @@
+"""Chunked attention (Llama 4): each token sees those before it in its own aligned chunk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .context import AttentionContext
+from .grouped import GroupedQueryAttention
+from .pairs import chunk_pairs
+from .spec import Attended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChunkedAttention(GroupedQueryAttention):
+    """Grouped-query attention within chunks."""
+
+    kind = "chunked"
+    layer_types = dict.fromkeys(("chunked_attention", "chunked"), "chunked")
+
+    @classmethod
+    def window(cls, context: AttentionContext) -> int:
+        return context.fields.size("attention_chunk_size", "a chunked layer attends within chunks of this many tokens")
+
+    def attends(self, new_tokens: int, context: int) -> Attended:
+        chunk = self.window_tokens or context + new_tokens
+        return Attended(chunk_pairs(new_tokens, context, chunk), float(min(context + new_tokens, chunk + new_tokens)))

@@ -1,0 +1,44 @@
+"""Every kind of attention; a new one is its file and its place here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .chunked import ChunkedAttention
+from .compressed import CompressedAttention
+from .context import AttentionContext
+from .full import FullAttention
+from .linear import LinearAttention
+from .mla import MultiHeadLatentAttention
+from .sliding import SlidingAttention
+from .spec import AttentionSpec
+
+# The first that reads a layer has it.
+KINDS: tuple[type[AttentionSpec], ...] = (
+    LinearAttention,
+    CompressedAttention,
+    MultiHeadLatentAttention,
+    FullAttention,
+    SlidingAttention,
+    ChunkedAttention,
+)
+
+# The words of a config's layer types → the layer type that a kind is read from.
+LAYER_TYPES: Mapping[str, str] = {word: name for kind in KINDS for word, name in kind.layer_types.items()}
+_NAMED = {word: kind for kind in KINDS for word in (*kind.also_called, kind.kind)}
+
+
+def read_attention(context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
+    """The attention of a layer of `layer_type`, one of the values of `LAYER_TYPES`."""
+    kind = next(kind for kind in KINDS if kind.reads(context, layer_type))
+    return kind.read(context, layer_type, has_indexer=has_indexer)
+
+
+def kind_named(written: str) -> type[AttentionSpec] | None:
+    """The kind that people call `written`; `None` where no kind is called so."""
+    return _NAMED.get(word_of(written))
+
+
+def word_of(written: str) -> str:
+    """`written` as `also_called` spells it: lower case, joined by underscores, without the word attention."""
+    return written.strip().lower().replace("-", "_").replace(" ", "_").removesuffix("_attention")

@@ -1,0 +1,129 @@
+"""An attention operator with its norm, whatever its kind: tensors, cache, heads, and what a token attends to.
+
+Each kind is a subclass in a file of its own, registered in `kinds.py`. It overrides what differs from plain causal
+attention and says of itself how a config names it and how one is read; nothing outside this package asks for a kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from ..tensors import WeightTensor
+from .context import AttentionContext
+from .pairs import causal_pairs
+
+
+class Attended(NamedTuple):
+    """What the new tokens of one sequence attend to.
+
+    `pairs` of a query and a key, `read_tokens` that are read from the cache, and pairs that a sparse indexer scores.
+    """
+
+    pairs: float
+    read_tokens: float
+    scored_pairs: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSize:
+    """Heads that tensor parallelism deals out; with `may_repeat` a multiple of them holds copies."""
+
+    what: str
+    size: int
+    may_repeat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LatentWidths:
+    """MLA: widths of the latent, of the keys' rotary part and the rest, and of the query's low rank (`None`: none)."""
+
+    latent: int
+    rope: int
+    nope: int
+    query_rank: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttentionSpec:
+    """One attention operator: shapes, tensors and what it caches.
+
+    `cache_elements_per_token` is over all KV heads and before any parallelism; `cache_shards` is the greatest number
+    of parts that tensor parallelism can cut the cache into (KV heads; 1 for MLA and MQA). `window_tokens` caps the
+    cached tokens of a sequence. `state_elements` is what a sequence keeps however long it is (`state_shards` parts at
+    most): all of a recurrent layer's cache, and of a compressed one the window that it keeps uncompressed.
+    """
+
+    query_heads: int
+    kv_heads: int
+    qk_head_dim: int
+    v_head_dim: int
+    tensors: tuple[WeightTensor, ...]
+    cache_elements_per_token: int
+    cache_shards: int
+    window_tokens: int | None = None
+    state_elements: int = 0
+    state_shards: int = 1
+    latent: LatentWidths | None = None
+    # Sparse attention: each query attends to at most `index_topk` cached entries; a layer without index heads of its
+    # own reuses the choice of the one before it.
+    index_topk: int | None = None
+    index_heads: int | None = None
+    index_head_dim: int | None = None
+
+    kind: ClassVar[str]
+    # The words of a config's layer types → the layer type that `reads` is asked for.
+    layer_types: ClassVar[Mapping[str, str]] = {}
+    # What people write for the kind in a plan.
+    also_called: ClassVar[frozenset[str]] = frozenset()
+    # Each token updates a constant state in place of attending to a cache.
+    is_recurrent: ClassVar[bool] = False
+    # Kernels of the kind were measured; the others are timed by the roofline.
+    has_kernel: ClassVar[bool] = True
+
+    @classmethod
+    def reads(cls, context: AttentionContext, layer_type: str) -> bool:
+        """Whether layers of `layer_type` in this config are of this kind."""
+        return layer_type in cls.layer_types.values()
+
+    @classmethod
+    def read(cls, context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
+        """The operator of such a layer; `has_indexer`: it chooses what it attends to itself, where the model does."""
+        raise NotImplementedError
+
+    def attends(self, new_tokens: int, context: int) -> Attended:
+        """What `new_tokens` of a sequence attend to behind `context` cached ones."""
+        return Attended(causal_pairs(new_tokens, context), float(context + new_tokens))
+
+    def cached_tokens(self, tokens: int) -> int:
+        """Tokens that a sequence of `tokens` keeps in the cache."""
+        return tokens if self.window_tokens is None else min(tokens, self.window_tokens)
+
+    def state_element_bytes(self, kv_element_bytes: float) -> float:
+        """Bytes of one element of the constant state, where the cache has `kv_element_bytes`."""
+        return kv_element_bytes
+
+    def split_sizes(self) -> tuple[SplitSize, ...]:
+        """What a degree of tensor parallelism has to divide."""
+        return SplitSize("query heads", self.query_heads), SplitSize("KV heads", self.kv_heads, may_repeat=True)
+
+    @property
+    def copied_heads(self) -> int | None:
+        """The heads of which ranks beyond their number hold copies; `None` where tensor parallelism copies none."""
+        return next((size.size for size in self.split_sizes() if size.may_repeat), None)
+
+    @property
+    def output_heads(self) -> int:
+        """Heads of `v_head_dim` that the operator hands to its output projection."""
+        return self.query_heads
+
+    @property
+    def linear_key_heads(self) -> int | None:
+        """Heads of the keys of a recurrent operator."""
+        return self.query_heads if self.is_recurrent else None
+
+    @property
+    def linear_value_heads(self) -> int | None:
+        """Heads of the values of a recurrent operator."""
+        return self.kv_heads if self.is_recurrent else None

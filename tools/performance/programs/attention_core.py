@@ -1,0 +1,98 @@
+"""The core of one attention operator as one device runs it: the one operation that depends on what is cached."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...calibration.forms.elementary import Number
+from ...calibration.shapes import Attention, LatentAttention
+from ...catalog.attention.spec import AttentionSpec, LatentWidths
+from ..kv_cache import heads_share
+from ..operators.attention import attention_core
+from ..operators.linear_attention import recurrence
+from ..operators.mla import indexer_scores, latent_attention
+from ..operators.work import Work
+from .writer import ProgramContext
+
+
+def core_work(context: ProgramContext, spec: AttentionSpec) -> Work:
+    """FLOPs, bytes and kernels of the core of `spec` under the load of `context`."""
+    load, shape, setting = context.load, context.shape, context.setting
+    tokens, heads = load.tokens / shape.sp, spec.query_heads / shape.tp
+    # Queries (with the new keys and values) read, outputs written.
+    moved = tokens * (heads * spec.qk_head_dim + spec.output_heads / shape.tp * spec.v_head_dim) * context.element_bytes
+    if spec.is_recurrent:
+        state = spec.state_elements * heads_share(shape.tp, spec.state_shards)
+        state_bytes = spec.state_element_bytes(setting.kv_element_bytes)
+        return recurrence(tokens, load.sequences, state, state_bytes, moved)
+    split = shape.sp * shape.kv_sp
+    attended = spec.attends(load.new_tokens, load.context)
+    pairs, scored = load.sequences * attended.pairs / split, load.sequences * attended.scored_pairs / split
+    kept_share = heads_share(shape.tp, spec.cache_shards)
+    per_token = spec.cache_elements_per_token * kept_share * setting.kv_element_bytes
+    # All-gather SP reads every key on every rank; Ulysses and a split cache read a part.
+    read_parts = shape.kv_sp * (shape.sp if shape.ulysses else 1)
+    index = (spec.index_head_dim or 0) * setting.kv_element_bytes if spec.index_heads else 0.0
+    cached = load.sequences * attended.read_tokens * max(0.0, per_token - index) / read_parts
+    if spec.latent is not None:
+        kernel = _latent_kernel(context, spec, spec.latent)
+        work = latent_attention(kernel, pairs, load.sequences * load.context / split, cached, moved)
+    else:
+        state = load.sequences * spec.state_elements * setting.kv_element_bytes / read_parts
+        work = attention_core(_kernel(context, spec), pairs, spec.qk_head_dim + spec.v_head_dim, cached + state, moved)
+        # Where no kernel of the kind was measured the roofline has to do.
+        work = work if spec.has_kernel else replace(work, kernels=())
+    if spec.index_heads and spec.index_head_dim:
+        keys = load.sequences * (load.context + load.new_tokens) * index / read_parts
+        work = work + indexer_scores(scored, spec.index_heads, spec.index_head_dim, keys)
+    return work
+
+
+def _part(context: ProgramContext) -> tuple[Number, float, float]:
+    """Sequences, new tokens and cached tokens of each as one device attends to them.
+
+    Sequence ranks divide the queries, the split cache its tokens.
+    """
+    load, shape = context.load, context.shape
+    sequences, new, cached = 1.0 * load.sequences, load.new_tokens / shape.sp, load.context / shape.kv_sp
+    if shape.sp > 1:
+        # Queries of all parts of the prompt: on average they see the other parts' half.
+        cached += (load.new_tokens - new) / 2
+    return sequences, new, cached
+
+
+def _chosen(context: ProgramContext, spec: AttentionSpec) -> float:
+    """Cached tokens that each new one chooses on this device; 0 where attention runs dense.
+
+    It does where a sequence has no more tokens than may be chosen; sparse kernels take as long as for all of them.
+    """
+    load, topk = context.load, spec.index_topk
+    is_short = topk is not None and load.context + load.new_tokens <= topk
+    if topk is None or (is_short and not context.setting.chooses_always):
+        return 0
+    return topk / context.shape.kv_sp
+
+
+def _latent_kernel(context: ProgramContext, spec: AttentionSpec, widths: LatentWidths) -> LatentAttention:
+    sequences, new, cached = _part(context)
+    return LatentAttention(
+        sequences, new, cached, spec.query_heads / context.shape.tp,
+        latent=widths.latent,
+        rope=widths.rope,
+        nope=widths.nope,
+        value=spec.v_head_dim,
+        kv=context.setting.precision.kv_cache,
+        chosen=_chosen(context, spec),
+    )  # fmt: skip
+
+
+def _kernel(context: ProgramContext, spec: AttentionSpec) -> Attention:
+    tp = context.shape.tp
+    sequences, new, cached = _part(context)
+    return Attention(
+        sequences, new, cached, spec.query_heads / tp,
+        kv_heads=spec.kv_heads * heads_share(tp, spec.kv_heads),
+        head_dim=(spec.qk_head_dim + spec.v_head_dim) / 2,
+        kv=context.setting.precision.kv_cache,
+        window=spec.window_tokens,
+    )  # fmt: skip
