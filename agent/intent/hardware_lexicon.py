@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 
+from ...tools.catalog.hardware import system_sizes
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK
 
+_SYSTEMS = {name.lower(): size for name, size in system_sizes().items()}
+_SYSTEM = "|".join(map(re.escape, _SYSTEMS))
 _NODE_NOUN = r"(?:node|machine|server|box|host|instance|tray)"
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
 LEXICON: tuple[tuple[str, str], ...] = (
@@ -45,7 +48,8 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
     (
         "S",
-        r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|trays?|dgx|hgx)(?![a-z])|"
+        r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?"
+        rf"(?:nodes?|machines?|servers?|box(?:es)?|hosts?|instances?|trays?|{_SYSTEM})(?![a-z])|"
         r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
     ),
     (
@@ -74,7 +78,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
 LEXER = re.compile(
     "|".join(f"(?P<t{i}>{pattern})" for i, (_, pattern) in enumerate(LEXICON)), re.IGNORECASE | re.DOTALL
 )
-DGX_SIZE = 8  # a DGX or HGX system of any generation with eight-way baseboards
+USUAL_NODE = max(_SYSTEMS.values())
 HARDWARE_UNITS = frozenset({"count", "gpus", "nodes"})
 _GPU_WORDS = r"(?:gpus?|cards?|accelerators?|chips?|devices|hardware|[\ue001\ue004]+'?s?)"
 OPEN = re.compile(
@@ -90,7 +94,7 @@ OPEN = re.compile(
     r"最少的?\s?(?:卡|gpu|显卡|[\ue001]+)|(?:卡|gpu)\s?(?:数量?)?\s?(?:越少越好|尽量少|最少)",
     re.IGNORECASE,
 )
-BOX_WORD = re.compile(r"[dh]gx", re.IGNORECASE)
+_SYSTEM_WORD = re.compile(_SYSTEM, re.IGNORECASE)
 PHASE = re.compile(r"prefill|decod|预填充|解码", re.IGNORECASE)
 
 # "I've got six of them": read only where nothing else counts.
@@ -142,3 +146,9 @@ COUNTS = re.compile(
     r"(?P<one>a)C(?![.S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$)|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
     r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])"
 )
+
+
+def system_size(words: str) -> int | None:
+    """GPUs of the system that `words` name as a node ("2 DGX"); `None` where they name none."""
+    match = _SYSTEM_WORD.search(words)
+    return None if match is None else _SYSTEMS[match.group().lower()]

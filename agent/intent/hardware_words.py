@@ -15,11 +15,9 @@ from .claims import Claims
 from .hardware_counts import Count, agreed, claim_counts, without_the_busy
 from .hardware_lexicon import (
     AVAILABLE,
-    BOX_WORD,
     BOXES,
     CARD_NODES,
     COUNTS,
-    DGX_SIZE,
     GRID,
     HARDWARE_UNITS,
     LEXER,
@@ -37,6 +35,8 @@ from .hardware_lexicon import (
     SIZED,
     SOME_OF,
     TIMES_NODES,
+    USUAL_NODE,
+    system_size,
 )
 from .names import NodeSizes
 from .page import Page
@@ -112,7 +112,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         per_node = tokens.number(match, "p", "p2")
         counts.append(tokens.count(match, "nodes", "n", "n2"))
         claims.claim("gpus_per_node", per_node, counts[-1].words)
-    counts += _read_nodes_of(tokens, claims, sizes.usual or DGX_SIZE)
+    counts += _read_nodes_of(tokens, claims, sizes.usual or USUAL_NODE)
     for match in tokens.matches(PER_NODE):
         claims.claim("gpus_per_node", tokens.number(match, "p", "p2"), tokens.take(match))
     _read_sized(tokens, claims)
@@ -233,8 +233,9 @@ def _read_counts(tokens: _Tokens, claims: Claims) -> list[Count]:
     for match in tokens.matches(COUNTS):
         count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *COUNTS.groupindex)
         counts.append(count)
-        if count.field == "nodes" and BOX_WORD.search(count.words) and not claims.has("gpus_per_node"):
-            claims.claim("gpus_per_node", DGX_SIZE, count.words)
+        size = system_size(count.words) if count.field == "nodes" else None
+        if size is not None and not claims.has("gpus_per_node"):
+            claims.claim("gpus_per_node", size, count.words)
     return counts
 
 

@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 import shardwright
+from shardwright.tools.calibration.chip import chip_of
+from shardwright.tools.calibration.forms.mla_sparse import sparse_kernels
 from shardwright.tools.catalog.accelerator_names import AcceleratorNames
 from shardwright.tools.catalog.accelerators import Accelerator
-from shardwright.tools.catalog.hardware import all_accelerators
+from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 
 ROOT = Path(shardwright.__file__).parent
 CARD = {
-    "id": "b400-sxm", "names": ["B400"], "vendor": "NVIDIA", "architecture": "Blackwell", "form_factor": "SXM7",
+    "id": "b400-sxm", "names": ["B400"], "vendor": "NVIDIA", "architecture": "Rubin", "form_factor": "SXM7",
     "memory_gb_marketing": 384, "memory_bandwidth_gb_s": 16000, "dense_peak_tflops": {"bf16": 4000, "fp8": 8000},
     "intra_node_bw_gb_s_unidirectional_per_accelerator": 1800, "scale_up_domain_accelerators": 8,
-    "typical_node_accelerators": 8, "on_demand_usd_per_hour": [9, 20], "price_source": "nobody",
+    "typical_node_accelerators": 8, "typical_nic_gb_s_unidirectional_per_accelerator": 100,
+    "on_demand_usd_per_hour": [9, 20], "price_source": "nobody",
     "kernels_like": ["b200-sxm"], "kernels_like_reason": "the generation before", "source": ["made up"],
 }  # fmt: skip
 
@@ -36,6 +39,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 (folder / "shardwright" / inside / path.name).symlink_to(path)
     catalogue = json.loads((ROOT / data / "accelerators.json").read_text(encoding="utf-8"))
     catalogue["accelerators"].append(CARD)
+    catalogue["systems"]["XGX"] = 16
     (folder / "shardwright" / data / "accelerators.json").write_text(json.dumps(catalogue), encoding="utf-8")
     return folder
 
@@ -46,7 +50,11 @@ import shardwright
 said = shardwright.plan("Serve Llama-3.1-8B on 2x B400-384GB, 2k in / 256 out")
 found = shardwright.estimate(said.plan)
 ranked = shardwright.search(model="llama-3.1-8b", hardware="1x2:b400", workload={"input_tokens": 512})
+brief = "# Plan\\n\\n- Model: Llama-3.1-8B\\n- GPU: B400 SXM\\n- Number of GPUs: 4\\n"
+asked = ["Serve Llama-3.1-8B on a DGX B400", "2 XGX with B400 cards for Llama-3.1-8B", "8张B400部署Llama-3.1-8B", brief]
+hardware = [shardwright.plan(text).plan.hardware for text in asked]
 print(json.dumps({
+    "asked": [[one.accelerator, one.nodes, one.gpus_per_node] for one in hardware],
     "planned": said.plan.hardware.accelerator, "price": found.cost.price_source, "notes": list(found.notes),
     "profile": found.calibration.profile, "note": found.calibration.note, "ranked": len(ranked.candidates),
 }))
@@ -65,7 +73,15 @@ def test_a_new_accelerator_is_named_planned_searched_and_estimated(package: Path
     assert run.returncode == 0, run.stderr
     said = json.loads(run.stdout)
     assert said["planned"] == "b400-sxm" and "9-20 USD per GPU-hour" in said["price"] and said["ranked"] > 0
+    assert said["asked"] == [["b400-sxm", *shape] for shape in ((1, 8), (2, 16), (1, 8), (1, 4))]
     assert "b200-sxm" in f"{said['profile']} {said['note']} {said['notes']}"
+
+
+def test_kernels_of_a_generation_that_nobody_measured_are_those_of_the_relative_named() -> None:
+    chips = [chip_of(Accelerator.model_validate({**CARD, "kernels_like": [name]})) for name in ("b200-sxm", "h200-sxm")]
+    like = [chip_of(find_accelerator(name)) for name in ("B200", "H200")]
+    assert [sparse_kernels(chip) for chip in chips] == [sparse_kernels(chip) for chip in like]
+    assert sparse_kernels(like[0]) != sparse_kernels(like[1])
 
 
 def test_names_in_text_follow_the_catalogue() -> None:

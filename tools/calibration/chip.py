@@ -9,6 +9,7 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.cluster import HardwareFacts, facts_of
 from ..catalog.dtypes import DTYPES, DType
 from ..errors import MissingFieldError
+from .stand_ins import kernel_generation
 
 # What work is spread over where an accelerator does not say: the H100's figures, in the middle of data-centre parts.
 # They set how coarse the steps of a matmul's time are; the peaks and bandwidths stay the accelerator's own.
@@ -20,7 +21,7 @@ ASSUMED_L2_BYTES = 50_000_000
 class Chip:
     """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes.
 
-    `generation` is the first word of its architecture, in small letters.
+    `generation` is the one whose kernels serve it (`stand_ins.kernel_generation`).
     """
 
     name: str
@@ -75,7 +76,7 @@ def chip_in(hardware: HardwareFacts) -> Chip:
         l2_bytes=float(part.l2_bytes or ASSUMED_L2_BYTES),
         link_bytes_s=hardware.stated_intra_bw_bytes_s,
         nic_bytes_s=hardware.stated_inter_bw_bytes_s,
-        generation=(part.architecture or "").partition(" ")[0].lower(),
+        generation=kernel_generation(part),
     )
 
 

@@ -118,7 +118,7 @@ class EngineProfile(Frozen):
 
 def accelerator_class(accelerator: Accelerator) -> str:
     """The class of accelerators that an engine's constants are shared within: its architecture."""
-    return (accelerator.architecture or "unknown").split()[0].lower()
+    return accelerator.generation or "unknown"
 
 
 @lru_cache(maxsize=1)

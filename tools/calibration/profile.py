@@ -14,11 +14,11 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators
 from ..errors import InputError
 from .profile_file import KernelEntry, KernelKind, ProfileFile, read_profile_file, shipped_profiles
-from .stand_ins import ANY_STACK, FRAMEWORKS, POOLED, STAND_INS, link_relatives_of, relatives_of
+from .stand_ins import ANY_STACK, FRAMEWORKS, POOLED, STAND_INS, kernel_generation, link_relatives_of, relatives_of
 
 # Kernels whose constants are those of the links, not of the chip.
 _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
-# The architecture whose dense and grouped matmuls vLLM, SGLang and TensorRT-LLM all take from the same libraries
+# The generation whose dense and grouped matmuls vLLM, SGLang and TensorRT-LLM all take from the same libraries
 # (FlashInfer, which has the kernels of TensorRT-LLM, and DeepGEMM).
 _SHARING = "blackwell"
 
@@ -172,7 +172,7 @@ def _all_files() -> tuple[ProfileFile, ...]:
 
 def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile:
     """The profile of `accelerator`, which may be one that the catalogue does not have, served by `framework`."""
-    shared = (accelerator.architecture or "").lower().startswith(_SHARING)
+    shared = kernel_generation(accelerator) == _SHARING
     return KernelProfile(
         accelerator.id,
         framework,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import all_accelerators, find_accelerator
+from .profile_file import shipped_profiles
 
 # The profile of no chip: medians over those that were measured.
 POOLED = "pooled"
@@ -57,6 +58,18 @@ def relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
     for name in order:
         order.extend(one for one in known[name].kernels_like if one not in order)
     return tuple(name for name in order if name != accelerator.id)
+
+
+def kernel_generation(accelerator: Accelerator) -> str:
+    """The generation whose kernels serve `accelerator`: its own, or its nearest relative's where nobody measured that.
+
+    Raises:
+        UnknownNameError: as `relatives_of`.
+    """
+    measured = {one.generation for one in all_accelerators() if one.id in shipped_profiles()}
+    near = (find_accelerator(name).generation for name in relatives_of(accelerator))
+    order = (accelerator.generation, *near)
+    return next((generation for generation in order if generation in measured), accelerator.generation)
 
 
 def _alike(one: Accelerator, other: Accelerator) -> bool:

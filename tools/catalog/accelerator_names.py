@@ -2,7 +2,7 @@
 
 All that is known of names is read off the catalogue: an entry's `names`, the `brands` and vendors that may stand before
 one, and the shape that they share, by which an accelerator that the catalogue lacks ("MI450X", "H900") is still seen
-as one. Words of form and memory, and names of systems (DGX, HGX, NVL72), are the same for all of them.
+as one. Names of systems (DGX, HGX) are data too; words of form and memory, and of racks (NVL72), are the same for all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from .accelerators import Accelerator
 
-_SYSTEM = re.compile(r"\b(?:dgx|hgx)\b")
 _RACK = re.compile(r"\bnvl\s?\d{2,3}\b")
 _FORM = re.compile(r"(sxm|pcie|pci-e|nvl)\d?(?![a-z0-9])")
 _MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,4})\s?(?:gib|gb|g)(?![a-z0-9])")
@@ -39,9 +38,12 @@ class NameWords:
 class AcceleratorNames:
     """The names of a catalogue's entries; `known_elsewhere` are names that are seen in text and stand for none."""
 
-    def __init__(self, accelerators: Iterable[Accelerator], known_elsewhere: Iterable[str]) -> None:
+    def __init__(
+        self, accelerators: Iterable[Accelerator], known_elsewhere: Iterable[str], systems: Iterable[str] = ()
+    ) -> None:
         entries = tuple(accelerators)
-        brands = _brands(entries)
+        brands, systems = _brands(entries), tuple(re.escape(name.lower()) for name in systems)
+        self._system = re.compile(rf"\b(?:{'|'.join(systems) or '(?!)'})\b")
         self._noise = re.compile(rf"\b(?:{'|'.join(brands)}|{_COMMON})\b")
         self._glued = re.compile(rf"^(?:{'|'.join(brands)})+(?=.*\d)")
         self._by_family: dict[str, list[Accelerator]] = {}
@@ -49,13 +51,13 @@ class AcceleratorNames:
             for family in dict.fromkeys(self.cut(name).family for name in entry.names or (entry.id,)):
                 self._by_family.setdefault(family, []).append(entry)
         names = [name for entry in entries for name in entry.names]
-        self.mention = _mention_pattern(names, tuple(known_elsewhere), brands)
+        self.mention = _mention_pattern(names, tuple(known_elsewhere), (*brands, *systems))
 
     def cut(self, name: str) -> NameWords:
         """The parts of one name."""
         words = self._noise.sub(" ", re.sub(r"[_()\-,]", " ", name.lower().replace("pci-e", "pcie")))
-        is_system = _SYSTEM.search(words) is not None or _RACK.search(words) is not None
-        words = _RACK.sub(" ", _SYSTEM.sub(" ", words))
+        is_system = self._system.search(words) is not None or _RACK.search(words) is not None
+        words = _RACK.sub(" ", self._system.sub(" ", words))
         memory, form = _MEMORY.search(words), _FORM.search(words)
         family = self._glued.sub("", re.sub(r"[^a-z0-9]", "", _FORM.sub(" ", _MEMORY.sub(" ", words))))
         return NameWords(family, memory[1] if memory else None, form[1] if form else None, is_system)
@@ -102,13 +104,13 @@ def _shapes(names: Iterable[str]) -> Iterator[str]:
             yield rf"(?-i:(?<!-){letters}[1-9]\d{{{digits - 1}}}[A-Z]?)"
 
 
-def _mention_pattern(names: list[str], elsewhere: tuple[str, ...], brands: tuple[str, ...]) -> re.Pattern[str]:
-    """A name in running text with the words that qualify it. Bounded and without nested repetition."""
+def _mention_pattern(names: list[str], elsewhere: tuple[str, ...], before: tuple[str, ...]) -> re.Pattern[str]:
+    """A name in running text, `before` it brands and systems, and what qualifies it. Bounded, no nested repetition."""
     known = (_spelled(name) for name in sorted({*names, *elsewhere}, key=len, reverse=True))
     alternatives = "|".join((*known, *dict.fromkeys(_shapes(names))))
     return re.compile(
         r"(?:(?<![A-Za-z0-9.])|(?<=\d[x×*]))"
-        rf"(?:(?:{'|'.join(brands)}|dgx|hgx)[ \t-]{{1,2}}){{0,3}}"
+        rf"(?:(?:{'|'.join(before)})[ \t-]{{1,2}}){{0,3}}"
         rf"(?:{alternatives})(?:[ \t-]?ti(?![A-Za-z0-9]))?"
         rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词))",
         re.IGNORECASE | re.ASCII,

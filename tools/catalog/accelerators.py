@@ -92,6 +92,11 @@ class Accelerator(BaseModel):
     compute_efficiency: Share | None = None
     memory_efficiency: Share | None = None
 
+    @property
+    def generation(self) -> str:
+        """The first word of its architecture in small letters, empty where none is stated."""
+        return (self.architecture or "").strip().partition(" ")[0].lower()
+
     def computes_in(self, wanted: DType) -> DType:
         """`wanted`, or fp16 in place of a bf16 that this part has no units for (V100, T4)."""
         peaks = self.dense_peak_tflops

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
@@ -31,6 +32,7 @@ __all__ = [
     "mentions",
     "read_accelerator_name",
     "singular",
+    "system_sizes",
 ]
 
 _DATA_PACKAGE = __name__.rpartition(".")[0]
@@ -77,7 +79,12 @@ def _by_id() -> dict[str, Accelerator]:
 
 @cache
 def _names() -> AcceleratorNames:
-    return AcceleratorNames(all_accelerators(), _data()["known_elsewhere"])
+    return AcceleratorNames(all_accelerators(), _data()["known_elsewhere"], system_sizes())
+
+
+def system_sizes() -> Mapping[str, int]:
+    """Names of systems sold as whole nodes (DGX), each with the accelerators of its usual node."""
+    return _data()["systems"]
 
 
 def find_accelerator(name: str) -> Accelerator:
