@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.intent_devices import ReplicaDevices, StageDevices
+from shardwright.tools.autofix.intent_devices import ReplicaDevices
 from shardwright.tools.autofix.placing import place_like
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.plan.document import HardwareBlock, Strategy
+from shardwright.tools.plan.layout import StageLayout
 from shardwright.tools.plan.placement import StageMaker, ffn_width, gpu_count, is_disaggregated, place, stage_width
 
 from ..plan.tiny import MOE
@@ -20,10 +21,10 @@ _NAMES = [f"n{node}.g{gpu}" for node in range(3) for gpu in range(5)] + ["gpu0",
 
 
 @st.composite
-def stage_devices(draw: st.DrawFn) -> StageDevices:
+def stage_devices(draw: st.DrawFn) -> StageLayout:
     """Any devices of a stage, with any order of ranks."""
     devices = tuple(draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=5, unique=True)))
-    return StageDevices(devices, attention=tuple(draw(st.permutations(devices))), ffn=devices[:2])
+    return StageLayout(0, (0, 0), devices, tuple(draw(st.permutations(devices))), devices[:2])
 
 
 authors = st.lists(

@@ -135,7 +135,7 @@ class _Hand:
         if stage is None:
             return []
         narrowed = len(stage.devices) > stage_width(self._degrees(phase))
-        ordered = dict.fromkeys((*stage.attention, *stage.devices)) if narrowed else stage.devices
+        ordered = dict.fromkeys((*stage.attention_devices, *stage.devices)) if narrowed else stage.devices
         return [device for device in ordered if self.owner.get(device) == place]
 
     def _stages(self, place: int, phase: Phase, pool: Sequence[str]) -> PhaseLayout:
@@ -164,7 +164,7 @@ class _Hand:
         attention, ffn = row[: attention_width(degrees)], row[: ffn_width(degrees)]
         if author is None:
             return attention, ffn
-        return _kept(author.attention, attention, row), _kept(author.ffn, ffn, row)
+        return _kept(author.attention_devices, attention, row), _kept(author.ffn_devices, ffn, row)
 
     def _free(self, count: int, beside: Sequence[str]) -> list[str] | None:
         """`count` free devices: of the nodes of `beside`, else of one node that has room, else the next ones."""

@@ -7,7 +7,7 @@ is read as far as it can be, so that other findings stand beside. What cannot be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Sequence
 
 from ..catalog.architecture import Architecture
 from ..checkpoint import checked
@@ -15,11 +15,9 @@ from ..errors import InputError
 from .document import Phase, PhaseStrategy
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 from .placement import own_cut
-from .view import NodeView, PhaseView, PlanView, StageView
+from .stage_reading import ExpertGroup, read_stage, sharding
+from .view import PhaseView, PlanView, StageView
 
-# Sizes of an operator along dp, kv_sp, sp, tp, and its devices in rank order.
-_Sharding = tuple[tuple[int, int, int, int], tuple[str, ...]]
-_DIMENSIONS = ("dp", "kv_sp", "sp", "tp")
 _ONE = (1, 1, 1, 1)
 
 
@@ -71,54 +69,19 @@ class _PhaseReader:
         return layout.renamed(names)
 
 
-def _sharding(operator: NodeView) -> _Sharding:
-    """Sizes along each dimension and devices in rank order of an operator's own shards."""
-    ranked: list[tuple[tuple[int, ...], str]] = []
-    sizes = [1, 1, 1, 1]
-    for shard in operator.children_of_type("ShardNode"):
-        rank = shard.rank
-        place = tuple(rank.get(dimension, 0) for dimension in _DIMENSIONS)
-        sizes = [max(size, at + 1) for size, at in zip(sizes, place, strict=True)]
-        ranked.extend((place, device) for device in shard.devices[:1])
-    ranked.sort(key=lambda item: item[0])
-    # A rank beyond the shards that there are is a broken rank (TP002), not a degree.
-    bounded = tuple(min(size, max(1, len(ranked))) for size in sizes)
-    return (bounded[0], bounded[1], bounded[2], bounded[3]), tuple(device for _, device in ranked)
-
-
-def _majority(shardings: Iterable[_Sharding]) -> _Sharding:
-    counts = Counter(shardings)
-    return counts.most_common(1)[0][0] if counts else (_ONE, ())
-
-
-def _ffn_nodes(stage: StageView) -> Iterator[NodeView]:
-    for operator in stage.operators():
-        if operator.type == "FFNNode":
-            yield operator
-        elif operator.type == "MoENode":
-            yield from operator.children_of_type("FFNNode")
-
-
-def _experts(stage: StageView) -> dict[str, tuple[frozenset[int], int, int]]:
+def _experts(groups: Sequence[ExpertGroup]) -> dict[str, tuple[frozenset[int], int, int]]:
     """Per device: the expert ids that it hosts, which slice of each, and in how many slices experts are cut."""
-    shapes: Counter[tuple[tuple[str, frozenset[int], int, int], ...]] = Counter()
-    for operator in stage.operators():
-        if operator.type != "MoENode":
-            continue
-        shape: list[tuple[str, frozenset[int], int, int]] = []
-        for expert in operator.children_of_type("ExpertNode"):
-            ids = frozenset(expert.experts or ())
-            shape.extend((device, ids, place, len(expert.devices)) for place, device in enumerate(expert.devices))
-        shapes[tuple(shape)] += 1
-    if not shapes:
-        return {}
-    return {device: (ids, place, of) for device, ids, place, of in shapes.most_common(1)[0][0]}
+    found: dict[str, tuple[frozenset[int], int, int]] = {}
+    for experts, devices in groups:
+        ids = frozenset(experts)
+        found.update({device: (ids, place, len(devices)) for place, device in enumerate(devices)})
+    return found
 
 
 def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]:
     """Devices of the embedding or LM head of a stage, and in how many parts its table is cut."""
     for node in stage.node.children_of_type(node_type):
-        return node.devices or tuple(sorted(stage.devices)), _sharding(node)[0][_DIMENSIONS.index("tp")]
+        return node.devices or tuple(sorted(stage.devices)), sharding(node).size("tp")
     return (), 1
 
 
@@ -140,18 +103,18 @@ def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> P
     expert_shapes: list[tuple[int, int]] = []
     for index, stage in enumerate(found.stages):
         first, last = _layers(stage, architecture)
-        sizes, attention = _majority(_sharding(n) for n in stage.operators() if n.type == "AttentionNode")
-        ffn_size, ffn = _majority(_sharding(node) for node in _ffn_nodes(stage))
+        reading = read_stage(stage)
+        attention, ffn = reading.attention.devices, reading.ffn.devices
         devices = _stage_order(stage, attention)
         if not devices:
             raise InputError(f"stage {stage.node.id!r:.60} has no devices: nothing runs there")
-        experts = _experts(stage)
+        experts = _experts(reading.experts)
         embedding, embedding_shards = _vocabulary(stage, "EmbeddingNode")
         head, head_shards = _vocabulary(stage, "LMHeadNode")
         if attention:
-            attention_sizes.append(sizes)
+            attention_sizes.append(reading.attention.sizes)
         if ffn:
-            ffn_sizes.append(ffn_size)
+            ffn_sizes.append(reading.ffn.sizes)
         if experts:
             slices = max(of for _, _, of in experts.values())
             expert_shapes.append((max(1, len(experts) // slices), slices))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
+from ..plan.stage_reading import sharding
 from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping, as_str
 from .reading import once_per_phase, stage_devices
 
@@ -50,18 +51,6 @@ class PhaseDegrees:
         return preferred if preferred in usual else min(usual)
 
 
-def grid_sizes(shards: Sequence[NodeView]) -> dict[str, int] | None:
-    """Size along each dimension where the shards' ranks fill a whole grid, each place once; else `None`."""
-    if not shards:
-        return None
-    ranks = [shard.rank for shard in shards]
-    if any(min(rank.values(), default=0) < 0 for rank in ranks):
-        return None
-    sizes = {name: 1 + max([rank.get(name, 0) for rank in ranks]) for name in ATTENTION_DEGREES}
-    places = {tuple([rank.get(name, 0) for name in ATTENTION_DEGREES]) for rank in ranks}
-    return sizes if len(places) == len(shards) == prod(sizes.values()) else None
-
-
 def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
     """The rank of the one shard that an attention or FFN operator lacks; `None` where it lacks none, or several.
 
@@ -84,8 +73,10 @@ def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
         return None
     held = {tuple([shard.rank.get(dimension, 0) for dimension in sizes]) for shard in shards}
     missing = set(product(*map(range, sizes.values()))) - held
-    shown = grid_sizes(shards)
-    if len(missing) != 1 or (shown and (shown["tp"] == sizes["tp"] or not _is_declared(view, name, operator))):
+    shown = sharding(operator)
+    if len(missing) != 1 or (
+        shown.is_grid and (shown.size("tp") == sizes["tp"] or not _is_declared(view, name, operator))
+    ):
         return None
     return {dimension: rank for dimension, rank in zip(sizes, missing.pop(), strict=True) if sizes[dimension] > 1}
 
@@ -114,7 +105,6 @@ def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
 
 
 def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
-    shards = operator.children_of_type("ShardNode")
     if operator.type == "MoENode":
         experts = operator.children_of_type("ExpertNode")
         inner = {len(expert.children_of_type("ShardNode")) or 1 for expert in experts}
@@ -122,16 +112,16 @@ def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> Iterato
             yield "ep", len(experts)
             yield "tp_expert", inner.pop()
         return
-    sizes = grid_sizes(shards)
-    if sizes is None or missing_rank(view, operator) is not None:
+    shown = sharding(operator)
+    if not shown.is_grid or missing_rank(view, operator) is not None:
         return
     if operator.type == "FFNNode":
         # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
-        if sizes["sp"] == sizes["kv_sp"] == 1:
-            yield "tp_ffn", sizes["tp"]
+        if shown.size("sp") == shown.size("kv_sp") == 1:
+            yield "tp_ffn", shown.size("tp")
         return
     for rank_name, degree_name in ATTENTION_DEGREES.items():
-        yield degree_name, sizes[rank_name]
+        yield degree_name, shown.size(rank_name)
 
 
 def _operators(stage: StageView) -> Iterator[NodeView]:

@@ -10,9 +10,9 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...plan.stage_reading import sharding
 from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import grid_sizes
 from ..reading import clipped, label
 
 _MAX_NAMED = 64
@@ -66,7 +66,7 @@ def _held(branch: PhaseView, operator: NodeView) -> Iterator[_Held]:
         groups = operator.children_of_type("ExpertNode")
         experts = _bits((item for group in groups for item in group.expert_ranges or ()), None)
         yield _Held(branch, experts, (operator, *groups))
-    elif shards and grid_sizes(shards) is None:
+    elif shards and not sharding(operator).is_grid:
         ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
         yield _Held(branch, ranks, (operator, *shards))
 

@@ -1,0 +1,102 @@
+"""What the operators of a stage show of its layout, one by one and by majority; the same for whoever reads a graph.
+
+The rules take what an operator shows alone, the estimator what most of a stage's operators show, and repair the same
+where they are whole. It judges nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import TypeVar
+
+from .view import NodeView, StageView
+
+# Ranks from the slowest to the fastest: the order of devices in a stage that a builder writes.
+RANKS = ("dp", "kv_sp", "sp", "tp")
+Shown = TypeVar("Shown")
+# Experts of a group (none where they cannot be read), and its devices.
+ExpertGroup = tuple[tuple[int, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sharding:
+    """Sizes of an operator along `RANKS` and its devices in rank order.
+
+    `is_grid`: whether the ranks fill a whole grid, each place once; else the sizes are as far as there are shards.
+    """
+
+    sizes: tuple[int, int, int, int] = (1, 1, 1, 1)
+    devices: tuple[str, ...] = ()
+    is_grid: bool = False
+
+    def size(self, rank: str) -> int:
+        """The size along one of `RANKS`."""
+        return self.sizes[RANKS.index(rank)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the ranks fit together and each is on a device of its own."""
+        return self.is_grid and prod(self.sizes) == len(self.devices) == len(set(self.devices))
+
+
+def sharding(operator: NodeView) -> Sharding:
+    """How the operator's own shards are ranked."""
+    shards = operator.children_of_type("ShardNode")
+    places = [tuple([shard.rank.get(name, 0) for name in RANKS]) for shard in shards]
+    sizes = [1 + max([0, *column]) for column in zip(*places, strict=True)] or [1, 1, 1, 1]
+    is_grid = len(set(places)) == len(places) == prod(sizes) and all(
+        min(shard.rank.values(), default=0) >= 0 for shard in shards
+    )
+    # A rank beyond the shards that there are is a broken rank (TP002), not a degree.
+    dp, kv_sp, sp, tp = (min(size, max(1, len(shards))) for size in sizes)
+    ranked = sorted(zip(places, shards, strict=True), key=lambda pair: pair[0])
+    return Sharding((dp, kv_sp, sp, tp), tuple(device for _, shard in ranked for device in shard.devices[:1]), is_grid)
+
+
+def ffn_operators(stage: StageView) -> Iterator[NodeView]:
+    """Dense FFNs and shared experts."""
+    for operator in stage.operators():
+        if operator.type == "FFNNode":
+            yield operator
+        elif operator.type == "MoENode":
+            yield from operator.children_of_type("FFNNode")
+
+
+@dataclass(frozen=True, slots=True)
+class StageReading:
+    """What most operators of a stage show, the `experts` group by group: of those that are whole, else of all."""
+
+    attention: Sharding
+    ffn: Sharding
+    experts: tuple[ExpertGroup, ...]
+
+
+def read_stage(stage: StageView) -> StageReading:
+    """What the operators of `stage` show."""
+    groups = [_groups(operator) for operator in stage.operators() if operator.type == "MoENode"]
+    return StageReading(
+        _usual([sharding(operator) for operator in stage.operators() if operator.type == "AttentionNode"]),
+        _usual([sharding(operator) for operator in ffn_operators(stage)]),
+        _most_common([shape for shape in groups if has_all_experts(shape)] or groups, ()),
+    )
+
+
+def has_all_experts(groups: Sequence[ExpertGroup]) -> bool:
+    """Whether each of `groups` has devices, and experts that can be read."""
+    return bool(groups) and all(experts and devices for experts, devices in groups)
+
+
+def _groups(operator: NodeView) -> tuple[ExpertGroup, ...]:
+    return tuple(sorted((node.experts or (), node.devices) for node in operator.children_of_type("ExpertNode")))
+
+
+def _usual(shardings: Sequence[Sharding]) -> Sharding:
+    return _most_common([one for one in shardings if one.is_whole] or shardings, Sharding())
+
+
+def _most_common(values: Sequence[Shown], otherwise: Shown) -> Shown:
+    counts = Counter(values)
+    return counts.most_common(1)[0][0] if counts else otherwise
