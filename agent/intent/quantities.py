@@ -1,8 +1,8 @@
 """Numbers with units in English and Chinese text: the one place that knows how people write them.
 
-`find_quantities` lists every number of a text with its unit, its range and its place; `read_quantity` reads a value
-cell ("2,048 tokens", "1.5k", "两台", "400 Gbit/s"). It refuses to say what a number is *for*: that is the reader's
-business. Digits inside a word (`H100`, `70B`, `v3.1`) are no quantity. Text is expected as `normalise` gives it.
+`find_quantities` lists every number of a text with its unit, its range and its place ("2,048 tokens", "1.5k", "两台",
+"400 Gbit/s"). It refuses to say what a number is *for*: that is the reader's business. Digits inside a word (`H100`,
+`70B`, `v3.1`) are no quantity. Text is expected as `normalise` gives it.
 """
 
 from __future__ import annotations
@@ -124,12 +124,6 @@ def read_whole(words: str | None) -> int | None:
     """The value of a whole number as written; `None` if there is none or it is no whole number."""
     value = read_number(words.lower()) if words else None
     return int(value) if value is not None and value == int(value) else None
-
-
-def read_quantity(text: str) -> Quantity | None:
-    """The only quantity of a short text such as a table cell; `None` where there is none or more than one."""
-    found = find_quantities(normalise(text).strip())
-    return found[0] if len(found) == 1 else None
 
 
 def find_quantities(text: str) -> tuple[Quantity, ...]:

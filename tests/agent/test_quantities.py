@@ -9,15 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.agent.intent.quantities import find_quantities, normalise, read_number, read_quantity
+from shardwright.agent.intent.quantities import find_quantities, normalise, read_number
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "quantities.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("text", "value", "upper", "unit"), CASES, ids=[case[0] for case in CASES])
 def test_a_value_cell_is_read_with_its_unit(text: str, value: float, upper: float | None, unit: str) -> None:
-    quantity = read_quantity(text)
-    assert quantity is not None
+    (quantity,) = find_quantities(normalise(text).strip())
     assert quantity.unit == unit
     assert quantity.value == pytest.approx(value)
     assert quantity.upper == (None if upper is None else pytest.approx(upper))
@@ -30,7 +29,7 @@ def test_digits_and_numerals_inside_words_are_no_quantity(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "4k/1k", "no number here"])
 def test_a_cell_without_exactly_one_number_has_no_value(text: str) -> None:
-    assert read_quantity(text) is None
+    assert len(find_quantities(normalise(text).strip())) != 1
 
 
 def test_a_full_width_comma_separates_and_does_not_group_digits() -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from shardwright.tools.autofix.autofix import FixResult, autofix
-from shardwright.tools.autofix.intent import read_intent, reference_plan
+from shardwright.tools.autofix.intent import read_intent
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit
 from shardwright.tools.rules.examples import base_names, base_plan, edited
 
+from .references import reference_plan
 from .settings import below, without
 
 every_base = pytest.mark.parametrize("name", base_names())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.intent import PlanDefaults, PlanIntent, read_intent, reference_plan
+from shardwright.tools.autofix.intent import PlanDefaults, PlanIntent, read_intent
 from shardwright.tools.plan.document import HardwareBlock, ModelBlock, Plan, WorkloadBlock
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import apply, base_names, base_plan
@@ -16,6 +16,7 @@ from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
 from ..rules.corruptions import Corruption, corruptions, damaged_plans, foreign_plans
+from .references import reference_plan
 from .settings import below, only_strategy, without, without_types
 
 every_base = pytest.mark.parametrize("name", base_names())

@@ -7,8 +7,16 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from shardwright.tools.calibration.chip import Chip, chip_of
+from shardwright.tools.calibration.forms.elementary import Number
+from shardwright.tools.calibration.forms.mla import (
+    MlaDecodeConstants,
+    MlaPrefillConstants,
+    mla_decode_parts,
+    mla_prefill_parts,
+)
 from shardwright.tools.calibration.kernel_times import KernelTimes
-from shardwright.tools.calibration.profile import load_kernel_profile
+from shardwright.tools.calibration.profile import KernelProfile, profile_of
+from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.hardware import find_accelerator
 
 MEASURED = ("a100-80gb-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "gb200", "l40s")
@@ -16,9 +24,24 @@ CARRIED = ("h20", "h100-pcie", "mi300x", "rtx-6000-ada", "v100-32gb-sxm")
 FRAMEWORKS = ("vllm", "sglang", "trtllm", None)
 
 
+def profile_named(accelerator: str, framework: str | None = None) -> KernelProfile:
+    """The profile of a catalogue entry."""
+    return profile_of(find_accelerator(accelerator), framework)
+
+
+def mla_prefill_s(constants: MlaPrefillConstants, chip: Chip, kernel: LatentAttention) -> Number:
+    """Seconds of the naive form with cold caches."""
+    return sum(mla_prefill_parts(constants, chip, kernel))
+
+
+def mla_decode_s(constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttention) -> Number:
+    """Seconds of the absorbed form with cold caches."""
+    return sum(mla_decode_parts(constants, chip, kernel))
+
+
 def times_of(accelerator: str, framework: str | None = "vllm") -> KernelTimes:
     """The times of a catalogue entry."""
-    return KernelTimes(chip_of(find_accelerator(accelerator)), load_kernel_profile(accelerator, framework))
+    return KernelTimes(chip_of(find_accelerator(accelerator)), profile_named(accelerator, framework))
 
 
 def faster(chip: Chip, compute: float = 1.0, memory: float = 1.0, links: float = 1.0) -> Chip:

@@ -22,10 +22,10 @@ from shardwright.tools.calibration.forms.grouped_gemm import (
     grouped_gemm_weight_bytes,
     grouped_matmuls_s,
 )
-from shardwright.tools.calibration.profile import load_kernel_profile
 from shardwright.tools.calibration.shapes import GroupedGemm
 from shardwright.tools.catalog.hardware import find_accelerator
 
+from .chips import profile_named
 from .form_properties import (
     assert_above_roof,
     assert_faster_chip_is_no_slower,
@@ -95,7 +95,7 @@ def test_the_parts_of_experts_are_their_time(constants: GroupedGemmConstants, ch
 @pytest.mark.parametrize("case", PUBLISHED["cases"], ids=lambda case: case["name"])
 def test_grouped_matmuls_take_what_deepgemm_publishes(case: dict[str, Any]) -> None:
     """The README of deepseek-ai/DeepGEMM gives TFLOP/s of the two matmuls of DeepSeek-V3's experts on H800."""
-    profile = load_kernel_profile("h800", "vllm")
+    profile = profile_named("h800", "vllm")
     constants = read_constants(GroupedGemmConstants, profile.choose("grouped_gemm", "fp8_block").entry.constants)
     groups, rows = case["groups"], case["rows_per_group"]
     kernel = GroupedGemm(groups * rows, groups * rows, groups, 256, 7168, 2048, True, "fp8", "fp8", blockwise=True)

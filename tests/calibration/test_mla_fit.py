@@ -13,10 +13,11 @@ import pytest
 from shardwright.benchmarks.fits.mla import DECODE, PREFILL, fit_mla_decode, fit_mla_prefill
 from shardwright.tools.calibration.chip import Chip, chip_of
 from shardwright.tools.calibration.forms.constant import read_constants
-from shardwright.tools.calibration.forms.mla import MlaDecodeConstants, MlaPrefillConstants, mla_decode_s, mla_prefill_s
+from shardwright.tools.calibration.forms.mla import MlaDecodeConstants, MlaPrefillConstants
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.hardware import find_accelerator
 
+from .chips import mla_decode_s, mla_prefill_s
 from .tables import write_table
 
 CHIPS = {"h100-sxm": chip_of(find_accelerator("H100")), "l40s": chip_of(find_accelerator("L40S"))}

@@ -14,15 +14,13 @@ from shardwright.tools.calibration.forms.mla import (
     MlaPrefillConstants,
     absorbed_bytes,
     absorbed_flops,
-    mla_decode_s,
-    mla_prefill_s,
     naive_bytes,
     naive_flops,
 )
 from shardwright.tools.calibration.shapes import LatentAttention
 from shardwright.tools.catalog.hardware import find_accelerator
 
-from .chips import times_of
+from .chips import mla_decode_s, mla_prefill_s, times_of
 from .form_properties import (
     Seconds,
     assert_above_roof,

@@ -77,21 +77,21 @@ def test_a_peak_that_nothing_stands_in_for_is_an_error() -> None:
 
 def test_a_node_is_a_domain_and_two_nodes_are_two() -> None:
     facts = hardware_facts("H100", 2, 8)
-    assert facts.scale_up_domain == 8
+    assert facts.nodes_per_domain == 1
     assert facts.group_is_inside_domain(("n0.g0", "n0.g7"))
     assert not facts.group_is_inside_domain(("n0.g7", "n1.g0"))
 
 
 def test_a_rack_scale_domain_spans_eighteen_nodes_of_four() -> None:
     facts = hardware_facts("GB200 NVL72", 36, 4)
-    assert (facts.nodes_per_domain, facts.scale_up_domain) == (18, 72)
+    assert (facts.nodes_per_domain, facts.gpus_per_node) == (18, 4)
     assert facts.group_is_inside_domain(("n0.g0", "n17.g3"))
     assert not facts.group_is_inside_domain(("n17.g3", "n18.g0"))
 
 
 def test_a_part_without_links_still_shares_its_node() -> None:
     facts = hardware_facts("L40S", 2, 4)
-    assert facts.scale_up_domain == 4 and facts.group_is_inside_domain(("n1.g0", "n1.g3"))
+    assert facts.nodes_per_domain == 1 and facts.group_is_inside_domain(("n1.g0", "n1.g3"))
 
 
 def test_impossible_clusters_and_devices_are_refused() -> None:

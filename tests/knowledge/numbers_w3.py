@@ -177,7 +177,8 @@ def link_ratio(accelerator: str) -> str:
 @number("domain-accelerators")
 def domain_accelerators(on: str) -> str:
     """Accelerators of one interconnect domain of a cluster."""
-    return str(_facts(on).scale_up_domain)
+    facts = _facts(on)
+    return str(facts.nodes_per_domain * facts.gpus_per_node)
 
 
 @number("all-reduce-ms")

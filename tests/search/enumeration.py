@@ -25,7 +25,7 @@ from shardwright.tools.plan.document import PhaseStrategy, ServingBlock, Strateg
 from shardwright.tools.plan.layout import Layout, PhaseLayout, StageLayout
 from shardwright.tools.plan.placement import StageMaker, place
 from shardwright.tools.plan.reader import read_document
-from shardwright.tools.search.cuts import StageCosts, best_cut, phase_costs
+from shardwright.tools.search.cuts import BestCuts, StageCosts, phase_costs
 from shardwright.tools.validate import validate, validate_read
 
 Cut = tuple[int, ...] | None
@@ -43,7 +43,7 @@ def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> t
     for phase in phases:
         first, last = (StageTimer(setting, phase, stage) for stage in (phase.stages[0], phase.stages[-1]))
         parts.append(phase_costs(OperatorTimes(first), OperatorTimes(last), batch))
-    return best_cut(reduce(StageCosts.plus, parts), len(phases[0].stages))
+    return BestCuts(reduce(StageCosts.plus, parts)).cut(len(phases[0].stages))
 
 
 @dataclass(frozen=True, slots=True)

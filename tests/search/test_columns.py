@@ -18,7 +18,7 @@ from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingB
 from shardwright.tools.plan.document import PhaseStrategy as Phase
 from shardwright.tools.plan.placement import StageMaker, even_cut, gpu_count, place
 from shardwright.tools.search.candidate import Candidate, SearchRequest, SearchResult
-from shardwright.tools.search.cuts import StageCosts, best_cut
+from shardwright.tools.search.cuts import BestCuts, StageCosts
 from shardwright.tools.search.inventory import end_of_replicas, footprint
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.single import candidate_at
@@ -171,7 +171,7 @@ def slowest(costs: StageCosts, cut: tuple[int, ...]) -> float:
 def test_the_cut_is_the_best_of_all_compositions(case: tuple[StageCosts, int]) -> None:
     costs, stages = case
     least = min(slowest(costs, cut) for cut in compositions(len(costs.layers), stages))
-    found, even = best_cut(costs, stages), even_cut(len(costs.layers), stages)
+    found, even = BestCuts(costs).cut(stages), even_cut(len(costs.layers), stages)
     if found is None:
         assert slowest(costs, even) * (1 - WORTH_SHARE) <= least * (1 + SHARE)
         return

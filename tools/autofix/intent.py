@@ -13,15 +13,13 @@ from functools import cached_property
 
 from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
-from ..errors import InputError
-from ..plan.builder import BuildRequest, build_plan
+from ..plan.builder import BuildRequest
 from ..plan.document import (
     PHASES,
     HardwareBlock,
     ModelBlock,
     Phase,
     PhaseStrategy,
-    Plan,
     PolicyBlock,
     PrecisionBlock,
     ServingBlock,
@@ -46,7 +44,7 @@ from .intent_header import (
 from .intent_notes import Note, Notes
 from .placing import MOST_DEVICES, place_like
 
-__all__ = ["Note", "PlanDefaults", "PlanIntent", "read_intent", "reference_plan"]
+__all__ = ["Note", "PlanDefaults", "PlanIntent", "read_intent"]
 
 
 @dataclass(frozen=True)
@@ -137,20 +135,6 @@ def read_intent(view: PlanView, defaults: PlanDefaults | None = None) -> PlanInt
         notes=tuple(notes.notes),
         missing=tuple(notes.missing),
     )
-
-
-def reference_plan(intent: PlanIntent) -> Plan | None:
-    """The plan as it would be were the author's whole, in the builder's names: legal where the strategy is.
-
-    `None` where it cannot be built.
-    """
-    request = intent.request
-    if request is None or request.strategy.gpu_count > MOST_DEVICES:
-        return None
-    try:
-        return build_plan(request)
-    except InputError:
-        return None
 
 
 def _strategy(

@@ -7,11 +7,10 @@ notes that say so and with `exact` false. It knows no formula; `kernel_times.py`
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal
 
 from ..catalog.accelerators import Accelerator
-from ..catalog.hardware import all_accelerators
 from ..errors import InputError
 from .profile_file import KernelEntry, KernelKind, ProfileFile, read_profile_file, shipped_profiles
 from .stand_ins import ANY_STACK, FRAMEWORKS, POOLED, STAND_INS, kernel_generation, link_relatives_of, relatives_of
@@ -185,16 +184,3 @@ def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile
 def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile, ...]:
     names = dict.fromkeys((accelerator_id, *relatives, POOLED))
     return tuple(file for file in map(read_profile_file, names) if file is not None)
-
-
-@lru_cache(maxsize=256)
-def load_kernel_profile(accelerator_id: str, framework: str | None = None) -> KernelProfile:
-    """The profile of a catalogue entry for `framework` (`vllm`, `sglang`, `trtllm`; None: no preference).
-
-    Raises:
-        InputError: the catalogue has no such id, or a data file is broken.
-    """
-    for accelerator in all_accelerators():
-        if accelerator.id == accelerator_id:
-            return profile_of(accelerator, framework)
-    raise InputError(f"the catalogue has no accelerator with the id {accelerator_id[:100]!r}")

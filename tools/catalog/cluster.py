@@ -96,11 +96,6 @@ class HardwareFacts:
             return 1
         return max(1, size // self.gpus_per_node)
 
-    @property
-    def scale_up_domain(self) -> int:
-        """Accelerators of one domain: those that reach each other at the intra-node rate."""
-        return self.nodes_per_domain * self.gpus_per_node
-
     def group_is_inside_domain(self, devices: Iterable[str]) -> bool:
         """Whether all `devices` (`n<node>.g<gpu>`) are in one domain; a domain is a run of consecutive nodes.
 

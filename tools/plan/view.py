@@ -33,7 +33,6 @@ from .likeness import Likenesses, find_likenesses
 
 __all__ = [
     "COLLECTIVE_TYPES",
-    "OPERATOR_TYPES",
     "PHASE_NAMES",
     "EdgeView",
     "NodeView",
@@ -47,7 +46,6 @@ __all__ = [
     "parse_device",
 ]
 
-OPERATOR_TYPES = frozenset({"AttentionNode", "FFNNode", "MoENode"})
 PHASE_NAMES = ("prefill", "decode")
 _Found = TypeVar("_Found")
 

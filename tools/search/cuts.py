@@ -91,11 +91,6 @@ def slowest(costs: StageCosts, cut: Sequence[int]) -> float:
     return float(stages.max())
 
 
-def best_cut(costs: StageCosts, stages: int) -> tuple[int, ...] | None:
-    """Layers of each of `stages` stages such that the slowest one is the fastest; `None`: the even cut is as good."""
-    return BestCuts(costs).cut(stages)
-
-
 class BestCuts:
     """The best cuts into any number of stages: into one more they are found from those into one less."""
 

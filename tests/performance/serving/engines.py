@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from shardwright.tools.performance.serving.load import Arrivals, Lengths, ServingTimes
 from shardwright.tools.performance.serving.policy import Policy
+from shardwright.tools.performance.serving.simulate import outcome_of_run
 from shardwright.tools.performance.serving.step_table import StepTable
+from shardwright.tools.performance.serving.summary import times_of
 
 TOKENS = [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0, 16384.0]
 SEQUENCES = TOKENS[:6]
@@ -40,3 +43,8 @@ MEETING = replace(
     met_s=[max(4e-3, 4e-6 * tokens) for tokens in TOKENS],
 )
 ROOMY = Policy(token_budget=8192, max_sequences=1024, kv_tokens=10_000_000)
+
+
+def simulate(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
+    """What the users of one replica see."""
+    return times_of([(outcome_of_run(table, policy, arrivals, lengths), 1)])

@@ -14,11 +14,10 @@ from shardwright.tools.performance.serving.disaggregated import Disaggregated, s
 from shardwright.tools.performance.serving.inputs import requests_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.policy import Policy
-from shardwright.tools.performance.serving.simulate import simulate
 from shardwright.tools.performance.serving.step_table import StepTable
 
 from .disaggregated_one_by_one import serve
-from .engines import ENGINE, ROOMY, WINDOWED
+from .engines import ENGINE, ROOMY, WINDOWED, simulate
 from .one_by_one import cost, decode_seconds
 
 ARRIVALS = st.one_of(

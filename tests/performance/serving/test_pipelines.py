@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.performance.serving.load import Burst, ClosedLoop, Lengths, ServingTimes
-from shardwright.tools.performance.serving.simulate import simulate
 
-from .engines import ENGINE, ROOMY
+from .engines import ENGINE, ROOMY, simulate
 
 # Every pass takes a second, whatever it holds.
 FLAT = replace(

@@ -15,9 +15,9 @@ from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.records import Seen
-from shardwright.tools.performance.serving.simulate import outcome_of, simulate
+from shardwright.tools.performance.serving.simulate import outcome_of
 
-from .engines import ENGINE, ROOMY
+from .engines import ENGINE, ROOMY, simulate
 
 CASES = json.loads((Path(__file__).parents[2] / "cases" / "serving_refused.json").read_text(encoding="utf-8"))
 

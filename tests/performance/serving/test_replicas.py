@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.serving.load import Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.replicas import Share, shares_of, simulate_replicas
-from shardwright.tools.performance.serving.simulate import simulate
 
-from .engines import ENGINE, ROOMY
+from .engines import ENGINE, ROOMY, simulate
 
 LENGTHS = Lengths(500, 100, 0.2)
 

@@ -15,10 +15,9 @@ from shardwright.tools.performance.serving.inputs import inputs_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.policy import Mode, Policy
 from shardwright.tools.performance.serving.records import Seen
-from shardwright.tools.performance.serving.simulate import simulate
 from shardwright.tools.performance.serving.step_table import StepTable
 
-from .engines import ENGINE, MEETING, ROOMY, WINDOWED
+from .engines import ENGINE, MEETING, ROOMY, WINDOWED, simulate
 from .one_by_one import OneByOne, cost, decode_seconds
 
 MODES: tuple[Mode, ...] = ("mixed", "prefill_first", "whole")

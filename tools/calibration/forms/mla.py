@@ -129,15 +129,3 @@ def mla_decode_parts(
     overhead_us = constants.split_us * log2(1.0 + seen / _SPLIT_KEYS) + constants.wave_us * waves
     floor_s = larger(absorbed_flops(kernel) / peak, memory_scale * absorbed_bytes(kernel) / chip.memory_bytes_s)
     return constants.launch_us * 1e-6, overhead_us * 1e-6 + larger(work_s, floor_s)
-
-
-def mla_prefill_s(constants: MlaPrefillConstants, chip: Chip, kernel: LatentAttention) -> Number:
-    """Seconds of the naive form with cold caches; see `mla_prefill_parts`."""
-    fixed_s, work_s = mla_prefill_parts(constants, chip, kernel)
-    return fixed_s + work_s
-
-
-def mla_decode_s(constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttention) -> Number:
-    """Seconds of the absorbed form with cold caches; see `mla_decode_parts`."""
-    fixed_s, work_s = mla_decode_parts(constants, chip, kernel)
-    return fixed_s + work_s

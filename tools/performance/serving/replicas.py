@@ -65,7 +65,8 @@ def simulate_replicas(
 ) -> ServingTimes:
     """What the users of `replicas` engines with the same steps see together.
 
-    Raises InputError as `simulate` does.
+    Means include the start-up burst of a closed loop, as published ones do, and leave out the warm-up of an open one.
+    Raises InputError as `outcome_of_run` does.
     """
     return times_of(
         [

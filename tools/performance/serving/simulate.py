@@ -12,27 +12,21 @@ from ...checkpoint import checkpoint
 from ...errors import InputError
 from .core import run
 from .inputs import Inputs, inputs_of
-from .load import Arrivals, Lengths, OpenLoop, ServingTimes, StaticBatch
+from .load import Arrivals, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
 from .records import Requests, Seen, Totals
 from .step_table import StepTable
-from .summary import Outcome, times_of
+from .summary import Outcome
 
 # Whether requests pile up shows in those of an open loop that come after this share of them.
 _LATE = 2 / 3
 
 
-def simulate(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
-    """What the users of one replica see.
+def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Outcome:
+    """What the users of one replica see, request by request.
 
-    Means include the start-up burst of a closed loop, as published ones do, and leave out the warm-up of an open one.
     Raises InputError, which names the field, where the engine could not serve the load or the run would have no end.
     """
-    return times_of([(outcome_of_run(table, policy, arrivals, lengths), 1)])
-
-
-def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Outcome:
-    """The run behind `simulate`, request by request."""
     checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
     count = len(inputs.requests.inputs)
