@@ -9,12 +9,13 @@ from collections.abc import Iterator
 
 from ..tools.catalog.attention.spec import AttentionSpec
 from ..tools.engines.names import JUDGED
+from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
+from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.describe import describe, number
-from ..tools.search.divisible import divisible
 from ..tools.search.families import family
 from ..tools.search.sizing import least_weights_bytes
-from ..tools.search.space import SP_MIN_INPUT_TOKENS, PairOption, SpaceRequest, pair_options, stage_widths
+from ..tools.search.space import PairOption, SpaceRequest, pair_options, stage_widths
 from .reasons import Lost, named, why_lost
 from .search_results import Excluded, FamilyLost
 
@@ -65,13 +66,13 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
     """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so."""
     space = request.space
     model = request.architecture
-    if space.input_tokens < SP_MIN_INPUT_TOKENS:
-        reason = f"prompts of {space.input_tokens:,} tokens are shorter than {SP_MIN_INPUT_TOKENS:,}"
+    if space.input_tokens < LONG_PROMPT_TOKENS:
+        reason = f"prompts of {space.input_tokens:,} tokens are shorter than {LONG_PROMPT_TOKENS:,}"
         yield Excluded(family="SP", rule="SP004", reason=reason)
     if not model.is_moe:
         yield Excluded(family="EP", rule="EP001", reason="the model has no experts")
     yield from _relaxable(request)
-    uneven = [tp for tp in stage_widths(space) if not divisible(model).tp(tp)]
+    uneven = [tp for tp in stage_widths(space) if not divides(model, "tp", tp)]
     if uneven:
         yield _uneven(space, uneven)
     if request.disaggregated:
@@ -101,7 +102,8 @@ def _relaxable(request: SearchRequest) -> Iterator[Excluded]:
 def _uneven(space: SpaceRequest, degrees: list[int]) -> Excluded:
     shown = ", ".join(str(tp) for tp in degrees[:_DEGREES_SHOWN])
     more = f" and {len(degrees) - _DEGREES_SHOWN} more" if len(degrees) > _DEGREES_SHOWN else ""
-    heads = "; ".join(dict.fromkeys(_heads(spec) for spec in divisible(space.architecture).attention))
+    attention = (layer.attention for layer in space.architecture.layer_kinds if layer.attention is not None)
+    heads = "; ".join(dict.fromkeys(map(_heads, attention)))
     return Excluded(family=f"TP {shown}{more}", rule="TP005", reason=f"heads do not divide: {heads}")
 
 

@@ -182,7 +182,7 @@ def _report(
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:
         explanation = f"{explanation} Worth knowing: {proposal.hint}."
-    wide = too_wide(proposal.request, _model_block(intent))
+    wide = too_wide(proposal.request)
     others = (*alternatives(proposal)[: MAX_ALTERNATIVES - len(wide)], *wide)
     against = [*(other.rule for other in others if other.rule is not None), *result.rejected]
     return PlanReport(

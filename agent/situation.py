@@ -13,13 +13,12 @@ from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
 from ..tools.performance.kv_cache import all_layers, request_bytes
 from ..tools.plan.document import WorkloadBlock
+from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.search.search import base_setting
 from ..tools.search.sizing import least_weights_bytes
 from .intent.intent import Intent
 from .proposer import hardware_block, search_request
 
-# From this many input tokens on, sequence parallelism is worth a look (rule SP004).
-LONG_CONTEXT_TOKENS = 8_192
 # From this many requests in flight on, batching decides.
 MANY_REQUESTS = 16
 # Weights and KV cache of the whole load beyond this share of the usable memory leave little room for copies.
@@ -44,7 +43,7 @@ def situation_of(intent: Intent) -> Situation:
         gqa=any(isinstance(one, GroupedQueryAttention) and one.kv_heads < one.query_heads for one in attentions),
         sliding_window=any(one.window_tokens is not None for one in attentions),
         linear_attention=any(one.is_recurrent for one in attentions),
-        long_context=_longest_input_tokens(workload) >= LONG_CONTEXT_TOKENS,
+        long_context=_longest_input_tokens(workload) >= LONG_PROMPT_TOKENS,
         multi_node=nodes is None or nodes > 1,
         single_node=nodes is None or nodes == 1,
         disaggregated=intent.disaggregated is True,

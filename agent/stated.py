@@ -17,9 +17,9 @@ from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import HardwareBlock, ModelBlock, PhaseStrategy, Plan, Strategy
 from ..tools.plan.placement import StageMaker, gpu_count, phase_width, place
 from ..tools.plan.view import as_int, as_list, as_mapping
+from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
-from ..tools.search.divisible import divisible
 from .intent.intent import StatedDegrees, StatedStrategy
 from .judged import judged
 from .results import StatedStrategyVerdict
@@ -140,10 +140,10 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
         raise InputError(
             f"the stated strategy needs {width} GPUs in a stage; at most {MAX_STATED_GPUS} can be laid out"
         )
-    # Blocks that a degree cuts through are no reason to mean another one: the rules say so of the one that was stated.
-    model = divisible(replace(architecture, scale_block=None))
-    # Beside a degree of attention that is not legal either, the same was meant.
-    follows = architecture.has_split_ffn and (model.tp_ffn(tp) or not model.tp(tp))
+    # Beside a degree of attention that is not legal either, the same was meant. Blocks that it cuts through are no
+    # reason to mean another one: the rules say so of the one that was stated.
+    is_legal = divides(architecture, "tp_ffn", tp) or not divides(architecture, "tp", tp)
+    follows = architecture.has_split_ffn and is_legal
     tp_ffn = degree("tp_ffn") or (tp if follows else 1)
     ep = degree("ep") or (width if architecture.is_moe else 1)
     return PhaseStrategy(

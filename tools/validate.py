@@ -50,13 +50,14 @@ _YIELDS: dict[str, frozenset[str]] = {
     "EP005": frozenset({"DP003"}),
 }
 # Rules that find in a block of layers, or in a phase branch, what they find in its copies: they compare no replicas and
-# read no device's number. They look at one of what is alike first, and at all of it only where they find something.
+# read no device's number. They look at one of what is alike first, and at all of it only where they find something, as
+# `shown_faults` does.
 _OF_ONE_COPY = frozenset(
     {
         "ST003", "ST004", "ST005", "ST006", "ST007", "CO001", "CO003", "CO004", "CO005", "CO007", "DP001", "PP001",
-        "PP002", "PP003", "PP004", "PP005", "PP006", "PP007", "TP001", "TP002", "TP003", "TP004", "TP005", "TP006",
+        "PP002", "PP003", "PP004", "PP005", "PP006", "PP007", "TP001", "TP002", "TP003", "TP004", "TP006",
         "EP001", "EP002", "EP003", "EP004", "EP005", "EP006", "EP007", "EP008", "EP009", "SP001", "SP002", "SP003",
-        "PH002", "DE004", "GP003", "GP004", "GP005", "EN002", "EN003", "EN006", "EN007", "EN008", "EN011",
+        "PH002", "DE004", "GP003", "GP004", "GP005", "EN003",
     }
 )  # fmt: skip
 # Errors in what a plan says of itself, which change no figure that is computed of its graph.

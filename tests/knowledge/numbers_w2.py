@@ -34,10 +34,12 @@ from shardwright.tools.plan.document import (
     Strategy,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import even_cut, evening_copies, gpu_count
+from shardwright.tools.plan.placement import StageDegrees, even_cut, evening_copies, gpu_count
 from shardwright.tools.rules.examples import apply
+from shardwright.tools.rules.judge import DegreeJudge
+from shardwright.tools.rules.legality import Conditions
 from shardwright.tools.rules.registry import find_rule
-from shardwright.tools.search.divisible import divisible
+from shardwright.tools.rules.tensor_parallel.uneven_split import divides
 
 from .registry import number
 
@@ -162,15 +164,16 @@ def collective_us(op: str, size_bytes: str, ranks: str, domains: str, accelerato
 @number("legal-tp")
 def legal_tp(model: str, most: str) -> str:
     """Attention degrees up to `most` that rule TP005 allows."""
-    check = divisible(_architecture(model))
-    return "/".join(str(tp) for tp in range(1, int(most) + 1) if check.tp(tp))
+    architecture = _architecture(model)
+    return "/".join(str(tp) for tp in range(1, int(most) + 1) if divides(architecture, "tp", tp))
 
 
 @number("legal-tp-ffn")
 def legal_tp_ffn(model: str, most: str) -> str:
     """FFN degrees up to `most` that rule TP005 and the checkpoint's FP8 blocks allow."""
-    check = divisible(_architecture(model))
-    return "/".join(str(tp) for tp in range(1, int(most) + 1) if check.tp_ffn(tp))
+    architecture = _architecture(model)
+    judge = DegreeJudge(Conditions(architecture, weights=architecture.native_precision))
+    return "/".join(map(str, judge.legal("tp_ffn", range(1, int(most) + 1), StageDegrees())))
 
 
 @number("kv-copies")

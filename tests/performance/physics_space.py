@@ -28,7 +28,7 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.plan.placement import StageMaker, gpu_count, place
-from shardwright.tools.search.divisible import divisible
+from shardwright.tools.rules.tensor_parallel.uneven_split import divides
 from shardwright.tools.search.space import SpaceRequest
 
 from ..spaces import draw_strategy
@@ -117,7 +117,7 @@ def _relaxed(strategy: Strategy, architecture: Architecture, relaxations: tuple[
         prefill, decode = (_halves_of_experts(degrees, architecture) for degrees in (prefill, decode))
     if "kv_sequence_decode" in relaxations:
         decode = _halves_of_cache(decode)
-    if "ulysses" in relaxations and prefill.sp > 1 and divisible(architecture).tp(prefill.sp * prefill.tp):
+    if "ulysses" in relaxations and prefill.sp > 1 and divides(architecture, "tp", prefill.sp * prefill.tp):
         prefill = prefill.model_copy(update={"sp_kind": "ulysses"})
     return strategy.model_copy(update={"prefill": prefill, "decode": decode})
 

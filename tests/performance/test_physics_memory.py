@@ -12,7 +12,7 @@ from shardwright.tools.catalog.architecture import Architecture
 from shardwright.tools.performance.kv_cache import all_layers, request_bytes
 from shardwright.tools.performance.memory import device_memory
 from shardwright.tools.plan.document import PhaseStrategy
-from shardwright.tools.search.divisible import divisible
+from shardwright.tools.rules.tensor_parallel.uneven_split import divides
 
 from .physics_space import Deployment, deployments
 
@@ -29,16 +29,15 @@ def heaviest(deployment: Deployment) -> int:
 
 def twice_as_parallel(degrees: PhaseStrategy, architecture: Architecture) -> dict[str, Any]:
     """Twice the tensor ranks in attention and FFN and, in step with them, twice the expert groups."""
-    model = divisible(architecture)
     experts = {layer.moe.experts for layer in architecture.layers if layer.moe is not None}
     changed = {"tp": 2 * degrees.tp}
     if architecture.has_split_ffn:
         changed["tp_ffn"] = 2 * degrees.tp_ffn
-        assume(model.tp_ffn(2 * degrees.tp_ffn))
+        assume(divides(architecture, "tp_ffn", 2 * degrees.tp_ffn))
     if experts:
         changed["ep"] = 2 * degrees.ep
         assume(all(count % (2 * degrees.ep) == 0 for count in experts))
-    assume(model.tp(2 * degrees.tp * degrees.sp * (degrees.kv_sp or 1)))
+    assume(divides(architecture, "tp", 2 * degrees.tp * degrees.sp * (degrees.kv_sp or 1)))
     return changed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardwright.tools.search.divisible import divisors
+from shardwright.tools.search.space import divisors
 
 
 def test_divisors_are_all_numbers_that_divide_in_ascending_order() -> None:

@@ -10,23 +10,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from ..bounds import DEGREE
 from ..catalog.architecture import Architecture
 from ..plan.document import PHASES, Phase, PhaseStrategy
-from ..plan.placement import attention_width, even_cut
+from ..plan.placement import StageDegrees, attention_width, even_cut
 from ..plan.schema import shown
 from ..plan.view import NodeView, PlanView, StageView, as_int, as_list, as_mapping
-from ..rules.degrees import PhaseDegrees, Reading, phase_degrees
-from ..search.divisible import divisible
+from ..rules.degrees import DEGREE_NAMES, PhaseDegrees, Reading, phase_degrees
+from ..rules.judge import DegreeJudge
+from ..rules.legality import RELAXATION_OF, Conditions, splits
+from ..rules.shown_faults import conditions_of
+from ..rules.tensor_parallel.uneven_split import divides
 from .intent_devices import numbered_stages
 from .intent_notes import Notes
 
-_DEGREES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
-_RELAXED = ("attention_dp", "kv_sp", "tp_expert")
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
 _MOST = int(DEGREE.most)
 # Beyond this no width of a model is split.
@@ -46,7 +47,7 @@ class _Sources:
     @property
     def is_silent(self) -> bool:
         """Whether nothing is said of this phase."""
-        return not any(_stated(self.block, name) for name in ("pp", *_DEGREES)) and not self.branches
+        return not any(_stated(self.block, name) for name in ("pp", *DEGREE_NAMES)) and not self.branches
 
     def readings(self, name: str) -> list[Reading]:
         """Every operator that shows a value for the degree."""
@@ -63,9 +64,10 @@ def read_phases(view: PlanView, architecture: Architecture, notes: Notes) -> dic
     """The degrees of both phases; a phase of which nothing is said takes the other's."""
     found: dict[Phase, PhaseStrategy] = {}
     sources = {phase: _sources(view, phase) for phase in PHASES}
+    conditions = replace(conditions_of(view) or Conditions(architecture), architecture=architecture)
     for phase, other in _PAIRS:
         if not sources[phase].is_silent:
-            read = _read(sources[phase], sources[other], architecture, notes)
+            read = _read(sources[phase], sources[other], conditions, notes)
             found[phase] = read if "tp_in_expert" in view.relaxations else _whole_experts(read, architecture)
     if not found:
         given = view.raw.get("strategy")
@@ -96,16 +98,17 @@ def _taken_over(degrees: PhaseStrategy, phase: Phase, architecture: Architecture
     along = degrees.kv_sp if phase == "prefill" else degrees.sp
     tp = degrees.tp * (along or 1)
     update: dict[str, Any] = {"sp": 1, "kv_sp": None, "sp_kind": None}
-    if divisible(architecture).tp(tp):
+    if divides(architecture, "tp", tp):
         update["tp"] = tp
     return degrees.model_copy(update=update)
 
 
-def _read(own: _Sources, other: _Sources, architecture: Architecture, notes: Notes) -> PhaseStrategy:
+def _read(own: _Sources, other: _Sources, conditions: Conditions, notes: Notes) -> PhaseStrategy:
+    architecture = conditions.architecture
     degrees: dict[str, Any] = {}
-    for name in _DEGREES:
-        value = 1 if _is_idle(name, architecture) else _settled(own, other, name, notes)
-        if value is not None and (value > 1 or name not in _RELAXED):
+    for name in DEGREE_NAMES:
+        value = 1 if not splits(architecture, name) else _settled(own, other, name, notes)
+        if value is not None and (value > 1 or name not in RELAXATION_OF):
             degrees[name] = value
     cut = _cut(own, other, architecture.num_layers)
     stated_pp, found_pp = _stated(own.block, "pp"), max((len(b.phase.stages) for b in own.branches), default=1)
@@ -115,27 +118,22 @@ def _read(own: _Sources, other: _Sources, architecture: Architecture, notes: Not
         degrees["stage_layers"] = cut
     if degrees.get("sp", 1) > 1:
         degrees["sp_kind"] = _exchange(own)
-    return _completed(own, degrees, architecture, notes)
+    return _completed(own, degrees, conditions, notes)
 
 
-def _is_idle(name: str, architecture: Architecture) -> bool:
-    """Whether the model has nothing that the degree splits."""
-    if name == "tp_ffn":
-        return not architecture.has_split_ffn
-    return name in ("ep", "tp_expert") and not architecture.is_moe
-
-
-def _completed(own: _Sources, degrees: dict[str, Any], architecture: Architecture, notes: Notes) -> PhaseStrategy:
+def _completed(own: _Sources, degrees: dict[str, Any], conditions: Conditions, notes: Notes) -> PhaseStrategy:
     """Degrees that nobody says: TP of the FFN is attention's as far as that divides, EP the stage's, the others 1.
 
     Products of stated degrees end where the format's do: beyond that they are as illegal as before.
     """
+    architecture = conditions.architecture
     attention = PhaseStrategy.model_validate({name: degrees[name] for name in degrees if name not in ("ep", "tp_ffn")})
     if "tp_ffn" not in degrees and architecture.has_split_ffn:
-        model, along = divisible(architecture), attention.tp * attention.sp * (attention.kv_sp or 1)
-        legal = [tp for tp in range(1, min(along, _MOST_TRIED) + 1) if along % tp == 0 and model.tp_ffn(tp)]
+        along = attention.tp * attention.sp * (attention.kv_sp or 1)
+        parts = (tp for tp in range(1, min(along, _MOST_TRIED) + 1) if along % tp == 0)
+        legal = DegreeJudge(conditions).legal("tp_ffn", parts, StageDegrees(phase=own.phase))
         # Beside a degree of attention that is not legal either, the same was meant.
-        degrees["tp_ffn"] = max(legal) if model.tp(attention.tp) else min(along, _MOST)
+        degrees["tp_ffn"] = max(legal) if divides(architecture, "tp", attention.tp) else min(along, _MOST)
         notes.say(f"strategy.{own.phase}.tp_ffn", degrees["tp_ffn"], "not said: as attention")
     if "ep" not in degrees and architecture.is_moe:
         width = max(attention_width(attention), degrees.get("tp_ffn", 1))

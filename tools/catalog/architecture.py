@@ -97,6 +97,11 @@ class Architecture:
         return len(self.layers)
 
     @cached_property
+    def layer_kinds(self) -> tuple[LayerSpec, ...]:
+        """The layers that differ, each once."""
+        return tuple({id(layer): layer for layer in self.layers}.values())
+
+    @cached_property
     def is_moe(self) -> bool:
         """Whether any layer has routed experts."""
         return any(layer.moe is not None for layer in self.layers)

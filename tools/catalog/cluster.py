@@ -6,15 +6,12 @@ share of a peak is reached is the performance model's business.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import InputError, MissingFieldError
 from .accelerators import Accelerator
 from .dtypes import COMPUTE_KEYS, DType
 
-_DEVICE = re.compile(r"n(\d{1,9})\.g(\d{1,9})")
 _SIXTEEN_BIT = ("bf16", "fp16", "fp32")
 # What computes a format where the part has no units for it, in order.
 _FALLBACKS: dict[DType, tuple[str, ...]] = {
@@ -95,20 +92,6 @@ class HardwareFacts:
         if size is None or (usual_node is not None and size <= usual_node):
             return 1
         return max(1, size // self.gpus_per_node)
-
-    def group_is_inside_domain(self, devices: Iterable[str]) -> bool:
-        """Whether all `devices` (`n<node>.g<gpu>`) are in one domain; a domain is a run of consecutive nodes.
-
-        Raises:
-            InputError: a device has another form of name.
-        """
-        return len({self._domain(device) for device in devices}) <= 1
-
-    def _domain(self, device: str) -> int:
-        match = _DEVICE.fullmatch(device)
-        if match is None:
-            raise InputError(f"device {device[:40]!r} is not of the form n<node>.g<gpu>")
-        return int(match[1]) // self.nodes_per_domain
 
     def peak_flops(self, dtype: DType) -> float:
         """Dense peak of one accelerator for matmuls in `dtype`, in FLOP/s.

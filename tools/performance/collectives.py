@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -86,11 +86,16 @@ def domain_of(device: str, hardware: HardwareFacts) -> object:
     return device if place is None else place[0] // hardware.nodes_per_domain
 
 
+def domains_of(devices: Iterable[str], hardware: HardwareFacts) -> Counter[object]:
+    """The interconnect domains of `devices`, with how many are in each."""
+    return Counter(domain_of(device, hardware) for device in devices)
+
+
 def group_of(devices: Sequence[str], hardware: HardwareFacts) -> Group:
     """The group that `devices` form."""
     if len(devices) == 1:
         return Group(1)
-    domains = Counter(domain_of(device, hardware) for device in devices)
+    domains = domains_of(devices, hardware)
     return Group(len(devices), len(domains), max(domains.values(), default=1))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +10,7 @@ from ..calibration.chip import chip_assumptions
 from ..engines.defaults import engine_relaxations
 from ..plan.placement import vocabulary_shards
 from .capacity import cache_tokens
-from .collectives import domain_of
+from .collectives import domains_of
 from .layout import LoadedLayout
 from .operation import TokenLoad
 from .schedule import host_seconds
@@ -137,7 +136,7 @@ def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:
     """How the stages of a replica lie over the domains."""
     replica, hardware = layout.replicas[index], layout.setting.hardware
     return tuple(
-        (phase.phase, *Counter(domain_of(device, hardware) for device in stage.devices).values())
+        (phase.phase, *domains_of(stage.devices, hardware).values())
         for phase in replica.phases
         for stage in phase.stages
     )

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise, repeat
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from ..catalog.architecture import Architecture
 from .document import Phase, PhaseStrategy, Strategy
@@ -23,12 +23,35 @@ _Keep = Literal["replicas", "stages", "nothing"]
 _KEEPS: tuple[_Keep, ...] = ("replicas", "stages", "nothing")
 
 
-def attention_width(phase: PhaseStrategy) -> int:
+class StageDegrees(NamedTuple):
+    """The degrees of a stage as numbers, 1 where one is left out; the phase that it serves, and its devices."""
+
+    tp: int = 1
+    sp: int = 1
+    attention_dp: int = 1
+    kv_sp: int = 1
+    tp_ffn: int = 1
+    ep: int = 1
+    tp_expert: int = 1
+    sp_kind: str | None = None
+    phase: Phase = "decode"
+    devices: int = 1
+
+    @classmethod
+    def of(cls, degrees: PhaseStrategy, phase: Phase) -> StageDegrees:
+        """Those that a strategy states for one phase."""
+        relaxed = degrees.attention_dp or 1, degrees.kv_sp or 1
+        experts = degrees.ep, degrees.tp_expert or 1
+        devices = stage_width(degrees)
+        return cls(degrees.tp, degrees.sp, *relaxed, degrees.tp_ffn, *experts, degrees.sp_kind, phase, devices)
+
+
+def attention_width(phase: PhaseStrategy | StageDegrees) -> int:
     """Devices that attention runs on: attention_dp x sp (or kv_sp) x tp, the dimensions simultaneous in it."""
     return (phase.attention_dp or 1) * phase.sp * (phase.kv_sp or 1) * phase.tp
 
 
-def ffn_groups(phase: PhaseStrategy) -> int:
+def ffn_groups(phase: PhaseStrategy | StageDegrees) -> int:
     """Data-parallel groups of a dense FFN or shared expert."""
     return groups_of_ffn(phase.attention_dp or 1, phase.tp, phase.tp_ffn)
 
@@ -38,7 +61,7 @@ def groups_of_ffn(attention_dp: int, tp: int, tp_ffn: int) -> int:
     return attention_dp if tp_ffn <= tp else 1
 
 
-def ffn_width(phase: PhaseStrategy) -> int:
+def ffn_width(phase: PhaseStrategy | StageDegrees) -> int:
     """Devices that a dense FFN or shared expert runs on."""
     return ffn_groups(phase) * phase.tp_ffn
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict
 from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
 from .edits import Change
+from .legality import DegreeLimit, PairFaults, PipelineFaults
 from .tree import Consequences
 
 Severity = Literal["error", "warning"]
@@ -94,6 +95,9 @@ class Rule:
     graph in order: figures of a faulty graph would repeat its fault in other words.
 
     `mend` says what would mend a finding where that does not follow from the plan that the author meant.
+
+    A rule on degrees says too which of them are legal before there is a graph (`legality.py`): `limits` on those of a
+    stage, `pipeline_faults` of a number of stages, `pair_faults` of a replica that serves both phases.
     """
 
     id: str
@@ -109,6 +113,9 @@ class Rule:
     bad: Example
     rests_on_estimate: bool = False
     mend: Callable[[PlanView, Violation], Iterable[Change]] | None = None
+    limits: tuple[DegreeLimit, ...] = ()
+    pipeline_faults: PipelineFaults | None = None
+    pair_faults: PairFaults | None = None
 
     def run(self, view: PlanView) -> Iterator[Violation]:
         """The violations of this rule in `view`, in the order of the check, less what follows from another fault.

@@ -15,13 +15,14 @@ from math import prod
 
 from ..plan.stage_reading import sharding
 from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping, as_str
+from .legality import SPLIT_BY
 from .reading import once_per_phase, stage_devices
 
 # Names of a rank, and the degree of an attention operator that it counts.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
 _SUMS = ("AllReduceNode", "ReduceScatterNode")
 _COUNTED = ("AttentionNode", "FFNNode")
-DEGREE_NAMES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
+DEGREE_NAMES = tuple(SPLIT_BY)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,9 +15,3 @@ def named_engine(view: PlanView) -> Engine | None:
     """The engine that the plan is for: `serving.engine`."""
     name = engine_of(as_str(view.serving.get("engine")))
     return None if name is None else JUDGED[name]
-
-
-def title(view: PlanView) -> str:
-    """The engine that the plan names, as its makers write it; `an engine` where it names none."""
-    engine = named_engine(view)
-    return "an engine" if engine is None else engine.title

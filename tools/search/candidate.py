@@ -101,6 +101,7 @@ class SearchRequest:
             disaggregated=self.disaggregated,
             engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,
+            weights=self.precision.weights,
         )
 
 

@@ -46,12 +46,6 @@ def footprint(gpus_per_node: int, stage: int, stages: int) -> Footprint:
     return Footprint((full + 1) * node, full * node + (rest + 1) * stage)
 
 
-def fills_nodes(gpus_per_node: int, stage: int, stages: int) -> bool:
-    """Whether a replica of `stages` stages of `stage` devices has as many devices on each of its nodes."""
-    per_node = gpus_per_node // stage
-    return stages <= per_node or per_node < 2 or stages % per_node == 0
-
-
 class Prints(Protocol):
     """A footprint, or arrays of them."""
 

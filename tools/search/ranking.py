@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 
+from ..engines.names import JUDGED, engine_of
+from ..engines.release import release_of
+from ..kept import Cache
 from ..performance.balance import unbalanced_phases
+from ..performance.collectives import domain_of
 from ..performance.layout import LoadedLayout
 from ..performance.limits import MissedLimit, RunFigures, missed_limits
 from ..performance.setting import Setting
 from ..plan.document import PhaseStrategy, Strategy, WorkloadBlock
 from ..plan.layout import PhaseLayout
+from ..plan.placement import StageDegrees
+from ..rules.judge import DegreeJudge
+from ..rules.legality import Conditions
+from ..rules.registry import all_rules
 from .candidate import Candidate
 from .describe import number
 
@@ -38,37 +47,54 @@ def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:
     return tuple(sorted(uneven | layout_warnings(layout.setting, phases)))
 
 
-# Rules that warn of a layout, each a bit of a column.
-_WARNING_RULES = ("EN003", "GP005", "PP008", "TP007")
+UNEVEN_STAGES = 1 << 0
+_ACROSS_DOMAINS = 1 << 1
+
+
+@cache
+def _bits() -> Mapping[str, int]:
+    """The rules that warn of a layout, each a bit of a column."""
+    of_degrees = (rule.id for rule in all_rules() if rule.limits)
+    return {"PP008": UNEVEN_STAGES, "TP007": _ACROSS_DOMAINS, **{name: 4 << at for at, name in enumerate(of_degrees)}}
 
 
 def warning_bits(rules: Iterable[str]) -> int:
     """`rules` as one number."""
-    return sum(1 << _WARNING_RULES.index(rule) for rule in rules)
-
-
-UNEVEN_STAGES = warning_bits(["PP008"])
+    return sum(_bits()[rule] for rule in rules)
 
 
 def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]:
-    """Rules that warn of where `phases` run: TP across domains, idle devices (GP005), uneven experts (EN003)."""
+    """Rules that warn of where `phases` run: TP across domains (TP007), and those of their degrees."""
     found: set[str] = set()
-    facts = setting.hardware
     for phase in phases:
-        degrees = phase.degrees
+        degrees = StageDegrees.of(phase.degrees, phase.phase)
         for stage in phase.stages:
             for devices, width in ((stage.attention_devices, degrees.tp), (stage.ffn_devices, degrees.tp_ffn)):
-                groups = (devices[start : start + width] for start in range(0, len(devices), width))
-                if width > 1 and not all(facts.group_is_inside_domain(group) for group in groups):
+                domains = [domain_of(device, setting.hardware) for device in devices] if width > 1 else []
+                groups = (domains[start : start + width] for start in range(0, len(domains), width))
+                if any(len({*group}) > 1 for group in groups):
                     found.add("TP007")
-            used = [stage.attention_devices]
-            if setting.architecture.has_split_ffn:
-                used.append(stage.ffn_devices)
-            if any(len(devices) < stage.width for devices in used):
-                found.add("GP005")
-            if len({len(group) for group in stage.experts}) > 1:
-                found.add("EN003")
+            found |= _judge(setting).warned(degrees._replace(devices=stage.width))
     return found
+
+
+_JUDGES = Cache[int, DegreeJudge]("judges of degrees by tokens of a prompt")
+
+
+def _judge(setting: Setting) -> DegreeJudge:
+    """What the rules say of degrees in a plan that names what is named, and no engine that is only assumed."""
+
+    def judge() -> DegreeJudge:
+        serving = setting.serving
+        name = None if serving is None else engine_of(serving.engine)
+        release = release_of(None if serving is None else serving.engine_version)
+        conditions = Conditions(
+            setting.architecture, None if name is None else JUDGED[name], release, setting.relaxations,
+            setting.workload.input_tokens, setting.precision.weights,
+        )  # fmt: skip
+        return DegreeJudge(conditions)
+
+    return _JUDGES.get(setting.caches, setting.workload.input_tokens, judge)
 
 
 def complexity(strategy: Strategy) -> int:

@@ -1,11 +1,10 @@
 """The space of strategies: every combination of the closed set that is legal for a model on given hardware.
 
-A strategy is legal here when the rules on degrees would accept it (divisibility of heads, widths and experts, layers
-for every stage, devices for every replica); whether it fits in memory and what it is worth is decided elsewhere. A
-stage has any number of devices of one node, or whole nodes; its degrees divide it; a replica has any number of stages.
-Replicas that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the
-cache in decode. An engine loads attention's weights once, too (EN010). Replicas of one phase are free of each
-other.
+Which degrees are legal the rules say (`rules/judge.py`); whether they fit in memory and what they are worth is decided
+elsewhere. Of what is legal the space leaves out what nobody would ask for. A stage has any number of devices of one
+node, or whole nodes; its degrees divide it; attention groups fill it, without sequence ranks beside them. Replicas
+that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the cache in
+decode. Replicas of one phase are free of each other. A replica has any number of stages.
 """
 
 from __future__ import annotations
@@ -13,29 +12,27 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import product
+from math import isqrt
 
 import numpy as np
 
 from ..catalog.architecture import Architecture
-from ..engines.engine import Engine
+from ..catalog.dtypes import DType
 from ..engines.names import JUDGED, EngineName
 from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
-from ..plan.placement import gpu_count, groups_of_ffn
+from ..plan.placement import StageDegrees, gpu_count, groups_of_ffn
 from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
+from ..rules.judge import DegreeJudge, runs_pair, runs_pipeline
+from ..rules.legality import SPLIT_BY, Conditions, Pipeline
 from .arrays import Mask, Whole
-from .divisible import divisible, divisors
-from .engines import engine_runs, loads_once
-from .inventory import Footprint, end_of_replicas, fills_nodes, footprint, replica_numbers
-
-# Below this SP is not worth its communication (rule SP004).
-SP_MIN_INPUT_TOKENS = 8192
+from .inventory import Footprint, end_of_replicas, footprint, replica_numbers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SpaceRequest:
     """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine.
 
@@ -51,13 +48,27 @@ class SpaceRequest:
     engine: EngineName | None = None
     engine_version: str | None = None
     constraints: tuple[Constraint, ...] = ()
-    # Attention groups in a model without experts: legal where the relaxation is, and never worth proposing unasked.
-    dense_groups: bool = False
+    # The number format that the weights run in, where that is known.
+    weights: DType | None = None
+    # Rules whose warnings are put up with.
+    accepted: frozenset[str] = frozenset()
 
     @property
-    def engine_facts(self) -> Engine | None:
-        """What is known of the engine."""
-        return None if self.engine is None else JUDGED[self.engine]
+    def conditions(self) -> Conditions:
+        """What the rules judge degrees under."""
+        return Conditions(
+            self.architecture,
+            None if self.engine is None else JUDGED[self.engine],
+            release_of(self.engine_version),
+            self.relaxations,
+            self.input_tokens,
+            self.weights,
+        )
+
+    @cached_property
+    def judge(self) -> DegreeJudge:
+        """What the rules say of degrees."""
+        return DegreeJudge(self.conditions, self.accepted)
 
     @property
     def gpus(self) -> int:
@@ -79,10 +90,12 @@ class SpaceRequest:
         stage = Stage(phase, gpus, self.gpus_per_node)
         return next(broken_by_stage(self.constraints, stage, degrees), None) is None
 
-    def keeps_pipeline(self, phase: Phase, gpus: int, stages: int) -> bool:
-        """Whether a pipeline of `stages` stages of `gpus` devices keeps the constraints."""
+    def runs_pipeline(self, phase: Phase, gpus: int, stages: int, *, is_alone: bool) -> bool:
+        """Whether rules and constraints accept `stages` stages of `gpus` devices; `is_alone`: of one phase."""
         stage = Stage(phase, gpus, self.gpus_per_node)
-        return next(broken_by_pipeline(self.constraints, stage, stages), None) is None
+        pipeline = Pipeline(phase, stages, gpus, self.gpus_per_node, is_alone)
+        is_broken = any(True for _ in broken_by_pipeline(self.constraints, stage, stages))
+        return not is_broken and runs_pipeline(self.conditions, pipeline)
 
     def numbers(self, room: int) -> tuple[int, ...]:
         """Numbers of replicas of one phase, or of both together, that are looked at where there is room for `room`."""
@@ -108,18 +121,23 @@ def stage_widths(request: SpaceRequest) -> tuple[int, ...]:
     return (*range(1, request.gpus_per_node + 1), *whole)
 
 
+@lru_cache(maxsize=1 << 15)
+def divisors(number: int) -> tuple[int, ...]:
+    """All divisors, ascending."""
+    lower = [value for value in range(1, isqrt(number) + 1) if number % value == 0]
+    return (*lower, *(number // value for value in reversed(lower) if value * value != number))
+
+
 def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
     """All legal degrees of one stage of `stage` devices in one phase; `pp` is left at 1."""
-    architecture, model = request.architecture, divisible(request.architecture)
-    sps = divisors(stage) if prefill and request.input_tokens >= SP_MIN_INPUT_TOKENS else (1,)
-    kv_sps = divisors(stage) if not prefill and "kv_sequence_decode" in request.relaxations else (1,)
-    grouped = "attention_dp" in request.relaxations and (architecture.is_moe or request.dense_groups)
-    groups = divisors(stage) if grouped else (1,)
-    widths = [value for value in divisors(stage) if model.tp_ffn(value)]
-    tps = tuple(tp for tp in divisors(stage) if model.tp(tp))
-    fills_up = "redundant_experts" in request.relaxations
-    for ep, tp_expert in _expert_degrees(request, stage):
-        for attention_dp, kv_sp, sp, tp, tp_ffn in product(groups, kv_sps, sps, tps, widths):
+    phase: Phase = "prefill" if prefill else "decode"
+    judge, blank = request.judge, StageDegrees(phase=phase, devices=stage)
+    legal = {name: judge.legal(name, divisors(stage), blank) for name in SPLIT_BY}
+    spread, together = judge.together("ep", "tp_expert"), judge.together(*StageDegrees._fields)
+    experts = (blank._replace(tp_expert=width, ep=ep) for width, ep in product(legal["tp_expert"], legal["ep"]))
+    others = "attention_dp", "kv_sp", "sp", "tp", "tp_ffn"
+    for ep, tp_expert in ((one.ep, one.tp_expert) for one in experts if spread(one)):
+        for attention_dp, kv_sp, sp, tp, tp_ffn in product(*(legal[name] for name in others)):
             width = sp * kv_sp * attention_dp * tp
             if stage % width or (attention_dp > 1 and (sp > 1 or kv_sp > 1 or width < stage)):
                 continue
@@ -128,30 +146,16 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
             # Under attention DP the shards of the FFN carry the attention group, or run as TP over the whole stage.
             if attention_dp > 1 and tp < tp_ffn < stage:
                 continue
+            if not together(StageDegrees(tp, sp, attention_dp, kv_sp, tp_ffn, ep, tp_expert, None, phase, stage)):
+                continue
             degrees = PhaseStrategy(
                 sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn,
                 attention_dp=attention_dp if attention_dp > 1 else None,
                 tp_expert=tp_expert if tp_expert > 1 else None,
                 kv_sp=kv_sp if kv_sp > 1 else None,
             )  # fmt: skip
-            if not request.keeps_stage("prefill" if prefill else "decode", degrees, stage):
-                continue
-            if engine_runs(request.engine, degrees, stage, architecture, fills_up=fills_up):
+            if request.keeps_stage(phase, degrees, stage):
                 yield degrees
-
-
-def _expert_degrees(request: SpaceRequest, stage: int) -> Iterator[tuple[int, int]]:
-    """EP, and TP inside an expert where that is allowed: together they are the stage."""
-    moes = {id(layer.moe): layer.moe for layer in request.architecture.layers if layer.moe is not None}.values()
-    if not moes:
-        yield 1, 1
-        return
-    block = request.architecture.scale_block or 1
-    for tp_expert in divisors(stage) if "tp_in_expert" in request.relaxations else (1,):
-        ep = stage // tp_expert
-        cut = all(moe.width % tp_expert == 0 and (moe.width // tp_expert) % block == 0 for moe in moes)
-        if ep <= min(moe.experts for moe in moes) and (cut or tp_expert == 1):
-            yield ep, tp_expert
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +178,11 @@ class PhaseShape:
 def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
     """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
     phase: Phase = "prefill" if prefill else "decode"
-    engine = request.engine_facts
-    pipelines = engine is None or engine.pipelines_side(release_of(request.engine_version), phase)
     for stage in stage_widths(request):
         prints = {
             stages: one
             for stages, one in _footprints(request, stage).items()
-            if (pipelines or stages == 1) and request.keeps_pipeline(phase, stage, stages)
+            if request.runs_pipeline(phase, stage, stages, is_alone=True)
         }
         rooms = _rooms(request, prints)
         for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
@@ -188,15 +190,13 @@ def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape
 
 
 def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
-    """The footprint by the number of stages, as many as there are layers and devices for and the engine starts."""
+    """The footprint by the number of stages, as many as there are layers and devices for."""
     found: dict[int, Footprint] = {}
-    alike = request.engine_facts is not None and request.engine_facts.fills_nodes_alike
     for stages in range(1, request.architecture.num_layers + 1):
         one = footprint(request.gpus_per_node, stage, stages)
         if request.room(one) < 1:
             break
-        if not alike or fills_nodes(request.gpus_per_node, stage, stages):
-            found[stages] = one
+        found[stages] = one
     return found
 
 
@@ -246,11 +246,12 @@ class PairShape:
 
 def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
     """Layouts of a stage that serves both phases, with every number of stages that layers and devices allow."""
+    conditions = request.conditions
     for stage in stage_widths(request):
         rooms = {
             stages: room
             for stages, room in _rooms(request, _footprints(request, stage)).items()
-            if all(request.keeps_pipeline(phase, stage, stages) for phase in PHASES)
+            if all(request.runs_pipeline(phase, stage, stages, is_alone=False) for phase in PHASES)
         }
         numbers = {
             stages: tuple(count for count in request.numbers(room) if request.allows(None, count))
@@ -264,7 +265,7 @@ def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
             decodes.setdefault(_layout_of(decode), []).append(decode)
         for prefill in stage_options(request, stage, prefill=True):
             for decode in decodes.get(_layout_of(prefill), ()):
-                if request.engine is None or loads_once(prefill, decode):
+                if runs_pair(conditions, prefill, decode):
                     yield PairShape(prefill, decode, stage, rooms, numbers)
 
 

@@ -6,7 +6,6 @@ where it lies however many stages there are. It knows no times and no bytes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..catalog.hardware import HardwareFacts
 from ..kept import Caches
-from ..performance.collectives import domain_of
+from ..performance.collectives import domains_of
 from ..plan.placement import even_cut
 from .arrays import Whole
 
@@ -117,7 +116,7 @@ class StageGrid:
     def domains(self, stage: int) -> dict[object, int]:
         """The interconnect domains that a stage lies in, with how many of its devices are in each."""
         if stage not in self._domains:
-            self._domains[stage] = dict(Counter(domain_of(device, self.hardware) for device in self.devices(stage)))
+            self._domains[stage] = dict(domains_of(self.devices(stage), self.hardware))
         return self._domains[stage]
 
     def spreads(self, stages: int) -> tuple[tuple[int, ...], ...]:

@@ -117,13 +117,3 @@ class AttentionSpec:
     def output_heads(self) -> int:
         """Heads of `v_head_dim` that the operator hands to its output projection."""
         return self.query_heads
-
-    @property
-    def linear_key_heads(self) -> int | None:
-        """Heads of the keys of a recurrent operator."""
-        return self.query_heads if self.is_recurrent else None
-
-    @property
-    def linear_value_heads(self) -> int | None:
-        """Heads of the values of a recurrent operator."""
-        return self.kv_heads if self.is_recurrent else None

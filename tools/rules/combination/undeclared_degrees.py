@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
+from ..legality import RELAXATION_OF, splits
 from ..reading import label, unlike_phases
 
 _MAX_NAMED = 64
@@ -92,8 +93,7 @@ def _named_elsewhere(view: PlanView, name: str, degree: str, branches: list[Phas
     """
     if (name, degree) in (("decode", "sp"), ("prefill", "kv_sp")):
         return True
-    relaxations = {"attention_dp": "attention_dp", "kv_sp": "kv_sequence_decode", "tp_expert": "tp_in_expert"}
-    relaxation = relaxations.get(degree)
+    relaxation = RELAXATION_OF.get(degree)
     if relaxation is None or relaxation in view.relaxations:
         return False
     shown = (reading.value for branch in branches for reading in branch.readings.get(degree, ()))
@@ -106,7 +106,7 @@ def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
     if degree not in kinds:
         return True
     if view.architecture is not None:
-        return view.architecture.has_split_ffn if degree == "tp_ffn" else view.architecture.is_moe
+        return splits(view.architecture, degree)
     return any(
         node.type == kinds[degree] for branch in branches for stage in branch.phase.stages
         for operator in stage.operators() for node in (operator, *operator.children)

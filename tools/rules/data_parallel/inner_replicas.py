@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import declared_degree
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import Enclosing, label
 
 _MAX_NAMED = 64
@@ -69,6 +70,15 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield from _groups(view)
 
 
+def _inner_groups(case: Case) -> Iterator[Fault]:
+    groups = case.degrees.attention_dp
+    if groups > 1 and "attention_dp" not in case.conditions.relaxations:
+        yield Fault(f"attention_dp {groups} without the relaxation attention_dp", groups, 1)
+    elif groups > 1 and not case.conditions.architecture.is_moe:
+        # Replicas do the same for a dense model.
+        yield Fault(f"attention_dp {groups} in a model without experts", groups, 1, severity=None)
+
+
 _BASE = "dense-dp2-tp2"
 _INNER = {"id": "inner", "type": "ReplicaNode", "parent": "r0.decode.s0", "index": 2}
 
@@ -85,6 +95,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="make DP the fan-out of the root",
     check=check,
+    limits=(DegreeLimit(("attention_dp",), _inner_groups),),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
 )

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.placement import attention_width, ffn_width
 from ...plan.view import NodeView, PlanView
 from ..base import Example, Finding, Rule
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices, label, settled_devices, stage_devices
 
 _NAMES = {"AttentionNode": "attention", "FFNNode": "FFN"}
@@ -38,6 +40,20 @@ def check(view: PlanView) -> Iterator[Finding]:
             )
 
 
+def _idle(what: str, used: int, case: Case) -> Iterator[Fault]:
+    if used < case.degrees.devices:
+        message = f"{what} leaves {case.degrees.devices - used} of {case.degrees.devices} devices idle"
+        yield Fault(message, case.degrees.devices - used, 0, severity="warning", is_proposed=True)
+
+
+def _idle_attention(case: Case) -> Iterator[Fault]:
+    return _idle("attention", attention_width(case.degrees), case)
+
+
+def _idle_ffn(case: Case) -> Iterator[Fault]:
+    return iter(()) if case.layer.ffn is None else _idle("FFN", ffn_width(case.degrees), case)
+
+
 RULE = Rule(
     id="GP005",
     name="idle devices",
@@ -48,6 +64,10 @@ RULE = Rule(
     fix="none",
     remedy="raise the operator's degree if the model's shapes allow it, or accept the idle devices",
     check=check,
+    limits=(
+        DegreeLimit(("tp", "sp", "kv_sp", "attention_dp", "devices"), _idle_attention),
+        DegreeLimit(("tp_ffn", "tp", "attention_dp", "devices"), _idle_ffn),
+    ),
     good=Example("moe-shared-tp4-ep4"),
     bad=Example("moe-shared-tp2-ep4"),
 )

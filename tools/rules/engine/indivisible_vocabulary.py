@@ -9,40 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engines.names import DEFAULT_ENGINE, ENGINES
-from ...plan.view import NodeView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine
-from ..sharding import misranked_dimension, tensor_degree
+from ..legality import Case, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
-_MAX_NAMED = 64
+
+def _vocabulary(case: Case) -> Iterator[Fault]:
+    engine, size, tp = case.conditions.engine, case.conditions.architecture.vocab_size, case.degrees.tp
+    # Where none is named, the rows that most hold.
+    padded = (engine or ENGINES[DEFAULT_ENGINE]).padded_vocabulary(size)
+    if padded is not None and padded % tp:
+        yield Fault(
+            f"tp {tp} does not divide the vocabulary of {size}, padded to {padded}",
+            value={"tp": tp, "vocabulary": size, "padded": padded},
+            expected=f"a divisor of {padded}",
+            severity="warning" if engine is None else "error",
+            is_proposed=engine is None,
+        )
+
+
+_LIMITS = (DegreeLimit(("tp",), _vocabulary),)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each attention degree of a phase that does not divide the padded vocabulary."""
-    if view.architecture is None:
-        return
-    size, engine = view.architecture.vocab_size, named_engine(view)
-    # Where none is named, the rows that most hold.
-    padded = (engine or ENGINES[DEFAULT_ENGINE]).padded_vocabulary(size)
-    if padded is None:
-        return
-    for phase in view.phases:
-        found: dict[int, list[NodeView]] = {}
-        for stage in phase.stages:
-            for operator in stage.operators():
-                if operator.type == "AttentionNode" and misranked_dimension(operator) is None:
-                    tp = tensor_degree(operator)
-                    if padded % tp:
-                        found.setdefault(tp, []).append(operator)
-        for tp, nodes in found.items():
-            yield Finding(
-                f"{phase.phase}: tp {tp} does not divide the vocabulary of {size}, padded to {padded}",
-                where=nodes[0],
-                nodes=nodes[:_MAX_NAMED],
-                value={"tp": tp, "vocabulary": size, "padded": padded},
-                expected=f"a divisor of {padded}",
-                severity="warning" if engine is None else "error",
-            )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "dense-tp3"
@@ -60,6 +52,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a tp that divides the padded vocabulary",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/model/config/vocab_size", value=1024),)),
 )

@@ -13,6 +13,7 @@ from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import phase_degrees
 from ..engines import named_engine
+from ..legality import Conditions, Fault, Pipeline
 
 _MAX_NAMED = 64
 
@@ -49,6 +50,15 @@ def check(view: PlanView) -> Iterator[Finding]:
         )
 
 
+def _stages(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
+    engine, phase = conditions.engine, pipeline.phase
+    if engine is None or not pipeline.is_alone or pipeline.stages == 1:
+        return
+    if not engine.pipelines_side(conditions.release, phase):
+        message = f"{engine.title} of that version runs {phase} replicas in one stage"
+        yield Fault(message, pipeline.stages, 1)
+
+
 _BASE = "disaggregated-pp2"
 
 RULE = Rule(
@@ -67,6 +77,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="state a newer version, or give these replicas pp 1",
     check=check,
+    pipeline_faults=_stages,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.5.7"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang", "engine_version": "0.4.8"}),)),
 )

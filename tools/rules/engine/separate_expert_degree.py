@@ -6,10 +6,14 @@ It needs a plan that names its engine. Devices that attention leaves idle are GP
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from ...engines.engine import Engine
+from ...plan.placement import attention_width
 from ...plan.view import NodeView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..engines import named_engine
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import label, settled_devices, stage_devices
 
 _MAX_NAMED = 64
@@ -34,35 +38,64 @@ def _sliced_groups(stage: StageView) -> list[NodeView]:
     return found
 
 
+def _narrow_fault(engine: Engine, where: str, used: int, devices: int) -> Fault:
+    return Fault(
+        f"attention{where} runs on {used} of the {devices} devices of its experts; in {engine.title} all ranks of the "
+        "group run both",
+        value=used,
+        expected=devices,
+    )
+
+
+def _sliced_fault(engine: Engine, groups: int, width: int, devices: int) -> Fault:
+    return Fault(
+        f"{groups} expert groups of {width} devices; {engine.title} keeps each expert whole on one rank, or slices "
+        "every expert over all ranks",
+        value=groups,
+        expected=[1, devices],
+    )
+
+
+def _attention(case: Case) -> Iterator[Fault]:
+    engine, used = case.conditions.engine, attention_width(case.degrees)
+    if engine is not None and used < case.degrees.devices:
+        fault = _narrow_fault(engine, "", used, case.degrees.devices)
+        # How engines run a dense FFN on more devices than attention has is not known.
+        yield fault if case.conditions.architecture.is_moe else replace(fault, severity=None)
+
+
+def _experts(case: Case) -> Iterator[Fault]:
+    engine, ep, width = case.conditions.engine, case.degrees.ep, case.degrees.tp_expert
+    if engine is not None and not engine.slices_groups and ep > 1 and width > 1:
+        yield _sliced_fault(engine, ep, width, case.degrees.devices)
+
+
+def _finding(fault: Fault, operators: list[NodeView], where: str = "") -> Finding:
+    return Finding(
+        where + fault.message,
+        where=operators[0],
+        nodes=operators[:_MAX_NAMED],
+        value=fault.value,
+        expected=fault.expected,
+    )
+
+
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each stage whose experts are spread in a way that the engine has no setting for."""
     engine = named_engine(view)
     if engine is None:
         return
     for stage in view.stages:
-        devices = stage_devices(stage)
+        devices, name = stage_devices(stage), label(stage.node)
         narrow = _narrow_attention(stage, devices)
         if narrow:
             used = len(settled_devices(narrow[0]) & devices)
-            yield Finding(
-                f"attention in stage {label(stage.node)} runs on {used} of the {len(devices)} devices of its experts; "
-                f"in {engine.title} all ranks of the group run both",
-                where=narrow[0],
-                nodes=narrow[:_MAX_NAMED],
-                value=used,
-                expected=len(devices),
-            )
+            yield _finding(_narrow_fault(engine, f" in stage {name}", used, len(devices)), narrow)
         sliced = [] if engine.slices_groups else _sliced_groups(stage)
         if sliced:
             groups = sliced[0].children_of_type("ExpertNode")
-            yield Finding(
-                f"stage {label(stage.node)} has {len(groups)} expert groups of {len(set(groups[0].devices))} devices; "
-                f"{engine.title} keeps each expert whole on one rank, or slices every expert over all ranks",
-                where=sliced[0],
-                nodes=sliced[:_MAX_NAMED],
-                value=len(groups),
-                expected=[1, len(devices)],
-            )
+            fault = _sliced_fault(engine, len(groups), len(set(groups[0].devices)), len(devices))
+            yield _finding(fault, sliced, f"stage {name} has ")
 
 
 _BASE = "relaxed-tp-in-expert"
@@ -84,6 +117,10 @@ RULE = Rule(
     fix="re-plan",
     remedy="let attention use all devices of the stage (tp, or attention_dp), and in vLLM ep be 1 or all of them",
     check=check,
+    limits=(
+        DegreeLimit(("tp", "sp", "kv_sp", "attention_dp", "devices"), _attention),
+        DegreeLimit(("ep", "tp_expert", "devices"), _experts),
+    ),
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
 )

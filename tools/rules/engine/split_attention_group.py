@@ -7,36 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine
-from ..sharding import shards_of, tensor_degree
+from ..legality import Case, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
-_MAX_NAMED = 64
+
+def _ranks(case: Case) -> Iterator[Fault]:
+    engine, tp = case.conditions.engine, case.degrees.tp
+    most = None if engine is None else engine.most_group_ranks
+    if engine is not None and most is not None and case.degrees.attention_dp > 1 and tp > most:
+        message = f"attention groups of tp {tp}; attention DP of {engine.title} has one device a group"
+        yield Fault(message, tp, most)
+
+
+_LIMITS = (DegreeLimit(("tp", "attention_dp"), _ranks),)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the attention operators with several groups of several devices."""
-    engine = named_engine(view)
-    most = None if engine is None else engine.most_group_ranks
-    if engine is None or most is None:
-        return
-    for phase in view.phases:
-        found: list[NodeView] = []
-        for stage in phase.stages:
-            for operator in stage.operators():
-                groups = {shard.rank["dp"] for shard in shards_of(operator) if "dp" in shard.rank}
-                if operator.type == "AttentionNode" and len(groups) > 1 and tensor_degree(operator) > most:
-                    found.append(operator)
-        if found:
-            tp = tensor_degree(found[0])
-            yield Finding(
-                f"{phase.phase}: attention groups of tp {tp}; attention DP of {engine.title} has one device a group",
-                where=found[0],
-                nodes=found[:_MAX_NAMED],
-                value=tp,
-                expected=most,
-            )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "relaxed-attention-dp2-ep4"
@@ -54,6 +44,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="set attention_dp to all devices of the stage and tp to 1, or leave attention_dp out",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "tensorrt-llm"}),)),
 )

@@ -8,49 +8,25 @@ the degree does not divide at all is TP005's; attention projections are left to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import cast, get_args
+from collections.abc import Iterator, Sequence
 
-from ...catalog.architecture import LayerSpec, WeightDTypes
 from ...catalog.dtypes import DType
 from ...catalog.precision import weight_dtypes
 from ...catalog.tensors import WeightTensor
-from ...plan.view import NodeView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine, title
-from ..layer_specs import operator_specs
-from ..sharding import misranked_dimension, tensor_degree
+from ..legality import Case, Conditions, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
-_MAX_NAMED = 64
 _SCALED: dict[DType, str] = {"fp8": "FP8 blocks", "int4": "INT4 groups", "int8": "INT8 groups"}
-# What is split, by which degree, and the width of it.
-_Slice = tuple[str, str, int]
 
 
-def _is_scaled(dtypes: WeightDTypes, tensors: tuple[WeightTensor, ...]) -> bool:
+def _is_scaled(conditions: Conditions, tensors: Sequence[WeightTensor]) -> bool:
+    if conditions.weights is None:
+        return False
+    dtypes = weight_dtypes(conditions.architecture, conditions.weights)
     # The operator's norm, which stays in 16 bits, is one of its tensors.
     return any(dtypes.of(tensor.tensor_class) in _SCALED for tensor in tensors)
-
-
-def _slices(operator: NodeView, layer: LayerSpec, dtypes: WeightDTypes) -> Iterator[tuple[NodeView, _Slice]]:
-    if operator.type == "FFNNode" and layer.ffn is not None and _is_scaled(dtypes, layer.ffn.tensors):
-        yield operator, ("the FFN", "tp_ffn", layer.ffn.width)
-    if operator.type != "MoENode" or layer.moe is None:
-        return
-    moe = layer.moe
-    if moe.shared is not None and _is_scaled(dtypes, moe.shared.tensors):
-        for shared in operator.children_of_type("FFNNode"):
-            yield shared, ("the shared expert", "tp_ffn", moe.shared.width)
-    if _is_scaled(dtypes, moe.expert_tensors):
-        for expert in operator.children_of_type("ExpertNode"):
-            yield expert, ("an expert", "tp_expert", moe.width)
-
-
-def _weight_dtypes(view: PlanView) -> WeightDTypes | None:
-    weights = view.precision.get("weights")
-    if view.architecture is None or weights not in get_args(DType):
-        return None
-    return weight_dtypes(view.architecture, cast("DType", weights))
 
 
 def _fitting(width: int, block: int) -> list[int]:
@@ -58,34 +34,37 @@ def _fitting(width: int, block: int) -> list[int]:
     return [degree for degree in range(1, min(blocks, 1024) + 1) if blocks % degree == 0]
 
 
+def _cut(case: Case, name: str, degree: int, width: int, what: str) -> Iterator[Fault]:
+    conditions, block = case.conditions, case.conditions.architecture.scale_block or 0
+    if degree == 1 or width % degree or block < 1 or not (width // degree) % block:
+        return
+    kind = _SCALED.get(conditions.weights, "scale blocks") if conditions.weights is not None else "scale blocks"
+    is_refused = conditions.engine is not None and conditions.engine.refuses_split_blocks
+    yield Fault(
+        f"{name} {degree} cuts the {width} columns of {what} into slices of {width // degree}, no whole number of the "
+        f"checkpoint's {kind} of {block}; {conditions.engine_title} may refuse to load them",
+        value={name: degree, "slice": width // degree, "block": block},
+        expected=_fitting(width, block),
+        severity="error" if is_refused else "warning",
+    )
+
+
+def _ffn(case: Case) -> Iterator[Fault]:
+    if _is_scaled(case.conditions, case.ffn.tensors):
+        yield from _cut(case, "tp_ffn", case.degrees.tp_ffn, case.ffn.width, case.ffn_name)
+
+
+def _expert(case: Case) -> Iterator[Fault]:
+    if _is_scaled(case.conditions, case.moe.expert_tensors):
+        yield from _cut(case, "tp_expert", case.degrees.tp_expert, case.moe.width, "an expert")
+
+
+_LIMITS = (DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert))
+
+
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each degree of a phase that cuts through the blocks of what it splits."""
-    dtypes, block = _weight_dtypes(view), view.architecture.scale_block if view.architecture is not None else None
-    engine = named_engine(view)
-    severity = "error" if engine is not None and engine.refuses_split_blocks else "warning"
-    if dtypes is None or block is None or block < 1:
-        return
-    kind = _SCALED.get(cast("DType", view.precision.get("weights")), "scale blocks")
-    found: dict[tuple[str, _Slice, int], dict[int, NodeView]] = {}
-    for phase in view.phases:
-        for operator, specs in operator_specs(view, phase):
-            for _, layer in specs:
-                for node, part in _slices(operator, layer, dtypes):
-                    degree = tensor_degree(node)
-                    cut = degree > 1 and part[2] % degree == 0 and (part[2] // degree) % block
-                    if cut and misranked_dimension(node) is None:
-                        found.setdefault((phase.phase or "", part, degree), {})[node.position] = node
-    for (phase_name, (what, name, width), degree), operators in found.items():
-        nodes = list(operators.values())
-        yield Finding(
-            f"{phase_name}: {name} {degree} cuts the {width} columns of {what} into slices of {width // degree}, no "
-            f"whole number of the checkpoint's {kind} of {block}; {title(view)} may refuse to load them",
-            where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
-            value={name: degree, "slice": width // degree, "block": block},
-            expected=_fitting(width, block),
-            severity=severity,
-        )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "dense-tp4"
@@ -118,6 +97,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a degree that leaves whole blocks, or serve the weights in bf16",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE, _FP8),
     bad=Example(_BASE, (*_FP8, Edit("set_top", field="/model/config/intermediate_size", value=1280))),
 )

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.document import PhaseStrategy
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import PhaseDegrees, phase_degrees
 from ..engines import named_engine
+from ..legality import Conditions, Fault
 from ..reading import label
 
 _PLAIN = ("attention_dp", "tp_ffn", "ep", "tp_expert")
@@ -30,7 +32,7 @@ def _layout(degrees: PhaseDegrees) -> dict[str, object]:
     return found
 
 
-def weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int, int]:
+def _weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int, int]:
     """Into how many parts attention's weights are cut for prefill (`sp`, `tp`) and for decode (`kv_sp`, `tp`).
 
     Ranks along the sequence hold the same part. Ranks along the cache are those where prefill has some, else they are
@@ -40,13 +42,23 @@ def weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int
     return tp, decode_tp if sp > 1 else decode_tp * kv_sp
 
 
+def _loaded_twice(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> Iterator[Fault]:
+    """The fault of a replica whose phases are alike in all but the ranks of an attention group."""
+    one, other = _weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
+    if conditions.engine is not None and one != other:
+        message = (
+            f"parts of attention's weights: prefill {one}, decode {other}; {conditions.engine.title} loads them once"
+        )
+        yield Fault(message, other, one)
+
+
 def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | None:
-    """`weight_parts` of a replica whose graph shows all of these degrees."""
+    """`_weight_parts` of a replica whose graph shows all of these degrees."""
     sizes = [prefill.usual("sp"), prefill.usual("tp"), decode.usual("kv_sp"), decode.usual("tp")]
     if any(size is None for size in sizes):
         return None
     sp, tp, kv_sp, decode_tp = (size or 1 for size in sizes)
-    return weight_parts((sp, tp), (kv_sp, decode_tp))
+    return _weight_parts((sp, tp), (kv_sp, decode_tp))
 
 
 def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
@@ -109,6 +121,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="give both phases one layout, or part them into prefill and decode replicas",
     check=check,
+    pair_faults=_loaded_twice,
     good=Example("dense-pp2-tp2", (_VLLM,)),
     bad=Example("dense-pp2-decode-tp2", (_VLLM,)),
 )

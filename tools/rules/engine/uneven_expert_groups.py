@@ -6,14 +6,17 @@ are missing, listed twice without leave, or in empty groups are EP004's, EP005's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...catalog.architecture import MoESpec
+from ...engines.engine import Engine
+from ...plan.placement import even_cut
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..engines import named_engine
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices
 
 _MAX_NAMED = 64
@@ -40,6 +43,32 @@ def _operators(view: PlanView) -> Iterator[tuple[str, NodeView, MoESpec]]:
                 yield phase.phase or "", operator, moe
 
 
+def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault | None:
+    """What is wrong with groups that host so many of the `experts` each, the fewest first."""
+    slots, ep = sum(sizes), len(sizes)
+    dealt_out = slots == experts and sizes[-1] - sizes[0] == 1
+    if sizes[0] == sizes[-1] or (dealt_out and engine is not None and engine.deals_out_experts):
+        return None
+    even = slots % ep == 0
+    return Fault(
+        f"the {ep} expert groups host {sizes[0]} to {sizes[-1]} of {slots} experts; engines place "
+        + (f"{slots // ep} on each" if even else "equally many on each, and SGLang and TensorRT-LLM nothing else"),
+        value=list(sizes),
+        expected=[slots // ep] * ep if even else f"an ep that divides {slots}",
+        severity="warning" if engine is None else "error",
+        is_proposed=engine is None,
+    )
+
+
+def _dealt(case: Case) -> Iterator[Fault]:
+    experts, ep = case.moe.experts, case.degrees.ep
+    # Copies make the groups even where they are allowed; groups without an expert are EP004's.
+    if experts % ep and ep <= experts and "redundant_experts" not in case.conditions.relaxations:
+        fault = _fault(sorted(even_cut(experts, ep)), experts, case.conditions.engine)
+        if fault is not None:
+            yield fault
+
+
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the distribution of experts that is not even, with the operators that have it."""
     engine = named_engine(view)
@@ -49,20 +78,16 @@ def check(view: PlanView) -> Iterator[Finding]:
         if len(set(sizes)) > 1:
             found.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
     for (phase_name, experts, sizes), operators in found.items():
-        dealt_out = sum(sizes) == experts and sizes[-1] - sizes[0] == 1
-        if dealt_out and engine is not None and engine.deals_out_experts:
-            continue
-        slots, ep = sum(sizes), len(sizes)
-        even = slots % ep == 0
-        yield Finding(
-            f"{phase_name}: the {ep} expert groups host {sizes[0]} to {sizes[-1]} of {slots} experts; engines place "
-            + (f"{slots // ep} on each" if even else "equally many on each, and SGLang and TensorRT-LLM nothing else"),
-            where=operators[0],
-            nodes=operators[:_MAX_NAMED],
-            value=list(sizes),
-            expected=[slots // ep] * ep if even else f"an ep that divides {slots}",
-            severity="warning" if engine is None else "error",
-        )
+        fault = _fault(sizes, experts, engine)
+        if fault is not None:
+            yield Finding(
+                f"{phase_name}: {fault.message}",
+                where=operators[0],
+                nodes=operators[:_MAX_NAMED],
+                value=fault.value,
+                expected=fault.expected,
+                severity=fault.severity,
+            )
 
 
 _BASE = "moe-ep4"
@@ -87,6 +112,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="spread the experts evenly, choose an ep that divides them, or allow redundant_experts to fill up",
     check=check,
+    limits=(DegreeLimit(("ep",), _dealt),),
     good=Example(_BASE),
     bad=Example(
         _BASE,

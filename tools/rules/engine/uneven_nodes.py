@@ -12,6 +12,7 @@ from ...plan.elements import parse_device
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..engines import named_engine
+from ..legality import Conditions, Fault, Pipeline
 from ..reading import stage_devices
 
 _MAX_NAMED = 64
@@ -47,6 +48,16 @@ def check(view: PlanView) -> Iterator[Finding]:
         )
 
 
+def _uneven(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
+    engine, stages, per_node = conditions.engine, pipeline.stages, pipeline.gpus_per_node // pipeline.devices
+    if engine is None or not engine.fills_nodes_alike:
+        return
+    # Stages that fit into a node are placed inside one.
+    if stages > per_node >= 2 and stages % per_node:
+        message = f"{stages} stages, {per_node} to a node, leave the last node with fewer"
+        yield Fault(message, stages, f"a multiple of {per_node}")
+
+
 _BASE = "dense-pp3-two-nodes"
 
 RULE = Rule(
@@ -62,6 +73,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a number of stages that its nodes divide, or keep the replica on one node",
     check=check,
+    pipeline_faults=_uneven,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
 )

@@ -8,61 +8,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...engines.engine import Engine
-from ...plan.view import NodeView, PhaseView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import Reading, phase_degrees
-from ..engines import named_engine
-from ..reading import Enclosing, stage_devices
-
-_MAX_NAMED = 64
-_Legal = tuple[int, ...]
+from ..legality import Case, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
 
-class _Attention:
-    """Ranks of one attention group of a phase, groups left out."""
+def _ffn(case: Case) -> Iterator[Fault]:
+    engine, degrees = case.conditions.engine, case.degrees
+    if engine is None:
+        return
+    ranks, is_moe = degrees.tp * degrees.sp * degrees.kv_sp, case.conditions.architecture.is_moe
+    legal = engine.ffn_degrees(degrees.devices, ranks, is_moe=is_moe)
+    if legal is not None and degrees.tp_ffn not in legal:
+        # Whether a shared expert beside attention groups runs on the ranks of one of them is not known.
+        is_beside_groups = case.layer.ffn is None and degrees.attention_dp > 1
+        is_known = not is_beside_groups or engine.ffn_degrees(degrees.devices, None, is_moe=is_moe) is not None
+        yield Fault(
+            f"tp_ffn {degrees.tp_ffn}, where {engine.title} would run the FFN on {' or '.join(map(str, legal))} ranks",
+            value=degrees.tp_ffn,
+            expected=list(legal),
+            severity="error" if is_known else None,
+        )
 
-    def __init__(self, view: PlanView, phase: PhaseView) -> None:
-        degrees = phase_degrees(view, phase)
-        self.ffn: list[Reading] = list(degrees.readings.get("tp_ffn", ()))
-        sizes = [degrees.usual(name) or 1 for name in ("tp", "sp", "kv_sp")]
-        self.ranks = sizes[0] * sizes[1] * sizes[2] if degrees.usual("tp") is not None else None
-        self.groups = degrees.usual("attention_dp") or 1
 
-
-def _legal(engine: Engine, node: NodeView, attention: _Attention, width: int, *, is_moe: bool) -> _Legal | None:
-    """The degrees that `engine` gives the FFN `node` of a stage of `width` devices; `None` where that is not known."""
-    shared = node.parent is not None and node.parent.type == "MoENode"
-    # What runs a shared expert beside groups is not known.
-    ranks = None if shared and attention.groups > 1 else attention.ranks
-    return engine.ffn_degrees(width, ranks, is_moe=is_moe)
+_LIMITS = (DegreeLimit(("tp_ffn", "tp", "sp", "kv_sp", "attention_dp", "devices"), _ffn),)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the degrees of dense FFNs that the engine has no setting for."""
-    engine = named_engine(view)
-    if engine is None or view.architecture is None:
-        return
-    enclosing = Enclosing("PipelineStageNode")
-    widths = {stage.node.position: len(stage_devices(stage)) for stage in view.stages}
-    for phase in view.phases:
-        attention = _Attention(view, phase)
-        found: dict[tuple[int, tuple[int, ...]], list[NodeView]] = {}
-        for reading in attention.ffn:
-            stage = enclosing.of(reading.operator)
-            width = widths.get(stage.position, 0) if stage is not None else 0
-            legal = _legal(engine, reading.operator, attention, width, is_moe=view.architecture.is_moe)
-            if legal is not None and reading.value not in legal:
-                found.setdefault((reading.value, legal), []).append(reading.operator)
-        for (degree, legal), nodes in found.items():
-            yield Finding(
-                f"{phase.phase}: tp_ffn {degree}, where {engine.title} would run the FFN on "
-                f"{' or '.join(map(str, legal))} ranks",
-                where=nodes[0],
-                nodes=nodes[:_MAX_NAMED],
-                value=degree,
-                expected=list(legal),
-            )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "relaxed-attention-dp2-ep4"
@@ -83,6 +58,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="set tp_ffn to one of the degrees that the engine has",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
 )

@@ -7,40 +7,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine
-from ..layer_specs import operator_specs
-from ..sharding import misranked_dimension, shards_of, tensor_degree
+from ..legality import Case, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
-_MAX_NAMED = 64
+
+def _split(case: Case) -> Iterator[Fault]:
+    engine, kv_sp = case.conditions.engine, case.degrees.kv_sp
+    if engine is None or kv_sp == 1:
+        return
+    reason = engine.refuses_cache_split(case.attention, case.degrees.tp, kv_sp)
+    if reason is not None:
+        expected = "at most tp × kv_sp / KV heads, and a divisor of the query heads of each KV head"
+        yield Fault(f"{reason}, which {engine.title} refuses", kv_sp, expected)
+
+
+_LIMITS = (DegreeLimit(("kv_sp", "tp"), _split),)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield each reason of a phase why vLLM would refuse its context-parallel decode."""
-    engine = named_engine(view)
-    if engine is None or view.architecture is None:
-        return
-    found: dict[tuple[str, str, int], dict[int, NodeView]] = {}
-    for phase in view.phases:
-        for operator, specs in operator_specs(view, phase):
-            kv_sp = len({shard.rank["kv_sp"] for shard in shards_of(operator) if "kv_sp" in shard.rank})
-            if operator.type != "AttentionNode" or kv_sp < 2 or misranked_dimension(operator) is not None:
-                continue
-            for _, layer in specs:
-                spec = layer.attention
-                reason = None if spec is None else engine.refuses_cache_split(spec, tensor_degree(operator), kv_sp)
-                if reason is not None:
-                    found.setdefault((phase.phase or "", reason, kv_sp), {})[operator.position] = operator
-    for (phase_name, reason, kv_sp), operators in found.items():
-        nodes = list(operators.values())
-        yield Finding(
-            f"{phase_name}: {reason}, which {engine.title} refuses",
-            where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
-            value=kv_sp,
-            expected="at most tp × kv_sp / KV heads, and a divisor of the query heads of each KV head",
-        )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "relaxed-kv-sp2"
@@ -62,6 +50,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="lower kv_sp, or raise tp beyond the number of KV heads",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE, (_VLLM, Edit("set_top", field="/model/config/num_key_value_heads", value=2))),
     bad=Example(_BASE, (_VLLM,)),
 )

@@ -8,35 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..engines import named_engine
-from ..sharding import sequence_degree
+from ..legality import Case, DegreeLimit, Fault
+from ..shown_faults import shown_faults
 
-_MAX_NAMED = 64
+
+def _split(case: Case) -> Iterator[Fault]:
+    engine, sp = case.conditions.engine, case.degrees.sp
+    if engine is None or engine.splits_dense_sequence or case.conditions.architecture.is_moe or sp == 1:
+        return
+    yield Fault(f"sp {sp} for a dense model; {engine.title} has no setting for it", sp, 1)
+
+
+_LIMITS = (DegreeLimit(("sp",), _split),)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the attention operators of a dense model that are split along the sequence."""
-    engine = named_engine(view)
-    if engine is None or engine.splits_dense_sequence or view.architecture is None or view.architecture.is_moe:
-        return
-    for phase in view.phases:
-        found: list[NodeView] = [
-            operator
-            for stage in phase.stages
-            for operator in stage.operators()
-            if operator.type == "AttentionNode" and sequence_degree(operator) > 1
-        ]
-        if found:
-            yield Finding(
-                f"{phase.phase}: sp {sequence_degree(found[0])} for a dense model; {engine.title} has no setting for "
-                "it",
-                where=found[0],
-                nodes=found[:_MAX_NAMED],
-                value=sequence_degree(found[0]),
-                expected=1,
-            )
+    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "relaxed-sp2-kv-sp2"
@@ -54,6 +44,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="use the devices as tp, or name another engine",
     check=check,
+    limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
 )

@@ -12,6 +12,7 @@ from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import empty_groups, group_excess, group_width
 from ..layer_specs import operator_specs
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import label, stage_devices
 from ..sharding import devices_of, names
 
@@ -70,6 +71,16 @@ def check(view: PlanView) -> Iterator[Finding]:
                         yield finding
 
 
+def _groups(case: Case) -> Iterator[Fault]:
+    ep, width, experts = case.degrees.ep, case.degrees.tp_expert, case.moe.experts
+    if ep > experts:
+        message = f"{ep} expert groups for {experts} experts leave {ep - experts} without any"
+        yield Fault(message, ep, f"at most {experts}")
+    if ep * width != case.degrees.devices:
+        message = f"{ep} expert groups of {width} devices on the {case.degrees.devices} devices of a stage"
+        yield Fault(message, ep, case.degrees.devices // width)
+
+
 _BASE = "moe-ep2"
 
 RULE = Rule(
@@ -85,6 +96,7 @@ RULE = Rule(
     fix="local",
     remedy="regroup the experts: one group, with at least one expert, on each device",
     check=check,
+    limits=(DegreeLimit(("ep", "tp_expert", "devices"), _groups),),
     good=Example(_BASE),
     bad=Example(
         _BASE,

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView, as_int, as_mapping
 from ..base import Edit, Example, Finding, Rule
+from ..legality import Case, DegreeLimit, Fault
 from ..reading import label
 from ..sharding import SEQUENCE_ROLES, shards_of
 
@@ -81,6 +82,19 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield _finding(view, split, found)
 
 
+def _queries(case: Case) -> Iterator[Fault]:
+    if case.degrees.phase == "decode" and case.degrees.sp > 1:
+        yield Fault(f"sp {case.degrees.sp} in decode, which has one query token a request", case.degrees.sp, 1)
+
+
+def _cache(case: Case) -> Iterator[Fault]:
+    kv_sp = case.degrees.kv_sp
+    if kv_sp > 1 and case.degrees.phase == "prefill":
+        yield Fault(f"kv_sp {kv_sp} in prefill, which splits its sequence by sp", kv_sp, 1)
+    elif kv_sp > 1 and "kv_sequence_decode" not in case.conditions.relaxations:
+        yield Fault(f"kv_sp {kv_sp} without the relaxation kv_sequence_decode", kv_sp, 1)
+
+
 _BASE = "relaxed-kv-sp2"
 
 RULE = Rule(
@@ -96,6 +110,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="use tp in decode",
     check=check,
+    limits=(DegreeLimit(("sp", "phase"), _queries), DegreeLimit(("kv_sp", "phase"), _cache)),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/policy/relaxations", value=[]),)),
 )

@@ -15,6 +15,7 @@ from ...performance.layout import LoadedLayout, layout_from_view
 from ...plan.layout import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
+from ..legality import Case, DegreeLimit, Fault
 from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
 
@@ -79,6 +80,13 @@ def _prefill_seconds(layout: LoadedLayout, phase: PhaseLayout) -> float:
     return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1, 1)).seconds
 
 
+def _short(case: Case) -> Iterator[Fault]:
+    tokens = case.conditions.input_tokens
+    if case.degrees.phase == "prefill" and case.degrees.sp > 1 and tokens is not None and tokens < LONG_PROMPT_TOKENS:
+        message = f"sp {case.degrees.sp} for prompts of {tokens} tokens; it is for {LONG_PROMPT_TOKENS} and more"
+        yield Fault(message, tokens, LONG_PROMPT_TOKENS, severity="warning")
+
+
 _BASE = "dense-sp2-tp2"
 
 RULE = Rule(
@@ -97,6 +105,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="use the devices as tp",
     check=check,
+    limits=(DegreeLimit(("sp", "phase"), _short),),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/workload/input_tokens", value=2048),)),
     rests_on_estimate=True,

@@ -12,11 +12,11 @@ from typing import Any
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import missing_rank
+from ..degrees import ATTENTION_DEGREES, missing_rank
+from ..legality import RELAXATION_OF
 from ..reading import is_in_inventory, label
 from ..sharding import misranked_dimension, names, shards_of, tensor_groups, tensor_holders, undefined_ranks
 
-_RELAXED = {"dp": "attention_dp", "kv_sp": "kv_sequence_decode"}
 _MAX_SHOWN = 64
 
 
@@ -26,8 +26,11 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
     if name == "kv_sp" and operator.type != "AttentionNode":
         # No such split belongs there (SP001).
         return None
-    # A dimension that no relaxation allows is not mended by counting it right.
-    if name in (None, "sp") or _RELAXED.get(name, name) not in (*view.relaxations, "tp") or undefined_ranks(operator):
+    if name in (None, "sp") or undefined_ranks(operator):
+        return None
+    relaxation = RELAXATION_OF.get(ATTENTION_DEGREES[name])
+    if relaxation is not None and relaxation not in view.relaxations:
+        # A dimension that no relaxation allows is not mended by counting it right.
         return None
     phase = operator.ancestor("PhaseNode")
     if name == "kv_sp" and phase is not None and phase.raw.get("phase") == "prefill":

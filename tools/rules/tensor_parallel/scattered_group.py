@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...catalog.hardware import hardware_facts
+from ...performance.collectives import domains_of
 from ...performance.setting_reading import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
@@ -18,20 +19,16 @@ from ..sharding import devices_of, tensor_groups, tensor_holders
 _MAX_NAMED = 64
 
 
-def _nodes_per_domain(view: PlanView) -> int:
-    block = read_block(HardwareBlock, view.hardware, "hardware")
-    return hardware_facts(block.accelerator, block.nodes, block.gpus_per_node).nodes_per_domain
-
-
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every set of devices in several domains that a TP group runs on, with the operators that do."""
-    width = _nodes_per_domain(view)
+    block = read_block(HardwareBlock, view.hardware, "hardware")
+    facts = hardware_facts(block.accelerator, block.nodes, block.gpus_per_node)
+    width = facts.nodes_per_domain
     found: dict[frozenset[str], list[NodeView]] = {}
     for operator in tensor_holders(view):
         for group in tensor_groups(operator):
             devices = devices_of(group) if any("tp" in shard.rank for shard in group) else frozenset[str]()
-            places = [parse_device(device) for device in devices]
-            if len({place[0] // width for place in places if place is not None}) > 1:
+            if len(domains_of(filter(parse_device, devices), facts)) > 1:
                 found.setdefault(devices, []).append(operator)
     for devices, operators in found.items():
         nodes = sorted({place[0] for place in map(parse_device, devices) if place is not None})

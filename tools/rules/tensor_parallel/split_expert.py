@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..legality import Case, DegreeLimit, Fault
 from ..sharding import names
 
 
@@ -20,6 +21,12 @@ def _split_parts(expert: NodeView) -> list[NodeView]:
     if not shards and not linears:
         return [expert] if "tp" in expert.rank else []
     return [*shards, *linears, *(child for child in expert.children if child.is_collective)]
+
+
+def _split(case: Case) -> Iterator[Fault]:
+    parts = case.degrees.tp_expert
+    if parts > 1 and "tp_in_expert" not in case.conditions.relaxations:
+        yield Fault(f"tp_expert {parts} without the relaxation tp_in_expert", value=parts, expected=1)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -61,6 +68,7 @@ RULE = Rule(
     fix="local",
     remedy="make each expert whole on one device, or name tp_in_expert in policy.relaxations",
     check=check,
+    limits=(DegreeLimit(("tp_expert",), _split),),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_PART),)),
 )

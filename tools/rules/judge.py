@@ -1,0 +1,109 @@
+"""Which degrees the rules accept before there is a graph: every rule's limits, asked of degrees alone.
+
+A limit says which degrees it reads, so that its verdict is worked out once for each of their values: a space of
+millions of combinations is judged by few of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from ..plan.document import PhaseStrategy
+from ..plan.placement import StageDegrees
+from .base import Rule
+from .legality import SPLIT_BY, Conditions, DegreeLimit, Fault, Pipeline, splits
+from .registry import all_rules
+
+
+class _Limit:
+    """A limit of a rule, with its faults by what it has read."""
+
+    def __init__(self, rule: Rule, limit: DegreeLimit) -> None:
+        self.rule, self.limit = rule, limit
+        self.read: Callable[[StageDegrees], Any] = attrgetter(*limit.reads)
+        self.known: dict[Any, tuple[Fault, ...]] = {}
+
+
+class DegreeJudge:
+    """Judges the degrees of stages, whatever their phase and devices.
+
+    `accepted` are the rules whose faults are put up with where they are no errors.
+    """
+
+    def __init__(self, conditions: Conditions, accepted: frozenset[str] = frozenset()) -> None:
+        self.conditions, self.accepted = conditions, accepted
+        split = {name for name in SPLIT_BY if splits(conditions.architecture, name)}
+        self._idle = SPLIT_BY.keys() - split
+        self._limits = [_Limit(rule, limit) for rule, limit in _limits() if limit.reads[0] in split]
+
+    def faults(self, degrees: StageDegrees) -> Iterator[tuple[Rule, Fault]]:
+        """Every fault of `degrees`, in the order of the rules."""
+        for limit in self._limits:
+            for fault in self._of(limit, degrees):
+                yield limit.rule, fault
+
+    def warned(self, degrees: StageDegrees) -> frozenset[str]:
+        """The rules that warn of `degrees` and leave them in the running."""
+        return frozenset(rule.id for rule, fault in self.faults(degrees) if fault.is_proposed)
+
+    def accepts(self, degrees: StageDegrees) -> bool:
+        """Whether `degrees` may be proposed: no limit refuses them, and what splits nothing is 1."""
+        return all(getattr(degrees, name) == 1 for name in self._idle) and self._pass(self._limits, degrees)
+
+    def legal(self, name: str, candidates: Iterable[int], stage: StageDegrees) -> tuple[int, ...]:
+        """Those values of one degree that may be proposed in `stage`, as far as they can be judged alone."""
+        limits = self._that_read(name)
+        usable = (1,) if name in self._idle else candidates
+        return tuple(value for value in usable if self._pass(limits, stage._replace(**{name: value})))
+
+    def together(self, *names: str) -> Callable[[StageDegrees], bool]:
+        """Whether degrees that are each legal alone may be proposed together, as far as limits read only `names`."""
+        alone = [limit for name in names for limit in self._that_read(name)]
+        limits = [limit for limit in self._that_read(*names) if limit not in alone]
+        return lambda degrees: self._pass(limits, degrees)
+
+    def _that_read(self, *names: str) -> list[_Limit]:
+        """The limits that read no other degree than `names`."""
+        others = {*StageDegrees._fields} - {*names, "phase", "devices"}
+        return [limit for limit in self._limits if others.isdisjoint(limit.limit.reads)]
+
+    def _pass(self, limits: Iterable[_Limit], degrees: StageDegrees) -> bool:
+        for limit in limits:
+            faults = self._of(limit, degrees)
+            if faults and any(self._refuses(limit.rule, fault) for fault in faults):
+                return False
+        return True
+
+    def _of(self, limit: _Limit, degrees: StageDegrees) -> tuple[Fault, ...]:
+        key = limit.read(degrees)
+        found = limit.known.get(key)
+        if found is None:
+            found = limit.known[key] = tuple(limit.limit.of(self.conditions, degrees))
+        return found
+
+    def _refuses(self, rule: Rule, fault: Fault) -> bool:
+        return not fault.is_proposed and (fault.severity == "error" or rule.id not in self.accepted)
+
+
+@cache
+def _limits() -> tuple[tuple[Rule, DegreeLimit], ...]:
+    return tuple((rule, limit) for rule in all_rules() for limit in rule.limits)
+
+
+def runs_pipeline(conditions: Conditions, pipeline: Pipeline) -> bool:
+    """Whether no rule refuses so many stages."""
+    judges = (rule.pipeline_faults for rule in all_rules() if rule.pipeline_faults is not None)
+    return not any(True for faults in judges for _ in faults(conditions, pipeline))
+
+
+def runs_pair(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
+    """Whether no rule refuses one replica that serves both phases in these degrees."""
+    return not any(True for faults in _pair_faults() for _ in faults(conditions, prefill, decode))
+
+
+@cache
+def _pair_faults() -> tuple[Any, ...]:
+    return tuple(rule.pair_faults for rule in all_rules() if rule.pair_faults is not None)

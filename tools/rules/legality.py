@@ -1,0 +1,163 @@
+"""How a rule says which degrees are legal before there is a graph: the one form that graphs and searches are judged by.
+
+A rule on degrees lists its limits in its `RULE`. Over a graph they become findings (`shown_faults.py`); the search, the
+repair and the answers to requests ask them of degrees alone (`judge.py`). Only this form stands here, and no limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+from ..catalog.architecture import Architecture, AttentionSpec, FFNSpec, LayerSpec, MoESpec
+from ..catalog.dtypes import DType
+from ..engines.engine import Engine
+from ..engines.release import Release
+from ..plan.document import Phase, PhaseStrategy, Relaxation
+from ..plan.placement import StageDegrees
+
+OperatorKind = Literal["attention", "ffn", "experts"]
+# What each degree of a stage splits; a shared expert is split as a dense FFN is.
+SPLIT_BY: Mapping[str, OperatorKind] = {
+    "tp": "attention",
+    "sp": "attention",
+    "attention_dp": "attention",
+    "kv_sp": "attention",
+    "tp_ffn": "ffn",
+    "ep": "experts",
+    "tp_expert": "experts",
+}
+# The relaxation without which a degree stays 1.
+RELAXATION_OF: Mapping[str, Relaxation] = {
+    "attention_dp": "attention_dp",
+    "kv_sp": "kv_sequence_decode",
+    "tp_expert": "tp_in_expert",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What degrees are judged under beside the devices; without an engine, a plan on paper.
+
+    `weights` is the number format that the weights run in.
+    """
+
+    architecture: Architecture
+    engine: Engine | None = None
+    release: Release | None = None
+    relaxations: frozenset[str] = frozenset()
+    input_tokens: int | None = None
+    weights: DType | None = None
+
+    @property
+    def engine_title(self) -> str:
+        """The engine as its makers write it; `an engine` where none is named."""
+        return "an engine" if self.engine is None else self.engine.title
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A limit that degrees do not keep: in words, what there is and what would pass.
+
+    `severity`: an error; a warning; or `None`, legal as far as is known and worth no finding. What is no error may be
+    stated, and a search proposes it only where it `is_proposed`: then it comes behind all that no rule warns of.
+    """
+
+    message: str
+    value: Any
+    expected: Any
+    severity: Literal["error", "warning"] | None = "error"
+    is_proposed: bool = False
+
+
+class Case(NamedTuple):
+    """One operator of `layer` in a stage, under the degrees of its phase."""
+
+    conditions: Conditions
+    degrees: StageDegrees
+    layer: LayerSpec
+
+    @property
+    def attention(self) -> AttentionSpec:
+        """The attention of a limit on attention's degrees."""
+        assert self.layer.attention is not None
+        return self.layer.attention
+
+    @property
+    def ffn(self) -> FFNSpec:
+        """The dense FFN or shared expert of a limit on `tp_ffn`."""
+        spec = dense_ffn(self.layer)
+        assert spec is not None
+        return spec
+
+    @property
+    def ffn_name(self) -> str:
+        """Which of the two it is, for a message."""
+        return "the FFN" if self.layer.ffn is not None else "the shared expert"
+
+    @property
+    def moe(self) -> MoESpec:
+        """The experts of a limit on their degrees."""
+        assert self.layer.moe is not None
+        return self.layer.moe
+
+
+@dataclass(frozen=True, slots=True)
+class DegreeLimit:
+    """What one operator demands of degrees. `reads` are those that it looks at: the first is the one that it limits.
+
+    It is shown nothing else of a stage, so that what it says of them is worked out once; `phase`, `devices` and
+    `sp_kind` are read by name too. `faults` is asked for each kind of layer that has the operator.
+    """
+
+    reads: tuple[str, ...]
+    faults: Callable[[Case], Iterable[Fault]]
+
+    @property
+    def operator(self) -> OperatorKind:
+        """The operator that is asked about."""
+        return SPLIT_BY[self.reads[0]]
+
+    def reduced(self, degrees: StageDegrees) -> StageDegrees:
+        """What it reads of `degrees`, all else as it is where nothing is said."""
+        return StageDegrees()._replace(**{name: getattr(degrees, name) for name in self.reads})
+
+    def of(self, conditions: Conditions, degrees: StageDegrees) -> Iterator[Fault]:
+        """The faults of a stage, over all kinds of layers."""
+        read = self.reduced(degrees)
+        for layer in conditions.architecture.layer_kinds:
+            if has_operator(layer, self.operator):
+                yield from self.faults(Case(conditions, read, layer))
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The stages of one phase of a replica, on nodes of `gpus_per_node`; `is_alone`: it serves no other phase."""
+
+    phase: Phase
+    stages: int
+    devices: int
+    gpus_per_node: int
+    is_alone: bool
+
+
+PipelineFaults = Callable[[Conditions, Pipeline], Iterable[Fault]]
+PairFaults = Callable[[Conditions, PhaseStrategy, PhaseStrategy], Iterable[Fault]]
+
+
+def dense_ffn(layer: LayerSpec) -> FFNSpec | None:
+    """What `tp_ffn` splits in a layer: its dense FFN, or its shared expert."""
+    return layer.ffn or (None if layer.moe is None else layer.moe.shared)
+
+
+def has_operator(layer: LayerSpec, operator: OperatorKind) -> bool:
+    """Whether a layer has the operator."""
+    if operator == "attention":
+        return layer.attention is not None
+    return (dense_ffn(layer) if operator == "ffn" else layer.moe) is not None
+
+
+def splits(architecture: Architecture, name: str) -> bool:
+    """Whether the model has anything that the degree splits; else it stays 1."""
+    return any(has_operator(layer, SPLIT_BY[name]) for layer in architecture.layer_kinds)

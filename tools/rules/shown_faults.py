@@ -1,0 +1,141 @@
+"""The limits of a rule on degrees (`legality.py`) over a graph: each operator judged by the degrees that it shows.
+
+An operator is asked about what its phase shows as a rule, its own degrees laid over it. Where the graph does not show
+all that a limit reads, another rule names what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast, get_args
+
+from ..catalog.architecture import LayerSpec
+from ..catalog.dtypes import DType
+from ..engines.release import release_of
+from ..plan.placement import StageDegrees
+from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
+from .base import Finding
+from .degrees import phase_degrees
+from .engines import named_engine
+from .layer_specs import operator_specs
+from .legality import SPLIT_BY, Case, Conditions, DegreeLimit, Fault
+from .reading import once_per_phase, stage_devices
+from .sharding import SEQUENCE_ROLES, misranked_dimension, shards_of, tensor_degree
+
+_MAX_NAMED = 64
+
+
+def conditions_of(view: PlanView) -> Conditions | None:
+    """What the degrees of a plan are judged under; `None` where its model cannot be read."""
+    if view.architecture is None:
+        return None
+    weights = view.precision.get("weights")
+    return Conditions(
+        view.architecture,
+        named_engine(view),
+        release_of(as_str(view.serving.get("engine_version"))),
+        view.relaxations,
+        as_int(view.workload.get("input_tokens")),
+        cast("DType", weights) if weights in get_args(DType) else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """An operator, the kinds of layers that it stands for, its own degrees, and with them all that its phase shows."""
+
+    operator: NodeView
+    layers: Sequence[LayerSpec]
+    own: Mapping[str, int]
+    values: Mapping[str, Any]
+
+    def shows(self, limit: DegreeLimit) -> bool:
+        """Whether it shows the degree that is limited, and its phase all that goes with it."""
+        is_shown = all(self.values[name] is not None for name in limit.reads if name in SPLIT_BY)
+        return is_shown and limit.reads[0] in self.own
+
+
+@once_per_phase
+def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
+    """Every operator of `phase` that shows a degree and whose layers are known."""
+    degrees = phase_degrees(view, phase)
+    usual = {name: degrees.usual(name) for name in SPLIT_BY}
+    own: dict[int, dict[str, int]] = {}
+    # Each expert group shows for itself how it is split.
+    for name in SPLIT_BY.keys() - {"tp_expert"}:
+        for reading in degrees.readings.get(name, ()):
+            own.setdefault(reading.operator.position, {})[name] = reading.value
+    layers = {operator.position: [layer for _, layer in specs] for operator, specs in operator_specs(view, phase)}
+    found: list[_Shown] = []
+    for stage in phase.stages:
+        devices = len(stage_devices(stage))
+        for operator in stage.operators():
+            for part, shown in _parts(operator, own):
+                stage_values = {"sp_kind": _exchange(part), "phase": phase.phase or "", "devices": devices}
+                values = {**usual, **shown, **stage_values}
+                its_layers = [one for one in layers.get(operator.position, ()) if _has_part(one, part)]
+                found.append(_Shown(part, its_layers, shown, values))
+    return tuple(found)
+
+
+def _parts(operator: NodeView, own: Mapping[int, dict[str, int]]) -> Iterator[tuple[NodeView, dict[str, int]]]:
+    """The operator and what is split inside it, with the degrees that each shows."""
+    for node in (operator, *(operator.children_of_type("FFNNode") if operator.type == "MoENode" else ())):
+        if node.position in own:
+            yield node, own[node.position]
+    for group in operator.children_of_type("ExpertNode"):
+        if shards_of(group) and misranked_dimension(group) is None:
+            yield group, {"tp_expert": tensor_degree(group)}
+
+
+def _has_part(layer: LayerSpec, part: NodeView) -> bool:
+    """Whether a layer of the model has what `part` stands for; a dense FFN of a MoE operator is its shared expert."""
+    is_shared = part.parent is not None and part.parent.type == "MoENode"
+    shared = None if layer.moe is None else layer.moe.shared
+    specs = {"AttentionNode": layer.attention, "FFNNode": shared if is_shared else layer.ffn}
+    return specs.get(part.type, layer.moe) is not None
+
+
+def _exchange(operator: NodeView) -> str | None:
+    """How an operator exchanges its sequence shards, where that sets a limit."""
+    exchanges = operator.children_of_type("AllToAllNode") if operator.type == "AttentionNode" else ()
+    return "ulysses" if any(node.role in SEQUENCE_ROLES for node in exchanges) else None
+
+
+def shown_faults(view: PlanView, limits: Sequence[DegreeLimit], lacks: Sequence[str] = ()) -> Iterator[Finding]:
+    """Yield each fault of a phase once, with the operators that have it; `lacks` as in `Finding`."""
+    if view.distinct is not view and not any(True for _ in _faults(view.distinct, limits)):
+        return  # what is right in one of what is alike is right in all of it
+    found: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
+    for phase, operator, fault in _faults(view, limits):
+        found.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator
+    for (phase, message), (fault, operators) in found.items():
+        nodes = list(operators.values())
+        yield Finding(
+            f"{phase}: {message}",
+            where=nodes[0],
+            nodes=nodes[:_MAX_NAMED],
+            value=fault.value,
+            expected=fault.expected,
+            severity=fault.severity,
+            lacks=lacks,
+        )
+
+
+def _faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[tuple[str, NodeView, Fault]]:
+    """Yield each fault that is worth a finding, with the name of its phase and the operator that has it."""
+    conditions = conditions_of(view)
+    if conditions is None:
+        return
+    judged: dict[Any, tuple[Fault, ...]] = {}
+    for phase in view.phases:
+        for shown in _shown(view, phase):
+            for limit in filter(shown.shows, limits):
+                values = {name: shown.values[name] for name in limit.reads}
+                for layer in shown.layers:
+                    key = id(limit), id(layer), *values.values()
+                    if key not in judged:
+                        case = Case(conditions, StageDegrees()._replace(**values), layer)
+                        judged[key] = tuple(fault for fault in limit.faults(case) if fault.severity is not None)
+                    yield from ((phase.phase or "", shown.operator, fault) for fault in judged[key])
