@@ -1,7 +1,7 @@
 """The validator: a document goes in, every rule looks at it, one finding for one fault comes out.
 
 It never raises whatever the document holds, never changes its input, and says the same of the same document every
-time. It decides nothing by itself: rules find, the two tables below drop what a more telling rule says better.
+time. It decides nothing by itself: rules find, `rules/precedence.py` drops what another rule explains.
 """
 
 from __future__ import annotations
@@ -22,48 +22,14 @@ from .plan.reader import ReadDocument, read_document
 from .plan.view import PlanView, as_mapping
 from .rules.base import Finding, Rule, Violation
 from .rules.evaluation import check_timed
+from .rules.precedence import without_explained
 from .rules.registry import all_rules, find_rule, rule_order
 
 # Findings of one rule that a report lists: beyond them nobody reads, and a hostile document is all findings.
 MAX_FINDINGS_OF_A_RULE = 10_000
 
-# One fault, one finding: a finding of the rule on the left is dropped where one on the right names the same place.
-_YIELDS: dict[str, frozenset[str]] = {
-    "ST003": frozenset({"CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"}),
-    "PP001": frozenset({"PP002", "PP003", "ST004"}),
-    "ST005": frozenset({"PP001", "TP003", "EP002", "SP002", "DE003"}),
-    "ST006": frozenset({"PP003", "DP002", "PH002"}),
-    "DE002": frozenset({"DE005"}),
-    "GP001": frozenset({"GP002", "EP008"}),
-    # Two rules whose texts cover the same shard in the same wrong place: the one that says where it stands.
-    "TP001": frozenset({"CO005"}),
-    "SP001": frozenset({"CO005"}),
-    "EP001": frozenset({"EP007"}),
-    # Degrees that do not divide because a shard was left out, or left over.
-    "TP005": frozenset({"TP002", "CO002"}),
-    "EN011": frozenset({"TP002", "CO002"}),
-    # A device whose shard is missing waits for it.
-    "GP005": frozenset({"TP002"}),
-    # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
-    "PH001": frozenset({"DP001"}),
-    "PP004": frozenset({"DP003"}),
-    "EP005": frozenset({"DP003"}),
-}
-# Rules that find in a block of layers, or in a phase branch, what they find in its copies: they compare no replicas and
-# read no device's number. They look at one of what is alike first, and at all of it only where they find something, as
-# `shown_faults` does.
-_OF_ONE_COPY = frozenset(
-    {
-        "ST003", "ST004", "ST005", "ST006", "ST007", "CO001", "CO003", "CO004", "CO005", "CO007", "DP001", "PP001",
-        "PP002", "PP003", "PP004", "PP005", "PP006", "PP007", "TP001", "TP002", "TP003", "TP004", "TP006",
-        "EP001", "EP002", "EP003", "EP004", "EP005", "EP006", "EP007", "EP008", "EP009", "SP001", "SP002", "SP003",
-        "PH002", "DE004", "GP003", "GP004", "GP005", "EN003",
-    }
-)  # fmt: skip
 # Errors in what a plan says of itself, which change no figure that is computed of its graph.
 _OF_WORDS = frozenset({"ST001", "CO006", "CO007"})
-# What these say is of the plan as a whole: they drop wherever the other rule fires.
-_OF_THE_WHOLE_PLAN = frozenset({"GP001"})
 
 
 class ValidationReport(BaseModel):
@@ -155,7 +121,7 @@ def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
         found = [violation for rule in chosen if not rule.rests_on_estimate for violation in _run(rule, view)]
         seen = view.doubted if any(_is_of_graph(violation) for violation in found) else view
         found += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, seen)]
-        return sorted(_without_weaker(found), key=_place)
+        return sorted(without_explained(found), key=_place)
 
 
 def _is_of_graph(violation: Violation) -> bool:
@@ -164,7 +130,8 @@ def _is_of_graph(violation: Violation) -> bool:
 
 
 def _run(rule: Rule, view: PlanView) -> list[Violation]:
-    if rule.id in _OF_ONE_COPY and view.distinct is not view and not _found(rule, view.distinct):
+    # What holds of a part holds of its copies, which are looked at where there is something to find.
+    if rule.visits != "plan" and view.distinct is not view and not _found(rule, view.distinct):
         return []
     return _found(rule, view)
 
@@ -203,48 +170,6 @@ def _named_node(path: str, nodes: Sequence[Any]) -> tuple[str, ...]:
     node = nodes[position] if position < len(nodes) else None
     name = node.get("id") if isinstance(node, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - raw JSON
     return (name,) if isinstance(name, str) else ()
-
-
-class _Places:
-    """Where the findings of one rule are, for quick comparison."""
-
-    def __init__(self) -> None:
-        self.edges: set[tuple[str, str]] = set()
-        self.nodes: set[str] = set()
-        self.nodes_without_edges: set[str] = set()
-
-    def add(self, violation: Violation) -> None:
-        self.edges.update(violation.edges)
-        self.nodes.update(violation.nodes)
-        if not violation.edges:
-            self.nodes_without_edges.update(violation.nodes)
-
-    def name(self, violation: Violation) -> bool:
-        """Whether one of these findings names an edge or a node of `violation`.
-
-        A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their
-        ends with those that name nodes alone: two bad edges of one node are two faults.
-        """
-        if violation.edges:
-            ends = {end for edge in violation.edges for end in edge}
-            return not self.edges.isdisjoint(violation.edges) or not self.nodes_without_edges.isdisjoint(ends)
-        return not self.nodes.isdisjoint(violation.nodes)
-
-
-def _without_weaker(found: list[Violation]) -> list[Violation]:
-    wanted = {rule_id for stronger in _YIELDS.values() for rule_id in stronger}
-    places: dict[str, _Places] = {}
-    for violation in found:
-        if violation.rule in wanted:
-            places.setdefault(violation.rule, _Places()).add(violation)
-    return [violation for violation in found if not _is_weaker(violation, places)]
-
-
-def _is_weaker(violation: Violation, places: Mapping[str, _Places]) -> bool:
-    present = [places[rule] for rule in sorted(_YIELDS.get(violation.rule, frozenset())) if rule in places]
-    if violation.rule in _OF_THE_WHOLE_PLAN:
-        return bool(present)
-    return any(place.name(violation) for place in present)
 
 
 def _place(violation: Violation) -> tuple[Any, ...]:

@@ -44,7 +44,7 @@ def traceability_page() -> str:
 
 def rule_file(rule: Rule) -> str:
     """The path of a rule's file from the root of the repository."""
-    return "tools" + rule.check.__module__.partition(".tools")[2].replace(".", "/") + ".py"
+    return "tools" + rule.module.partition(".tools")[2].replace(".", "/") + ".py"
 
 
 def case_table(rule: Rule) -> str:

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 
 from shardwright.tools.errors import InputError, UnknownNameError
 from shardwright.tools.plan.document import Plan
-from shardwright.tools.plan.view import PlanView
+from shardwright.tools.plan.view import PhaseView, PlanView
 from shardwright.tools.rules.base import Edit, Example, Finding, Rule
 from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.precedence import PRECEDENCE
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import ValidationReport, find_violations, validate
 
@@ -51,32 +52,78 @@ def test_a_rule_that_crashes_becomes_a_finding_of_that_rule_and_hides_no_other()
     assert crashed.fix == "report"
 
 
-YIELDS = [
-    ("ST003", "CO003"), ("ST003", "CO004"), ("ST003", "CO005"), ("ST003", "TP001"), ("ST003", "TP006"),
-    ("ST003", "SP001"), ("ST003", "EP007"), ("ST003", "DP001"), ("PP001", "PP002"), ("PP001", "PP003"),
-    ("PP001", "ST004"), ("ST005", "PP001"), ("ST005", "TP003"), ("ST005", "EP002"), ("ST005", "SP002"),
-    ("ST005", "DE003"), ("ST006", "PP003"), ("ST006", "DP002"), ("ST006", "PH002"), ("DE002", "DE005"),
-    ("GP001", "GP002"), ("GP001", "EP008"),
-]  # fmt: skip
+PAIRS = [(row.rule, stronger, row.scope) for row in PRECEDENCE for stronger in sorted(row.by)]
 
 
-@pytest.mark.parametrize(("weaker", "stronger"), YIELDS)
-def test_a_finding_is_dropped_where_a_more_telling_rule_names_the_same_node(weaker: str, stronger: str) -> None:
+@pytest.mark.parametrize(("weaker", "stronger", "scope"), PAIRS)
+def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(
+    weaker: str, stronger: str, scope: str
+) -> None:
     here, there = Finding("here", nodes=("r0.decode.s0",)), Finding("there", nodes=("r0.decode.s1",))
     assert _found(_rule(weaker, (here,)), _rule(stronger, (here,))) == [stronger]
-    if weaker != "GP001":
-        assert set(_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == {weaker, stronger}
+    elsewhere = {stronger} if scope == "plan" else {weaker, stronger}
+    assert set(_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == elsewhere
 
 
-@pytest.mark.parametrize(("weaker", "stronger"), YIELDS)
-def test_a_finding_is_dropped_where_a_more_telling_rule_names_the_same_edge(weaker: str, stronger: str) -> None:
+@pytest.mark.parametrize(("weaker", "stronger", "scope"), PAIRS)
+def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
+    weaker: str, stronger: str, scope: str
+) -> None:
     view = PlanView(base_plan("dense-pp2-tp2"))
     one, other = view.edges[0], view.edges[-1]
     strong = _rule(stronger, (Finding("here", where=one),))
     assert [v.rule for v in find_violations(view, [_rule(weaker, (Finding("here", where=one),)), strong])] == [stronger]
-    if weaker != "GP001":
-        kept = find_violations(view, [_rule(weaker, (Finding("there", where=other),)), strong])
-        assert {v.rule for v in kept} == {weaker, stronger}
+    kept = find_violations(view, [_rule(weaker, (Finding("there", where=other),)), strong])
+    assert {v.rule for v in kept} == ({stronger} if scope == "plan" else {weaker, stronger})
+
+
+def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
+    count, degree = Finding("x", where="/strategy/gpu_count"), Finding("x", where="/strategy/decode/tp")
+    assert _found(_rule("EP008", (count,)), _rule("GP002", (count,))) == ["GP002"]
+    assert set(_found(_rule("EP008", (degree,)), _rule("GP002", (count,)))) == {"EP008", "GP002"}
+
+
+def test_no_rule_explains_itself_or_what_explains_it() -> None:
+    pairs = {(weaker, stronger) for weaker, stronger, _ in PAIRS}
+    assert not {(stronger, weaker) for weaker, stronger in pairs} & pairs
+    assert {rule for pair in pairs for rule in pair} <= {rule.id for rule in all_rules()}
+
+
+VISITED_NODES = {
+    "phase": lambda view: [phase.node.id for phase in view.phases],
+    "stage": lambda view: [stage.node.id for stage in view.stages],
+    "node": lambda view: [node.id for node in view.nodes],
+    ("MoENode", "RouterNode"): lambda view: [node.id for node in view.nodes if node.type in ("MoENode", "RouterNode")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("visits", VISITED_NODES, ids=str)
+def test_a_rule_decides_once_about_each_thing_that_it_visits(visits: Any) -> None:
+    seen: list[str] = []
+
+    def decide(_view: PlanView, thing: Any) -> Iterator[Finding]:
+        seen.append(getattr(thing, "node", thing).id)
+        yield Finding("found", where=getattr(thing, "node", thing))
+
+    view = PlanView(base_plan("mla-tp2-ep2-pp2"))
+    rule = replace(find_rule("ST002"), check=None, visits=visits, decide=decide)
+    found = [violation.nodes for violation in rule.run(view)]
+    assert seen == VISITED_NODES[visits](view) and found == [(name,) for name in seen]
+
+
+def test_copies_are_looked_at_where_something_is_found_and_only_there() -> None:
+    document = base_plan("dense-dp2-tp2")
+    phases = [node["id"] for node in document["nodes"] if node["type"] == "PhaseNode"]
+    for finds, expected in ((False, phases[:2]), (True, [*phases[:2], *phases])):
+        seen: list[str] = []
+
+        def decide(_view: PlanView, phase: PhaseView, seen: list[str] = seen, finds: bool = finds) -> Iterator[Finding]:
+            seen.append(phase.node.id)
+            yield from [Finding("found", where=phase.node)] * finds
+
+        rule = replace(find_rule("ST002"), id="PP002", check=None, visits="phase", decide=decide)
+        assert len(find_violations(PlanView(document), [rule])) == finds * len(phases)
+        assert sorted(seen) == sorted(expected)
 
 
 def test_two_bad_edges_of_one_node_are_two_faults() -> None:

@@ -106,7 +106,7 @@ def test_every_rule_is_found_by_its_id() -> None:
 def test_every_rule_file_holds_its_rules() -> None:
     """A module of a family without a `RULE`, or a table of `RULES`, is a helper of one that has."""
     root = Path(package.__path__[0])
-    found = {rule.check.__module__ for rule in all_rules()}
+    found = {rule.module for rule in all_rules()}
     for family in pkgutil.iter_modules([str(root)]):
         if not family.ispkg:
             continue

@@ -1,14 +1,16 @@
 """What a rule is and what it reports.
 
-A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. Its check is a generator of
-findings over the prepared view of a plan; it never prints and never changes its input. Where it cannot read what it
-needs it lets the `InputError` through that says so: nothing passes because it could not be judged.
+A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. It says what it `visits`, and
+`decide(view, thing)` yields the findings about one such thing; the engine does the walking. A rule that needs the plan
+at once has `check(view)` instead. Neither prints or changes its input. Where a rule cannot read what it needs it lets
+the `InputError` through that says so: nothing passes because it could not be judged.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -17,10 +19,23 @@ from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
 from .edits import Change
 from .legality import DegreeLimit, PairFaults, PipelineFaults
+from .sharding import tensor_holders
 from .tree import Consequences
 
 Severity = Literal["error", "warning"]
 FixKind = Literal["local", "re-plan", "report", "none"]
+# What a rule may visit, each with how a plan lists it; a tuple names types of node. `parts` is a plan seen at once by a
+# rule that finds in a copy of a part what it finds in the first; only `plan` compares replicas or reads device numbers.
+VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
+    "plan": lambda view: (view,),
+    "parts": lambda view: (view,),
+    "phase": lambda view: view.phases,
+    "stage": lambda view: view.stages,
+    "tp_operator": tensor_holders,
+    "node": lambda view: view.nodes,
+    "edge": lambda view: view.edges,
+}
+Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "edge"] | tuple[str, ...]
 
 
 class Violation(BaseModel):
@@ -91,6 +106,9 @@ class Example:
 class Rule:
     """One hard rule (or warning). `name` is the offence; `remedy` the default remedy line of its findings.
 
+    `visits` is what it looks at: `decide` is called for each such thing, or `check` once for `plan` and `parts`;
+    where they yield `None`, nothing is found.
+
     A rule that `rests_on_estimate` is run after the others, and told (`PlanView.is_sound`) whether these found the
     graph in order: figures of a faulty graph would repeat its fault in other words.
 
@@ -108,27 +126,42 @@ class Rule:
     source: str
     fix: FixKind
     remedy: str
-    check: Callable[[PlanView], Iterable[Finding]]
     good: Example
     bad: Example
+    visits: Visits = "plan"
+    decide: Callable[[PlanView, Any], Iterable[Finding | None]] | None = None
+    check: Callable[[PlanView], Iterable[Finding | None]] | None = None
     rests_on_estimate: bool = False
     mend: Callable[[PlanView, Violation], Iterable[Change]] | None = None
     limits: tuple[DegreeLimit, ...] = ()
     pipeline_faults: PipelineFaults | None = None
     pair_faults: PairFaults | None = None
 
+    @property
+    def module(self) -> str:
+        """The full name of the module that the rule is written in."""
+        return (self.decide or self.check).__module__
+
     def run(self, view: PlanView) -> Iterator[Violation]:
-        """The violations of this rule in `view`, in the order of the check, less what follows from another fault.
+        """The violations of this rule in `view`, in the order of its visits, less what follows from another fault.
 
         What it could not read, and so did not judge, is kept in `view.unjudged`.
         """
         consequences = Consequences(view)
         try:
-            for finding in self.check(view):
+            for finding in filter(None, self._findings(view)):
                 if not (consequences.are_displaced(finding.lacks) or consequences.are_misled(finding.unlinked)):
                     yield self.violation(finding)
         except InputError as error:
             view.unjudged[self.id] = error
+
+    def _findings(self, view: PlanView) -> Iterable[Finding | None]:
+        if self.check is not None:
+            return self.check(view)
+        assert self.decide is not None
+        decide, visits = self.decide, self.visits
+        things = VISITED[visits](view) if isinstance(visits, str) else view.of_type(*visits)
+        return chain.from_iterable(decide(view, thing) for thing in things)
 
     def violation(self, finding: Finding) -> Violation:
         """`finding` with what this rule knows."""

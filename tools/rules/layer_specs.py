@@ -60,6 +60,15 @@ def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
     return found >= wanted and all(offset < block.period for offset, _ in found)
 
 
+def specs_of(view: PlanView, operator: NodeView) -> list[tuple[int, LayerSpec]]:
+    """The layers that `operator` stands for, one of each kind; none where that is not known."""
+    known = view.once(
+        specs_of,
+        lambda: {node.position: specs for phase in view.phases for node, specs in operator_specs(view, phase)},
+    )
+    return known.get(operator.position, [])
+
+
 @once_per_phase
 def operator_specs(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, list[tuple[int, LayerSpec]]], ...]:
     """Every operator of the blocks of `phase` with the layers that it stands for, one of each kind."""

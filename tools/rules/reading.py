@@ -78,6 +78,11 @@ class Enclosing:
         return found
 
 
+def enclosing(view: PlanView, node_type: str) -> Enclosing:
+    """The finder of the nearest node of one type, kept for all rules that ask for it."""
+    return view.whole.once((Enclosing, node_type), lambda: Enclosing(node_type))
+
+
 def compute_devices(operator: NodeView) -> frozenset[str]:
     """Devices that the operator computes on: its shards', or the router's and the experts' of a MoE operator.
 
@@ -111,6 +116,12 @@ def stage_devices(stage: StageView) -> frozenset[str]:
     return stage.settled_devices
 
 
+def stage_of(view: PlanView, operator: NodeView) -> StageView | None:
+    """The stage that has `operator` in one of its blocks; `None` where it hangs elsewhere."""
+    stages = view.once(stage_of, lambda: {node.position: at for at in view.stages for node in at.operators()})
+    return stages.get(operator.position)
+
+
 def is_in_inventory(view: PlanView, device: str) -> bool:
     """Whether the hardware has `device` of the graph; any well-formed name passes where its size is not readable."""
     return device not in view.absent_devices
@@ -135,7 +146,11 @@ class StrangeDevices:
 
 def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
     """For each stage, by node position, the devices that it names and another stage or replica, or nobody, has."""
-    settled = [(phase, stage, stage_devices(stage)) for phase in view.whole.phases for stage in phase.stages]
+    return view.whole.once(strange_devices, lambda: _strange_devices(view.whole))
+
+
+def _strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
+    settled = [(phase, stage, stage_devices(stage)) for phase in view.phases for stage in phase.stages]
     owners: dict[str, set[tuple[int, int]]] = {}
     for phase, _, devices in settled:
         for device in devices:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from math import prod
 
-from ..plan.view import EdgeView, NodeView, PlanView
-from .reading import Enclosing, StrangeDevices, label, stage_devices, strange_devices
+from ..plan.view import NodeView, PlanView
+from .reading import enclosing, label, stage_devices, strange_devices
 
 # Names of a rank; where two could be at fault, the first that is present answers for it.
 DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
@@ -86,17 +85,6 @@ def misranked_dimension(operator: NodeView) -> str | None:
     return next(iter(sizes), "tp")
 
 
-def joins_tensor_groups(edge: EdgeView, stages: Enclosing) -> bool:
-    """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage (TP004)."""
-    source, target = edge.source, edge.target
-    own, other = (None if end is None else end.parent for end in (source, target))
-    if source is None or target is None or own is None or other is None or own is other:
-        return False
-    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {own.type, other.type} <= HOLDERS:
-        return False
-    return stages.of(source) is not None and stages.of(source) is stages.of(target)
-
-
 def undefined_ranks(operator: NodeView) -> bool:
     """Whether a shard is ranked along a dimension that the format does not have (rule CO001)."""
     return any(name not in DIMENSIONS for shard in shards_of(operator) for name in shard.rank)
@@ -158,7 +146,7 @@ class HomeDevices:
     def __init__(self, view: PlanView) -> None:
         self._view = view
         self._stages = {stage.node.position: stage for stage in view.stages}
-        self._enclosing = Enclosing("PipelineStageNode")
+        self._enclosing = enclosing(view, "PipelineStageNode")
         self._devices: dict[int, frozenset[str]] = {}
 
     def of(self, node: NodeView) -> frozenset[str]:
@@ -185,16 +173,17 @@ class HomeDevices:
             return []
         return sorted(left_out)
 
-    @cached_property
-    def _strange(self) -> dict[int, StrangeDevices]:
-        return strange_devices(self._view)
-
     def _is_abroad(self, collective: NodeView) -> bool:
         stage, operator = self._enclosing.of(collective), collective.parent
-        if stage is None or operator is None or stage.position not in self._strange:
+        strange = None if stage is None else strange_devices(self._view).get(stage.position)
+        if strange is None or operator is None:
             return False
-        strange = self._strange[stage.position]
         # TP004 looks at the TP groups of attention and FFN, PP006 at the exchanges of experts; what else reaches into
         # another stage is named by the rule of its operator.
         in_group = operator.type == "MoENode" or (operator.type in HOLDERS and tensor_degree(operator) > 1)
         return not (strange.both if in_group else strange.absent).isdisjoint(collective.devices)
+
+
+def home_devices(view: PlanView) -> HomeDevices:
+    """The devices of the stages of the plan, kept for all rules that ask for them."""
+    return view.once(HomeDevices, lambda: HomeDevices(view))

@@ -106,6 +106,11 @@ class Placed:
         return all(end is not None and end.position in self._positions for end in ends)
 
 
+def placed(view: PlanView) -> Placed:
+    """Which edges of the plan join nodes in their place, kept for all rules that ask for it."""
+    return view.whole.once(Placed, lambda: Placed(view.whole))
+
+
 class Consequences:
     """Tells what follows from a fault that another rule names from what is a fault of its own.
 

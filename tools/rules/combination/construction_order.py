@@ -104,6 +104,7 @@ RULE = Rule(
     source="002 §6",
     fix="local",
     remedy="list the steps that the graph uses, in this order",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(

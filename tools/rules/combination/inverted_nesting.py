@@ -35,22 +35,20 @@ def _around(parent: NodeView, own: str) -> str | None:
     return "TP" if "tp" in names else "SP" if "sp" in names else "EP" if parent.type == "MoENode" else None
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every node whose strategy must lie outside that of its parent."""
-    for node in view.nodes:
-        parent, own = node.parent, _own(node)
-        around = None if parent is None or own is None else _around(parent, own)
-        if parent is None or own is None or around is None:
-            continue
-        if ORDER.index(own) < ORDER.index(around):
-            yield Finding(
-                f"{own} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} "
-                f"({parent.type})",
-                where=node,
-                nodes=(node, parent),
-                value=[around, own],
-                expected=[own, around],
-            )
+def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
+    """Yield a node whose strategy must lie outside that of its parent."""
+    parent, own = node.parent, _own(node)
+    around = None if parent is None or own is None else _around(parent, own)
+    if parent is None or own is None or around is None:
+        return
+    if ORDER.index(own) < ORDER.index(around):
+        yield Finding(
+            f"{own} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} ({parent.type})",
+            where=node,
+            nodes=(node, parent),
+            value=[around, own],
+            expected=[own, around],
+        )
 
 
 _BASE = "dense-tp2"
@@ -70,7 +68,8 @@ RULE = Rule(
     source="000 §4",
     fix="re-plan",
     remedy="build the inner strategy inside the outer one: PP, then SP, then EP, then TP",
-    check=check,
+    visits=("PipelineStageNode", "ShardNode"),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
 )

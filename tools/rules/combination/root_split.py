@@ -12,32 +12,25 @@ from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 
-_ROOTS = ("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode")
 _SPLITS = {"tp": "TP", "sp": "SP", "kv_sp": "SP"}
 
 
-def _finding(container: NodeView, shards: list[NodeView]) -> Finding | None:
+def decide(_: PlanView, container: NodeView) -> Iterator[Finding]:
+    """Yield a container above the operators that is split by TP or SP."""
+    shards = container.children_of_type("ShardNode")
     ranked = [node for node in (container, *shards) if any(name in _SPLITS for name in node.rank)]
     # Shards without ranks say nothing of how they split, but several of them do split.
     if not ranked and len(shards) < 2:
-        return None
+        return
     names = sorted({_SPLITS[name] for node in ranked for name in node.rank if name in _SPLITS}) or ["TP"]
     parts = [*shards, *(child for child in container.children if child.is_collective)]
-    return Finding(
+    yield Finding(
         f"{' and '.join(names)} on {label(container)}, a {container.type}: only an operator can be split",
         where=parts[0] if parts else container,
         nodes=(*parts, container),
         value=container.type,
         expected=["AttentionNode", "FFNNode"],
     )
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every container above the operators that is split by TP or SP."""
-    for container in view.of_type(*_ROOTS):
-        finding = _finding(container, container.children_of_type("ShardNode"))
-        if finding is not None:
-            yield finding
 
 
 _BASE = "dense-pp2-tp2"
@@ -60,7 +53,8 @@ RULE = Rule(
     source="002 §5",
     fix="re-plan",
     remedy="move the shards into the attention and FFN operators",
-    check=check,
+    visits=("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, _SHARDS),
 )

@@ -152,6 +152,7 @@ RULE = Rule(
     source="000 §5",
     fix="local",
     remedy="say it with DP, PP, SP, EP and TP, or leave it out",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/cp", value=2),)),

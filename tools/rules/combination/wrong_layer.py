@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
+from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 
@@ -25,23 +25,22 @@ _MISPLACED = {
 }
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every stage and every part of a MoE operator on a layer that is not its own."""
-    for node in view.nodes:
-        parent = node.parent
-        if parent is None or parent.type not in _MISPLACED.get(node.type, ()):
-            continue
-        if node.type == "PipelineStageNode" and any(shard.rank for shard in parent.children_of_type("ShardNode")):
-            continue
-        strategy, home = ("PP", "structural") if node.type == "PipelineStageNode" else ("EP", "operator")
-        yield Finding(
-            f"{strategy} on the {_LAYER_OF[parent.type]} layer: {label(node)} ({node.type}) hangs below "
-            f"{label(parent)} ({parent.type}); {strategy} lives on the {home} layer",
-            where=node,
-            nodes=(node, parent),
-            value=_LAYER_OF[parent.type],
-            expected=home,
-        )
+def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
+    """Yield a stage, or a part of a MoE operator, on a layer that is not its own."""
+    parent = node.parent
+    if parent is None or parent.type not in _MISPLACED[node.type]:
+        return
+    if node.type == "PipelineStageNode" and any(shard.rank for shard in parent.children_of_type("ShardNode")):
+        return
+    strategy, home = ("PP", "structural") if node.type == "PipelineStageNode" else ("EP", "operator")
+    yield Finding(
+        f"{strategy} on the {_LAYER_OF[parent.type]} layer: {label(node)} ({node.type}) hangs below "
+        f"{label(parent)} ({parent.type}); {strategy} lives on the {home} layer",
+        where=node,
+        nodes=(node, parent),
+        value=_LAYER_OF[parent.type],
+        expected=home,
+    )
 
 
 _BASE = "dense-pp2-tp2"
@@ -59,7 +58,8 @@ RULE = Rule(
     source="002 §2",
     fix="re-plan",
     remedy="stages hang below a phase, experts inside a MoE operator",
-    check=check,
+    visits=tuple(_MISPLACED),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_STRAY),)),
 )

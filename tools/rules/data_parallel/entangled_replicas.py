@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import root_replicas
-from ..reading import Enclosing, is_cache_edge, is_on_too_many, label
-from ..tree import Placed
+from ..reading import Enclosing, enclosing, is_cache_edge, is_on_too_many, label
+from ..tree import placed
 
 _MAX_NAMED = 16
 
@@ -25,7 +25,7 @@ def _only_phase(replica: NodeView) -> str | None:
 
 def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
     alone = {replica.position: _only_phase(replica) for replica in view.replicas}
-    served, placed = set(alone.values()), Placed(view)
+    served = set(alone.values())
     # What is left out there are edges inside of blocks, and KV-cache edges inside of replicas or between split ones.
     for edge in view.distinct.edges:
         if edge.source is None or edge.target is None:
@@ -43,7 +43,7 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
         # Where all replicas serve one phase alone, and the same, some have the wrong name for it (PH001).
         if is_cache_edge(edge) and len(served) == 1 and None not in served:
             continue
-        if not placed.holds(edge):
+        if not placed(view).holds(edge):
             continue
         yield Finding(
             f"the edge {label(edge.source)} → {label(edge.target)} joins replicas {label(source)} and {label(target)}",
@@ -132,7 +132,7 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every edge between two replicas and every device that two of them use."""
     if len(view.replicas) > 1:
-        within = Enclosing("ReplicaNode")
+        within = enclosing(view, "ReplicaNode")
         yield from _edges(view, within)
         yield from _devices(view, within)
 

@@ -12,7 +12,7 @@ from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..degrees import declared_degree
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import Enclosing, label
+from ..reading import enclosing, label
 
 _MAX_NAMED = 64
 
@@ -35,7 +35,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
 
 def _grouped_shards(view: PlanView) -> dict[str | None, list[NodeView]]:
     """Shards with a `dp` rank, by phase."""
-    phases = Enclosing("PhaseNode")
+    phases = enclosing(view, "PhaseNode")
     found: dict[str | None, list[NodeView]] = {}
     for shard in view.of_type("ShardNode"):
         if "dp" in shard.rank:
@@ -94,6 +94,7 @@ RULE = Rule(
     source="002 §3.1",
     fix="re-plan",
     remedy="make DP the fan-out of the root",
+    visits="parts",
     check=check,
     limits=(DegreeLimit(("attention_dp",), _inner_groups),),
     good=Example(_BASE),

@@ -13,7 +13,7 @@ from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import group_width
-from ..reading import Enclosing, is_in_inventory, label
+from ..reading import enclosing, is_in_inventory, label
 from .unfit_operator import shard_excess
 
 _MAX_NAMED = 64
@@ -54,7 +54,7 @@ def _repeated(view: PlanView) -> Iterator[Finding]:
 
 def _doubled(view: PlanView) -> Iterator[Finding]:
     widths = {stage.node.position: len(stage.devices) for stage in view.stages}
-    stages = Enclosing("PipelineStageNode")
+    stages = enclosing(view, "PipelineStageNode")
     wide = "tp_in_expert" in view.relaxations
     for operator in view.nodes:
         if not operator.children:
@@ -117,6 +117,7 @@ RULE = Rule(
     source="002 §3.4",
     fix="re-plan",
     remedy="place every part of an operator on a device of its own inside the inventory",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/hardware/gpus_per_node", value=1),)),

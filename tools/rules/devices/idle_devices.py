@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.placement import attention_width, ffn_width
-from ...plan.view import NodeView, PlanView
+from ...plan.view import NodeView, PlanView, StageView
 from ..base import Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices, label, settled_devices, stage_devices
@@ -17,27 +17,26 @@ _NAMES = {"AttentionNode": "attention", "FFNNode": "FFN"}
 _MAX_NAMED = 16
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, for each stage and kind of operator, the devices that wait while it runs."""
-    for stage in view.stages:
-        devices = stage_devices(stage)
-        idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
-        for operator in stage.operators():
-            used = settled_devices(operator)
-            # A shard on another's device (GP004) or off the stage (DE004, TP004) leaves its own idle: one fault.
-            computing = compute_devices(operator)
-            misplaced = len(operator.children_of_type("ShardNode")) > len(computing & devices)
-            if operator.type in _NAMES and used and devices - used and not misplaced:
-                idle.setdefault((operator.type, tuple(sorted(devices - used))), []).append(operator)
-        for (operator_type, waiting), operators in idle.items():
-            yield Finding(
-                f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
-                f"idle: {', '.join(waiting[:_MAX_NAMED])}{', …' if len(waiting) > _MAX_NAMED else ''}",
-                where=operators[0],
-                nodes=operators,
-                value=list(waiting),
-                expected=[],
-            )
+def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
+    """Yield, for each kind of operator, the devices of the stage that wait while it runs."""
+    devices = stage_devices(stage)
+    idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
+    for operator in stage.operators():
+        used = settled_devices(operator)
+        # A shard on another's device (GP004) or off the stage (DE004, TP004) leaves its own idle: one fault.
+        computing = compute_devices(operator)
+        misplaced = len(operator.children_of_type("ShardNode")) > len(computing & devices)
+        if operator.type in _NAMES and used and devices - used and not misplaced:
+            idle.setdefault((operator.type, tuple(sorted(devices - used))), []).append(operator)
+    for (operator_type, waiting), operators in idle.items():
+        yield Finding(
+            f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
+            f"idle: {', '.join(waiting[:_MAX_NAMED])}{', …' if len(waiting) > _MAX_NAMED else ''}",
+            where=operators[0],
+            nodes=operators,
+            value=list(waiting),
+            expected=[],
+        )
 
 
 def _idle(what: str, used: int, case: Case) -> Iterator[Fault]:
@@ -63,7 +62,8 @@ RULE = Rule(
     source="003 §8",
     fix="none",
     remedy="raise the operator's degree if the model's shapes allow it, or accept the idle devices",
-    check=check,
+    visits="stage",
+    decide=decide,
     limits=(
         DegreeLimit(("tp", "sp", "kv_sp", "attention_dp", "devices"), _idle_attention),
         DegreeLimit(("tp_ffn", "tp", "attention_dp", "devices"), _idle_ffn),

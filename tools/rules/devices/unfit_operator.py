@@ -62,12 +62,10 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
         )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield every operator that its stage's devices cannot hold or that leaves experts off some of them."""
-    for stage in view.stages:
-        devices = stage_devices(stage)
-        yield from _crowded(stage, len(stage.devices))
-        yield from _narrow(stage, devices)
+    yield from _crowded(stage, len(stage.devices))
+    yield from _narrow(stage, stage_devices(stage))
 
 
 _BASE = "dense-tp2"
@@ -97,7 +95,8 @@ RULE = Rule(
     source="003 §1, §4",
     fix="re-plan",
     remedy="fit each operator's degree to the devices of its stage",
-    check=check,
+    visits="stage",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/tp_ffn", value=4), *_shard(2), *_shard(3))),
 )

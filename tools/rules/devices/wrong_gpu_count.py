@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from ...plan.view import PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from .counting import is_explained
-from .degree_product import is_degree_product
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -19,7 +18,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
     if declared is None or not used or declared == used:
         return
-    if is_explained(view, declared) or is_degree_product(view, declared):
+    if is_explained(view, declared):
         return
     yield Finding(
         f"strategy.gpu_count is {declared}, the graph uses {used} devices",

@@ -123,6 +123,7 @@ RULE = Rule(
     source="000 §8",
     fix="local",
     remedy="drop the edge that runs against the order of execution",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(

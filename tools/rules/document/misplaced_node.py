@@ -81,7 +81,7 @@ def _circles(view: PlanView) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def check(view: PlanView) -> Iterator[Finding | None]:
     """Yield every node that is not at its place in the one tree."""
     yield from _roots(view)
     circled: set[str] = set()
@@ -90,11 +90,8 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield finding
     named = circled | {node.id for node in view.of_type("RequestNode")[1:]}
     for node in view.nodes:
-        if node.type not in PARENTS or node.id in named:
-            continue
-        fault = _parent_fault(view, node)
-        if fault is not None:
-            yield fault
+        if node.type in PARENTS and node.id not in named:
+            yield _parent_fault(view, node)
 
 
 _BASE = "dense-tp2"
@@ -112,6 +109,7 @@ RULE = Rule(
     source="002 §2",
     fix="local",
     remedy="hang the node below the type that holds it",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_STRAY),)),

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, covered_layers, is_cache_edge, label, ranges_meet
-from ..sharding import joins_tensor_groups
-from ..tree import Placed
+from ..reading import Enclosing, covered_layers, enclosing, is_cache_edge, label, ranges_meet
+from ..tree import placed
 
 
 def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
@@ -75,26 +74,23 @@ def _wrong_layers(view: PlanView, feeds: _Feeds, edge: EdgeView, branch: NodeVie
     )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every edge between nodes that are no siblings and no KV-cache edge of the same layers."""
-    phases, stages, placed = Enclosing("PhaseNode"), Enclosing("PipelineStageNode"), Placed(view)
-    feeds = _Feeds(view, phases)
-    for edge in view.edges:
-        source, target = edge.source, edge.target
-        if source is None or target is None or source.parent is target.parent:
-            continue
-        if _is_cache_edge_elsewhere(edge, phases):
-            fault = _wrong_layers(view, feeds, edge, phases.of(target))
-            if fault is not None:
-                yield fault
-        # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
-        elif placed.holds(edge) and not joins_tensor_groups(edge, stages):
-            yield Finding(
-                f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
-                where=edge,
-                value=[source.parent_id, target.parent_id],
-                remedy="drop the edge, or join the operators or stages that hold its ends",
-            )
+def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
+    """Yield an edge between nodes that are no siblings and no KV-cache edge of the same layers."""
+    source, target = edge.source, edge.target
+    if source is None or target is None or source.parent is target.parent:
+        return
+    phases = enclosing(view, "PhaseNode")
+    if _is_cache_edge_elsewhere(edge, phases):
+        feeds = view.once(_Feeds, lambda: _Feeds(view, phases))
+        yield _wrong_layers(view, feeds, edge, phases.of(target))
+    # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
+    elif placed(view).holds(edge):
+        yield Finding(
+            f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
+            where=edge,
+            value=[source.parent_id, target.parent_id],
+            remedy="drop the edge, or join the operators or stages that hold its ends",
+        )
 
 
 _BASE = "dense-tp2"
@@ -114,7 +110,8 @@ RULE = Rule(
     source="000 §6, §7",
     fix="local",
     remedy="drop the edge",
-    check=check,
+    visits="edge",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

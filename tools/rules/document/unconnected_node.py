@@ -209,6 +209,7 @@ RULE = Rule(
     source="000 §8",
     fix="local",
     remedy="add the edge",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(

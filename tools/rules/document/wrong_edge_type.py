@@ -36,27 +36,24 @@ def _may_exist(edge: EdgeView) -> bool:
         return False
     if edge.source.type not in _NODE_TYPES or edge.target.type not in _NODE_TYPES:
         return False
-    if edge.source.type == edge.target.type == "ExpertNode":
-        return False
     return edge.source.parent is edge.target.parent or is_cache_edge(edge)
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every edge of another type than its ends call for."""
-    for edge in view.edges:
-        source, target = edge.source, edge.target
-        if source is None or target is None or not _may_exist(edge):
-            continue
-        expected = called_for(source, target)
-        if edge.type != expected:
-            yield Finding(
-                f"the edge {label(source)} → {label(target)} ({source.type} → {target.type}) has type "
-                f"{shown(edge.raw.get('type'))}; it is a {expected} edge",
-                where=edge,
-                value=edge.raw.get("type"),
-                expected=expected,
-                remedy=f"set the type of the edge to {expected}",
-            )
+def decide(_: PlanView, edge: EdgeView) -> Iterator[Finding]:
+    """Yield an edge of another type than its ends call for."""
+    source, target = edge.source, edge.target
+    if source is None or target is None or not _may_exist(edge):
+        return
+    expected = called_for(source, target)
+    if edge.type != expected:
+        yield Finding(
+            f"the edge {label(source)} → {label(target)} ({source.type} → {target.type}) has type "
+            f"{shown(edge.raw.get('type'))}; it is a {expected} edge",
+            where=edge,
+            value=edge.raw.get("type"),
+            expected=expected,
+            remedy=f"set the type of the edge to {expected}",
+        )
 
 
 _BASE = "moe-ep2"
@@ -76,7 +73,8 @@ RULE = Rule(
     source="000 §7",
     fix="local",
     remedy="set the type that the ends call for",
-    check=check,
+    visits="edge",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

@@ -51,6 +51,7 @@ RULE = Rule(
     source="vLLM 0.33.0 and SGLang 0.5.23 layers/vocab_parallel_embedding.py",
     fix="re-plan",
     remedy="choose a tp that divides the padded vocabulary",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE),

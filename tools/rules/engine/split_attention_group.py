@@ -43,6 +43,7 @@ RULE = Rule(
     source="TensorRT-LLM mapping.py (enable_attention_dp)",
     fix="re-plan",
     remedy="set attention_dp to all devices of the stage and tp to 1, or leave attention_dp out",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),

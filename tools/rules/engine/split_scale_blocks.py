@@ -96,6 +96,7 @@ RULE = Rule(
     ),
     fix="re-plan",
     remedy="choose a degree that leaves whole blocks, or serve the weights in bf16",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE, _FP8),

@@ -111,6 +111,7 @@ RULE = Rule(
     ),
     fix="re-plan",
     remedy="spread the experts evenly, choose an ep that divides them, or allow redundant_experts to fill up",
+    visits="parts",
     check=check,
     limits=(DegreeLimit(("ep",), _dealt),),
     good=Example(_BASE),

@@ -49,6 +49,7 @@ RULE = Rule(
     source="vLLM 0.33.0 config/model.py (decode context parallel)",
     fix="re-plan",
     remedy="lower kv_sp, or raise tp beyond the number of KV heads",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE, (_VLLM, Edit("set_top", field="/model/config/num_key_value_heads", value=2))),

@@ -43,6 +43,7 @@ RULE = Rule(
     source="vLLM 0.33.0 compilation/passes/fusion, config/parallel.py",
     fix="re-plan",
     remedy="use the devices as tp, or name another engine",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),

@@ -17,7 +17,7 @@ from ..sharding import misranked_dimension
 
 def _strict(expert: NodeView) -> Finding | None:
     devices = sorted(set(expert.devices))
-    if len(devices) == 1 or expert.children_of_type("ShardNode"):
+    if len(devices) == 1:
         return None
     return Finding(
         f"{label(expert)} is on {len(devices)} devices; an expert group is on exactly one",
@@ -66,16 +66,12 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
     return None
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every ExpertNode that is not on exactly the devices that it needs."""
-    relaxed = "tp_in_expert" in view.relaxations
-    for operator in view.of_type("MoENode"):
-        experts = operator.children_of_type("ExpertNode")
-        width = group_width(view, experts)
-        for expert in experts:
-            finding = _relaxed(view, expert, width) if relaxed else _strict(expert)
-            if finding is not None:
-                yield finding
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
+    """Yield every ExpertNode of a MoE operator that is not on exactly the devices that it needs."""
+    experts = operator.children_of_type("ExpertNode")
+    width = group_width(view, experts)
+    for expert in experts:
+        yield _relaxed(view, expert, width) if "tp_in_expert" in view.relaxations else _strict(expert)
 
 
 _BASE = "moe-ep2"
@@ -92,7 +88,8 @@ RULE = Rule(
     source="002 §3.4, 003 §2.4",
     fix="local",
     remedy="give the expert group one device",
-    check=check,
+    visits=("MoENode",),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.moe.e0", "devices", ["n0.g0", "n0.g1"]),)),
 )

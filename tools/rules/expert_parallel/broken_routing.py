@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import HomeDevices, leading_to, names, reached
+from ..sharding import HomeDevices, home_devices, leading_to, names, reached
 
 _MAX_NAMED = 16
 _WAY = ("ExpertNode",)
@@ -87,23 +87,21 @@ def _coverage_faults(homes: HomeDevices, exchanges: list[NodeView], experts: lis
             )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     """Yield everything that a MoE operator lacks on the way from its router to its combine."""
-    homes = HomeDevices(view)
-    for operator in view.of_type("MoENode"):
-        parts, experts = _parts(operator), operator.children_of_type("ExpertNode")
-        exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
-        # Without any expert it is these that lack (EP004).
-        alone = len(experts) <= 1
-        for what, found in parts.items():
-            optional = alone and what != "RouterNode"
-            if len(found) > 1 or (not found and not optional):
-                yield _miscounted(operator, what, found)
-        if alone and experts:
-            yield from _direct_faults(operator, parts["RouterNode"], experts[0])
-        elif experts:
-            yield from _path_faults(operator, parts, experts)
-            yield from _coverage_faults(homes, exchanges, experts)
+    parts, experts = _parts(operator), operator.children_of_type("ExpertNode")
+    exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
+    # Without any expert it is these that lack (EP004).
+    alone = len(experts) <= 1
+    for what, found in parts.items():
+        optional = alone and what != "RouterNode"
+        if len(found) > 1 or (not found and not optional):
+            yield _miscounted(operator, what, found)
+    if alone and experts:
+        yield from _direct_faults(operator, parts["RouterNode"], experts[0])
+    elif experts:
+        yield from _path_faults(operator, parts, experts)
+        yield from _coverage_faults(home_devices(view), exchanges, experts)
 
 
 _BASE = "moe-ep2"
@@ -123,7 +121,8 @@ RULE = Rule(
     source="000 §3.4",
     fix="local",
     remedy="write router, dispatch and combine as nodes and join them",
-    check=check,
+    visits=("MoENode",),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.combine"),)),
 )

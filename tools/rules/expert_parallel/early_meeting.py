@@ -13,19 +13,18 @@ from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 
 
-def _joined_experts(view: PlanView) -> Iterator[Finding]:
-    for expert in view.of_type("ExpertNode"):
-        for edge in expert.edges_out:
-            # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
-            if edge.target is not None and edge.target.type == "ExpertNode" and edge.target.parent is expert.parent:
-                yield Finding(
-                    f"an edge joins the branches {label(expert)} and {label(edge.target)} inside the fan-out",
-                    where=edge,
-                    nodes=(expert, edge.target),
-                    value=edge.target.id,
-                    expected="the combine AllToAll",
-                    remedy="drop the edge; each expert leads to the combine",
-                )
+def _joined_experts(expert: NodeView) -> Iterator[Finding]:
+    for edge in expert.edges_out:
+        # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
+        if edge.target is not None and edge.target.type == "ExpertNode" and edge.target.parent is expert.parent:
+            yield Finding(
+                f"an edge joins the branches {label(expert)} and {label(edge.target)} inside the fan-out",
+                where=edge,
+                nodes=(expert, edge.target),
+                value=edge.target.id,
+                expected="the combine AllToAll",
+                remedy="drop the edge; each expert leads to the combine",
+            )
 
 
 def _touches_branches(collective: NodeView) -> bool:
@@ -50,11 +49,9 @@ def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
             )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every place where branches of a fan-out meet early."""
-    yield from _joined_experts(view)
-    for operator in view.of_type("MoENode"):
-        yield from _inner_collectives(operator)
+def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
+    """Yield every place where branches of a fan-out meet early: at an expert, or in a collective of the operator."""
+    yield from _inner_collectives(node) if node.type == "MoENode" else _joined_experts(node)
 
 
 _BASE = "moe-ep2"
@@ -74,7 +71,8 @@ RULE = Rule(
     source="002 §3.4",
     fix="local",
     remedy="let the branches meet in the combine alone",
-    check=check,
+    visits=("ExpertNode", "MoENode"),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_edge", value={"source": f"{_MOE}.e0", "target": f"{_MOE}.e1", "type": "data"}),)),
 )

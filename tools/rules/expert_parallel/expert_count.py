@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..expert_groups import empty_groups, group_excess, group_width
-from ..layer_specs import operator_specs
+from ..layer_specs import specs_of
 from ..legality import Case, DegreeLimit, Fault
-from ..reading import label, stage_devices
+from ..reading import label, stage_devices, stage_of
 from ..sharding import devices_of, names
 
 
@@ -51,24 +51,14 @@ def _empty(operator: NodeView, available: int | None) -> Finding | None:
     )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every MoE operator with another number of ExpertNodes than devices, or with an empty one."""
-    available: dict[int, int] = {}
-    for phase in view.phases:
-        for operator, specs in operator_specs(view, phase):
-            experts = [spec.moe.experts for _, spec in specs if spec.moe is not None]
-            if experts:
-                available[operator.position] = experts[0]
-    for stage in view.stages:
-        devices = stage_devices(stage)
-        for operator in stage.operators():
-            if operator.type == "MoENode":
-                for finding in (
-                    _miscounted(view, operator, devices),
-                    _empty(operator, available.get(operator.position)),
-                ):
-                    if finding is not None:
-                        yield finding
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
+    """Yield a MoE operator with another number of ExpertNodes than devices, or with an empty one."""
+    stage = stage_of(view, operator)
+    if stage is None:
+        return
+    available = [spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None]
+    yield _miscounted(view, operator, stage_devices(stage))
+    yield _empty(operator, next(iter(available), None))
 
 
 def _groups(case: Case) -> Iterator[Fault]:
@@ -95,7 +85,8 @@ RULE = Rule(
     source="002 §3.4, 003 §3",
     fix="local",
     remedy="regroup the experts: one group, with at least one expert, on each device",
-    check=check,
+    visits=("MoENode",),
+    decide=decide,
     limits=(DegreeLimit(("ep", "tp_expert", "devices"), _groups),),
     good=Example(_BASE),
     bad=Example(

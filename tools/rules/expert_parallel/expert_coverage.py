@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..expert_groups import Run, beyond, copies, empty_groups, gaps, group_excess, ids_text, listed
-from ..layer_specs import operator_specs
-from ..reading import label, stage_devices
+from ..expert_groups import Run, beyond, empty_groups, gaps, group_excess, ids_text, listed
+from ..layer_specs import specs_of
+from ..reading import label, stage_devices, stage_of
 
 _MAX_NAMED = 64
 
@@ -53,7 +53,7 @@ def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) 
     groups = operator.children_of_type("ExpertNode")
     unreadable = [group for group in groups if group.expert_ranges is None]
     yield from map(_unreadable, unreadable)
-    if unreadable or copies(operator) > 1:
+    if unreadable:
         return
     runs = listed(operator)
     if total is not None:
@@ -68,22 +68,12 @@ def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) 
         yield _finding(operator, "hosted more than once: expert", doubled, _hosts(groups, doubled))
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every MoE operator that hosts an expert twice, not at all, or that the layer does not have."""
-    totals: dict[int, int | None] = {}
-    for phase in view.phases:
-        for operator, specs in operator_specs(view, phase):
-            if operator.type == "MoENode":
-                experts = [spec.moe.experts for _, spec in specs if spec.moe is not None]
-                totals[operator.position] = experts[0] if experts else None
-    excess = {
-        operator.position: group_excess(view, operator, stage_devices(stage))
-        for stage in view.stages
-        for operator in stage.operators()
-        if operator.type == "MoENode"
-    }
-    for operator in view.of_type("MoENode"):
-        yield from _faults(view, operator, totals.get(operator.position), excess.get(operator.position, 0))
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
+    """Yield where a MoE operator hosts an expert twice, not at all, or one that the layer does not have."""
+    experts = [spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None]
+    stage = stage_of(view, operator)
+    excess = 0 if stage is None else group_excess(view, operator, stage_devices(stage))
+    yield from _faults(view, operator, next(iter(experts), None), excess)
 
 
 _BASE = "moe-ep2"
@@ -100,7 +90,8 @@ RULE = Rule(
     source="003 §2.4",
     fix="local",
     remedy="list each expert of the layer in exactly one ExpertNode",
-    check=check,
+    visits=("MoENode",),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.decode.s0.b0.moe.e1", "experts", [[8, 14]]),)),
 )

@@ -8,30 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
+from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
-
-_EXPERT_TYPES = ("MoENode", "RouterNode", "ExpertNode")
+from ..reading import enclosing, label
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the outermost part of every MoE operator that hangs below a shard."""
-    shards, operators = Enclosing("ShardNode"), Enclosing("MoENode")
-    for node in view.of_type(*_EXPERT_TYPES):
-        shard = shards.of(node.parent)
-        outer = operators.of(node.parent)
-        # Inside a MoE operator that itself hangs below the shard, the operator says it.
-        if shard is None or (outer is not None and shards.of(outer) is shard):
-            continue
-        split = "SP" if "sp" in shard.rank else "TP"
-        yield Finding(
-            f"{label(node)} ({node.type}) is nested inside the {split} shard {label(shard)}",
-            where=node,
-            nodes=(node, shard),
-            value=[split, "EP"],
-            expected="LayerBlockNode" if node.type == "MoENode" else "MoENode",
-        )
+def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
+    """Yield the outermost part of a MoE operator that hangs below a shard."""
+    shards, operators = enclosing(view, "ShardNode"), enclosing(view, "MoENode")
+    shard = shards.of(node.parent)
+    outer = operators.of(node.parent)
+    # Inside a MoE operator that itself hangs below the shard, the operator says it.
+    if shard is None or (outer is not None and shards.of(outer) is shard):
+        return
+    split = "SP" if "sp" in shard.rank else "TP"
+    yield Finding(
+        f"{label(node)} ({node.type}) is nested inside the {split} shard {label(shard)}",
+        where=node,
+        nodes=(node, shard),
+        value=[split, "EP"],
+        expected="LayerBlockNode" if node.type == "MoENode" else "MoENode",
+    )
 
 
 _BASE = "moe-ep2"
@@ -51,7 +48,8 @@ RULE = Rule(
     source="002 §5, 000 §4",
     fix="re-plan",
     remedy="hang the MoE operator below the layer block, beside attention",
-    check=check,
+    visits=("MoENode", "RouterNode", "ExpertNode"),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
 )

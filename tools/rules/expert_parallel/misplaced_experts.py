@@ -97,6 +97,7 @@ RULE = Rule(
     source="002 §3.4",
     fix="re-plan",
     remedy="give each layer the operators that the model has there",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/model/config/first_k_dense_replace", value=4),)),

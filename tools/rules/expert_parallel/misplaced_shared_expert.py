@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..layer_specs import operator_specs
+from ..layer_specs import specs_of
 from ..reading import label
 from ..sharding import names
 
@@ -56,19 +56,14 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
     )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every shared expert that is missing, too many, or tied to the fan-out."""
-    for operator in view.of_type("MoENode"):
-        yield from _joined(operator)
-    for phase in view.phases:
-        for operator, specs in operator_specs(view, phase):
-            if operator.type != "MoENode":
-                continue
-            for layer, spec in specs:
-                finding = None if spec.moe is None else _miscounted(operator, spec.moe.shared is not None, layer)
-                if finding is not None:
-                    yield finding
-                    break
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
+    """Yield a shared expert that is missing, too many, or tied to the fan-out."""
+    yield from _joined(operator)
+    for layer, spec in specs_of(view, operator):
+        finding = None if spec.moe is None else _miscounted(operator, spec.moe.shared is not None, layer)
+        if finding is not None:
+            yield finding
+            return
 
 
 _BASE = "moe-shared-tp4-ep4"
@@ -85,7 +80,8 @@ RULE = Rule(
     source="003 §2.2",
     fix="local",
     remedy="write the shared expert as an FFNNode below the MoENode, with no edge to the fan-out",
-    check=check,
+    visits=("MoENode",),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.shared"),)),
 )

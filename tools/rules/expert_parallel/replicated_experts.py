@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..devices.counting import is_explained
-from ..devices.degree_product import is_degree_product
 from ..expert_groups import copies
 from ..reading import label
 
@@ -36,8 +35,6 @@ def _copies(view: PlanView) -> Iterator[Finding]:
 def _multiplied_count(view: PlanView) -> Iterator[Finding]:
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
     if declared is None or not used or declared == used or is_explained(view, declared):
-        return
-    if is_degree_product(view, declared):
         return
     for phase in PHASE_NAMES:
         ep, tp, pp = (view.degree(phase, name) or 1 for name in ("ep", "tp", "pp"))
@@ -80,6 +77,7 @@ RULE = Rule(
     source="002 §5, 003 §3, §4",
     fix="re-plan",
     remedy="use one group of distinct experts on each device of the stage",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, _COPIES),

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, is_cache_edge, label
-from ..tree import Placed
+from ..reading import enclosing, is_cache_edge, label
+from ..tree import placed
 
 
 @dataclass(slots=True)
@@ -44,25 +44,24 @@ def _requests(view: PlanView) -> _Requests:
     return requests
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every edge between a prefill and a decode branch that is no KV-cache edge forward."""
-    requests = _requests(view)
-    phases, placed = Enclosing("PhaseNode"), Placed(view)
-    for edge in view.edges:
-        source, target = edge.source, edge.target
-        if source is None or target is None:
-            continue
-        if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
-            continue
-        start, end = phases.of(source), phases.of(target)
-        if start is None or end is None or start is end:
-            continue
-        if requests.share(start, end):
-            is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
-            if not is_cache and placed.holds(edge):
-                yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
-        elif requests.share(end, start) and placed.holds(edge):
-            yield _finding(edge, source, target, "leads from decode back to prefill")
+def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
+    """Yield an edge between a prefill and a decode branch that is no KV-cache edge forward."""
+    source, target = edge.source, edge.target
+    if source is None or target is None:
+        return
+    if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
+        return
+    phases = enclosing(view, "PhaseNode")
+    start, end = phases.of(source), phases.of(target)
+    if start is None or end is None or start is end:
+        return
+    requests = view.once(_requests, lambda: _requests(view))
+    if requests.share(start, end):
+        is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
+        if not is_cache and placed(view).holds(edge):
+            yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
+    elif requests.share(end, start) and placed(view).holds(edge):
+        yield _finding(edge, source, target, "leads from decode back to prefill")
 
 
 def _finding(edge: EdgeView, source: NodeView, target: NodeView, why: str) -> Finding:
@@ -89,7 +88,8 @@ RULE = Rule(
     source="000 §1, §6",
     fix="local",
     remedy="drop the edge",
-    check=check,
+    visits="edge",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

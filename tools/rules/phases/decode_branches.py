@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from ...plan.view import PhaseView, PlanView
+from ...plan.view import NodeView, PhaseView, PlanView
 
 _STEP_FIELDS = ("tokens_per_step", "recurrence")
 
 
-def decode_branches(view: PlanView) -> Iterator[PhaseView]:
-    """Decode phases, less those that are a prefill under a wrong name (PH001).
+def is_decode_branch(view: PlanView, phase: PhaseView) -> bool:
+    """Whether `phase` is a decode branch, and not a prefill under a wrong name (PH001).
 
     That is one that states neither step field, where nobody prefills: in its replica beside another decode phase, or in
     the whole plan.
     """
-    prefilling = {phase.replica.position for phase in view.phases if phase.phase == "prefill" and phase.replica}
-    decodes = [phase for phase in view.phases if phase.phase == "decode"]
-    stating = {
-        phase.replica.position
-        for phase in decodes
-        if phase.replica is not None and any(name in phase.node.raw for name in _STEP_FIELDS)
-    }
-    for phase in decodes:
-        silent = not any(name in phase.node.raw for name in _STEP_FIELDS)
-        if silent and phase.replica is not None and stating:
-            alone = phase.replica.position in stating and phase.replica.position not in prefilling
-            if alone or not prefilling:
-                continue
-        yield phase
+    if phase.phase != "decode" or phase.replica is None or _states_step(phase):
+        return phase.phase == "decode"
+    prefilling, stating = view.whole.once(is_decode_branch, lambda: _serving(view.whole))
+    alone = phase.replica in stating and phase.replica not in prefilling
+    return not stating or not (alone or not prefilling)
+
+
+def _serving(view: PlanView) -> tuple[set[NodeView], set[NodeView]]:
+    """The replicas that prefill, and those with a decode branch that states a step field."""
+    phases = [(phase.replica, phase) for phase in view.phases if phase.replica is not None]
+    stating = {replica for replica, phase in phases if phase.phase == "decode" and _states_step(phase)}
+    return {replica for replica, phase in phases if phase.phase == "prefill"}, stating
+
+
+def _states_step(phase: PhaseView) -> bool:
+    return any(name in phase.node.raw for name in _STEP_FIELDS)

@@ -206,23 +206,21 @@ def _inner(operator: NodeView) -> list[NodeView]:
     return [*operator.children_of_type("FFNNode"), *agreed]
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield, once for each operator, where its activations reach a device by no node."""
-    strangers = strange_devices(view)
-    sound: set[Hashable] = set()
-    for stage in view.stages:
-        strange, here = strangers[stage.node.position].both, stage_devices(stage)
-        for step in _steps(stage):
-            likeness = None if strange else step.likeness
-            if likeness in sound:
-                continue
-            inner = (_narrow(node, strange, here) for node in _inner(step.operator))
-            fault = next((finding for finding in inner if finding is not None), None)
-            finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, here)
-            if finding is not None:
-                yield finding
-            elif likeness is not None:
-                sound.add(likeness)
+    strange, here = strange_devices(view)[stage.node.position].both, stage_devices(stage)
+    sound = view.once(decide, set[Hashable])
+    for step in _steps(stage):
+        likeness = None if strange else step.likeness
+        if likeness in sound:
+            continue
+        inner = (_narrow(node, strange, here) for node in _inner(step.operator))
+        fault = next((finding for finding in inner if finding is not None), None)
+        finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, here)
+        if finding is not None:
+            yield finding
+        elif likeness is not None:
+            sound.add(likeness)
 
 
 _BASE = "dense-tp2"
@@ -240,7 +238,8 @@ RULE = Rule(
     source="000 §6, §8",
     fix="local",
     remedy="close the operator with an AllGather (one shard) or AllReduce over the devices of both operators",
-    check=check,
+    visits="stage",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.decode.s0.emb", "devices", ["n0.g0"]),)),
 )

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import PlanView, as_int
+from ...plan.view import PhaseView, PlanView, as_int
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from .decode_branches import decode_branches
+from .decode_branches import is_decode_branch
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every decode branch that does not state one token a step."""
-    for phase in decode_branches(view):
-        value = phase.node.raw.get("tokens_per_step")
-        if as_int(value) != 1:
-            stated = "does not state tokens_per_step" if value is None else f"states tokens_per_step {shown(value)}"
-            yield Finding(
-                f"{label(phase.node)} {stated}; a decode step is 1 token", where=phase.node, value=value, expected=1
-            )
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    """Yield a decode branch that does not state one token a step."""
+    if not is_decode_branch(view, phase):
+        return
+    value = phase.node.raw.get("tokens_per_step")
+    if as_int(value) != 1:
+        stated = "does not state tokens_per_step" if value is None else f"states tokens_per_step {shown(value)}"
+        yield Finding(
+            f"{label(phase.node)} {stated}; a decode step is 1 token", where=phase.node, value=value, expected=1
+        )
 
 
 _BASE = "dense-1"
@@ -36,7 +37,8 @@ RULE = Rule(
     source="000 §6",
     fix="local",
     remedy="set tokens_per_step to 1",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.decode", "tokens_per_step", 2),)),
 )

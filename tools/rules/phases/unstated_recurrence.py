@@ -9,26 +9,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.schema import shown
-from ...plan.view import PlanView
+from ...plan.view import PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from .decode_branches import decode_branches
+from .decode_branches import is_decode_branch
 
 RECURRENCE = "kv_cache:t->t+1"
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every decode branch that does not state the recurrence."""
-    for phase in decode_branches(view):
-        value = phase.node.raw.get("recurrence")
-        if value != RECURRENCE:
-            stated = "states no recurrence" if value is None else f"states recurrence {shown(value)}"
-            yield Finding(
-                f"{label(phase.node)} {stated}; it is {RECURRENCE!r}",
-                where=phase.node,
-                value=value,
-                expected=RECURRENCE,
-            )
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    """Yield a decode branch that does not state the recurrence."""
+    if not is_decode_branch(view, phase):
+        return
+    value = phase.node.raw.get("recurrence")
+    if value != RECURRENCE:
+        stated = "states no recurrence" if value is None else f"states recurrence {shown(value)}"
+        yield Finding(
+            f"{label(phase.node)} {stated}; it is {RECURRENCE!r}",
+            where=phase.node,
+            value=value,
+            expected=RECURRENCE,
+        )
 
 
 _BASE = "dense-1"
@@ -42,7 +43,8 @@ RULE = Rule(
     source="000 §6",
     fix="local",
     remedy=f'set recurrence to "{RECURRENCE}"',
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.decode", "recurrence", "none"),)),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
+from ...plan.view import PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import StageChain, stage_chain
@@ -30,11 +30,8 @@ def _misnumbered(chain: StageChain) -> Iterator[Finding]:
 
 
 def _unjoined(chain: StageChain) -> Iterator[Finding]:
-    parallel = chain.parallel_positions()
     for gap in chain.gaps():
         before, after = gap.before.node, gap.after.node
-        if before.position in parallel and after.position in parallel:
-            continue
         link = f"{label(before)} → {label(after)}"
         if gap.turned is not None:
             message = f"the pipeline edge between {label(before)} and {label(after)} runs against the order of stages"
@@ -70,16 +67,15 @@ def _backward(chain: StageChain) -> Iterator[Finding]:
             )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
     """Yield every place where the stages of a phase do not follow one another."""
-    for phase in view.phases:
-        chain = stage_chain(phase)
-        if chain.lacks_stages():
-            continue
-        if not chain.parallel_positions():
-            yield from _misnumbered(chain)
-        yield from _unjoined(chain)
-        yield from _backward(chain)
+    chain = stage_chain(phase)
+    if chain.lacks_stages():
+        return
+    if not chain.parallel_positions():
+        yield from _misnumbered(chain)
+    yield from _unjoined(chain)
+    yield from _backward(chain)
 
 
 _BASE = "dense-pp2-tp2"
@@ -99,7 +95,8 @@ RULE = Rule(
     source="000 §3.3, 002 §3.2",
     fix="local",
     remedy="join each stage to the next by one pipeline edge",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE, (Edit("remove_edge", value={"source": "r0.decode.s0", "target": "r0.decode.s1", "type": "pipeline"}),)

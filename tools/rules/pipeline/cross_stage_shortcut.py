@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
+from ..reading import enclosing, label
 from ..stage_chain import stage_chain
-from ..tree import Placed
+from ..tree import placed
 
 
 def _skipping(view: PlanView) -> Iterator[Finding]:
@@ -37,7 +37,7 @@ def _skipping(view: PlanView) -> Iterator[Finding]:
 
 
 def _inside(view: PlanView) -> Iterator[Finding]:
-    stages, placed = Enclosing("PipelineStageNode"), Placed(view)
+    stages = enclosing(view, "PipelineStageNode")
     for edge in view.edges:
         source, target = edge.source, edge.target
         # Siblings are in one stage, or are stages themselves.
@@ -46,7 +46,7 @@ def _inside(view: PlanView) -> Iterator[Finding]:
         from_stage, to_stage = stages.of(source), stages.of(target)
         if from_stage is None or to_stage is None or from_stage is to_stage:
             continue
-        if from_stage.parent is not to_stage.parent or not placed.holds(edge):
+        if from_stage.parent is not to_stage.parent or not placed(view).holds(edge):
             continue
         yield Finding(
             f"the edge {label(source)} → {label(target)} joins nodes inside two stages, "
@@ -76,6 +76,7 @@ RULE = Rule(
     source="000 §3.3",
     fix="local",
     remedy="drop the edge",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(

@@ -209,6 +209,7 @@ RULE = Rule(
     source="003 §7",
     fix="re-plan",
     remedy="cut the blocks where the kind of layer changes, and describe each layer as the model has it",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.decode.s1.b0.attn", "kind", "sliding"),)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView, StageView
+from ...plan.view import NodeView, PhaseView, PlanView, StageView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import StageChain, stage_chain
@@ -58,16 +58,15 @@ def _is_at_the_end(view: PlanView, home: StageView, end: str) -> bool:
     return view.architecture is None or home.layers[1] >= view.architecture.num_layers - 1
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     """Yield every embedding and LM head that is not where activations enter and leave the phase."""
-    for phase in view.phases:
-        chain = stage_chain(phase)
-        if not chain.stages:
-            continue
-        first, last = chain.stages[0], chain.stages[-1]
-        for node_type, home, end in (("EmbeddingNode", first, "first"), ("LMHeadNode", last, "last")):
-            if _is_at_the_end(view, home, end):
-                yield from _faults(chain, node_type, home, end)
+    chain = stage_chain(phase)
+    if not chain.stages:
+        return
+    first, last = chain.stages[0], chain.stages[-1]
+    for node_type, home, end in (("EmbeddingNode", first, "first"), ("LMHeadNode", last, "last")):
+        if _is_at_the_end(view, home, end):
+            yield from _faults(chain, node_type, home, end)
 
 
 _BASE = "dense-pp4"
@@ -82,7 +81,8 @@ RULE = Rule(
     source="001 §05",
     fix="local",
     remedy="keep one embedding in the first stage and one LM head in the last",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import EdgeView, PlanView
+from ...plan.view import EdgeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..stage_chain import Gap, StageChain, stage_chain
@@ -28,26 +28,25 @@ def _runs(chain: StageChain) -> Iterator[list[Gap]]:
         yield run
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
     """Yield every run of stages that no edge orders."""
-    for phase in view.phases:
-        chain = stage_chain(phase)
-        for run in _runs(chain):
-            branches = [run[0].before.node, *(gap.after.node for gap in run)]
-            positions = {node.position for node in branches}
-            edges: list[EdgeView] = [
-                edge
-                for edge in chain.edges
-                if edge.target is not None and edge.target.position in positions and chain.span(edge) > 0
-            ]
-            yield Finding(
-                f"stages {' and '.join(label(node) for node in branches[:4])} of {label(phase.node)} run side by side",
-                where=branches[1],
-                nodes=branches,
-                edges=edges,
-                value=[[edge.source_id, edge.target_id] for edge in edges],
-                expected=[[gap.before.node.id, gap.after.node.id] for gap in run],
-            )
+    chain = stage_chain(phase)
+    for run in _runs(chain):
+        branches = [run[0].before.node, *(gap.after.node for gap in run)]
+        positions = {node.position for node in branches}
+        edges: list[EdgeView] = [
+            edge
+            for edge in chain.edges
+            if edge.target is not None and edge.target.position in positions and chain.span(edge) > 0
+        ]
+        yield Finding(
+            f"stages {' and '.join(label(node) for node in branches[:4])} of {label(phase.node)} run side by side",
+            where=branches[1],
+            nodes=branches,
+            edges=edges,
+            value=[[edge.source_id, edge.target_id] for edge in edges],
+            expected=[[gap.before.node.id, gap.after.node.id] for gap in run],
+        )
 
 
 _BASE = "dense-pp4"
@@ -69,7 +68,8 @@ RULE = Rule(
     source="002 §5",
     fix="local",
     remedy="chain the stages: each gets its input from the one before it alone",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

@@ -51,7 +51,8 @@ def _strays(home: _Home, device: str, foreign: _Home) -> bool:
     return any(own not in foreign.operators for shard in shards for own in shard.devices)
 
 
-def _phase_faults(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    """Yield each pair of stages of one phase with a device in common."""
     if len(phase.stages) < 2:
         return
     chain = stage_chain(phase)
@@ -76,12 +77,6 @@ def _phase_faults(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each pair of stages of one phase with a device in common."""
-    for phase in view.phases:
-        yield from _phase_faults(view, phase)
-
-
 _BASE = "dense-pp4"
 _STAGE = "r0.decode.s1.b0"
 _DEVICES = ["n0.g0"]
@@ -98,7 +93,8 @@ RULE = Rule(
     source="003 §5",
     fix="re-plan",
     remedy="give each stage devices of its own",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(
         _BASE,

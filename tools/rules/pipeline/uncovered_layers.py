@@ -83,22 +83,16 @@ def _block_fault(stage: StageView) -> Finding | None:
     )
 
 
-def _phase_faults(phase: PhaseView, total: int | None) -> Iterator[Finding]:
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding | None]:
+    """Yield every gap, overlap and excess of layers, stage by stage and then block by block."""
+    total = view.architecture.num_layers if view.architecture is not None else None
     named: set[str] = set()
     for finding in _stage_faults(stage_chain(phase), total):
         named.update(node if isinstance(node, str) else node.id for node in finding.nodes)
         yield finding
     for stage in phase.stages:
-        fault = None if stage.node.id in named else _block_fault(stage)
-        if fault is not None:
-            yield fault
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every gap, overlap and excess of layers, stage by stage and then block by block."""
-    total = view.architecture.num_layers if view.architecture is not None else None
-    for phase in view.phases:
-        yield from _phase_faults(phase, total)
+        if stage.node.id not in named:
+            yield _block_fault(stage)
 
 
 _BASE = "dense-pp2-tp2"
@@ -112,7 +106,8 @@ RULE = Rule(
     source="002 §3.2, 003 §2.3",
     fix="local",
     remedy="let each stage, and each block in it, begin where the one before it ends",
-    check=check,
+    visits="phase",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.prefill.s1", "layers", [5, 7]),)),
 )

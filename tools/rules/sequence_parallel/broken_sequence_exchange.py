@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
+from ..reading import enclosing, label
 from ..sharding import (
     HomeDevices,
+    home_devices,
     leading_to,
     misranked_dimension,
     names,
@@ -164,26 +165,20 @@ def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:
             )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     """Yield everything that the sequence shards of an attention operator lack to work together."""
-    phases, homes = Enclosing("PhaseNode"), HomeDevices(view)
-    for operator in view.of_type("AttentionNode"):
-        phase = phases.of(operator)
-        if phase is not None and phase.raw.get("phase") == "decode":
-            continue
-        ranks = _ranks(operator)
-        if ranks is not None:
-            yield ranks
-        if sequence_degree(operator) < 2:
-            continue
-        exchange = _exchange(operator)
-        mixed = _mixed(exchange)
-        if mixed is not None:
-            yield mixed
-        yield from _missing(exchange)
-        yield from _unfed(exchange)
-        yield from _unclosed(exchange)
-        yield from _narrow(homes, exchange)
+    phase = enclosing(view, "PhaseNode").of(operator)
+    if phase is not None and phase.raw.get("phase") == "decode":
+        return
+    yield _ranks(operator)
+    if sequence_degree(operator) < 2:
+        return
+    exchange = _exchange(operator)
+    yield _mixed(exchange)
+    yield from _missing(exchange)
+    yield from _unfed(exchange)
+    yield from _unclosed(exchange)
+    yield from _narrow(home_devices(view), exchange)
 
 
 _BASE = "dense-sp2-tp2"
@@ -203,7 +198,8 @@ RULE = Rule(
     source="000 §3.2",
     fix="local",
     remedy="write both exchanges as nodes and join them to every shard",
-    check=check,
+    visits=("AttentionNode",),
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.attn.kvag"),)),
 )

@@ -109,6 +109,7 @@ RULE = Rule(
     source="000 §1.2, §6",
     fix="re-plan",
     remedy="use tp in decode",
+    visits="parts",
     check=check,
     limits=(DegreeLimit(("sp", "phase"), _queries), DegreeLimit(("kv_sp", "phase"), _cache)),
     good=Example(_BASE),

@@ -33,25 +33,23 @@ def _is_stray(node: NodeView) -> bool:
     return parent.type != "MoENode" or roles >= {"dispatch", "combine"}
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every node outside attention that is split along the sequence."""
-    strays: dict[int, list[NodeView]] = {}
-    for node in view.nodes:
-        if _is_stray(node):
-            holder = node.parent if node.parent is not None else node
-            strays.setdefault(holder.position, []).append(node)
-    for found in strays.values():
-        parent = found[0].parent or found[0]
-        # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
-        came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
-        yield Finding(
-            f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
-            "sequence: SP lives inside attention only",
-            where=found[0],
-            nodes=(*found, *came_along, parent),
-            value=parent.type,
-            expected="AttentionNode",
-        )
+def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
+    """Yield what splits a node other than attention along the sequence; a node that hangs nowhere holds itself."""
+    found = [child for child in parent.children if _is_stray(child)]
+    if parent.parent is None and _is_stray(parent):
+        found = [parent, *found]
+    if not found:
+        return
+    # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
+    came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
+    yield Finding(
+        f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
+        "sequence: SP lives inside attention only",
+        where=found[0],
+        nodes=(*found, *came_along, parent),
+        value=parent.type,
+        expected="AttentionNode",
+    )
 
 
 _BASE = "dense-sp2-tp2"
@@ -71,7 +69,8 @@ RULE = Rule(
     source="002 §3.5, 003 §2.5",
     fix="local",
     remedy="move the sequence shards into the attention operator, or drop the sp rank",
-    check=check,
+    visits="node",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, _SP_RANKS),
 )

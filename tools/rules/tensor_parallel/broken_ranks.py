@@ -15,7 +15,7 @@ from ..base import Edit, Example, Finding, Rule
 from ..degrees import ATTENTION_DEGREES, missing_rank
 from ..legality import RELAXATION_OF
 from ..reading import is_in_inventory, label
-from ..sharding import misranked_dimension, names, shards_of, tensor_groups, tensor_holders, undefined_ranks
+from ..sharding import misranked_dimension, names, shards_of, tensor_groups, undefined_ranks
 
 _MAX_SHOWN = 64
 
@@ -95,15 +95,12 @@ def _uncovered(view: PlanView, vocabulary: NodeView) -> Iterator[Finding]:
         )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every operator whose shards are ranked wrongly, and every shard that is on no one device."""
-    for operator in tensor_holders(view):
-        finding = _misranked(view, operator)
-        if finding is not None:
-            yield finding
-        yield from _misplaced(operator)
-        if operator.type in ("EmbeddingNode", "LMHeadNode"):
-            yield from _uncovered(view, operator)
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
+    """Yield an operator whose shards are ranked wrongly, and every shard that is on no one device."""
+    yield _misranked(view, operator)
+    yield from _misplaced(operator)
+    if operator.type in ("EmbeddingNode", "LMHeadNode"):
+        yield from _uncovered(view, operator)
 
 
 _BASE = "dense-tp2"
@@ -120,7 +117,8 @@ RULE = Rule(
     source="000 §3.1, 002 §3.3",
     fix="local",
     remedy="number the shards of each group from 0, each once",
-    check=check,
+    visits="tp_operator",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.attn.tp1", "rank", {"tp": 2}),)),
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label
+from ..reading import enclosing, label
 
 _HOLDERS = ("AttentionNode", "FFNNode", "ExpertNode")
 _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
@@ -19,35 +19,23 @@ _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
 _RANKED = frozenset({"ShardNode", "LinearNode", *_HOLDERS})
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every node that is split by TP and is no attention or FFN operator."""
-    enclosing = [Enclosing(holder) for holder in _HOLDERS]
-    allowed = _VOCABULARY if "vocab_parallel" in view.relaxations else ()
-    shards: dict[int, list[NodeView]] = {}
-    parents: dict[int, NodeView] = {}
-    for shard in view.of_type("ShardNode"):
-        parent = shard.parent
-        if parent is None or "sp" in shard.rank or parent.type in allowed:
-            continue
-        if any(holder.of(parent) is not None for holder in enclosing):
-            continue
-        parents[parent.position] = parent
-        shards.setdefault(parent.position, []).append(shard)
-    for node in view.nodes:
-        if node.type not in _RANKED and "tp" in node.rank:
-            parents[node.position] = node
-            shards.setdefault(node.position, [])
-    for position, parent in parents.items():
-        inside = shards[position]
-        collectives = [child for child in parent.children if child.is_collective] if inside else []
-        how = f"has {len(inside)} shards" if inside else "has a tp rank"
-        yield Finding(
-            f"{label(parent)} ({parent.type}) {how}: TP splits attention and FFN operators only",
-            where=inside[0] if inside else parent,
-            nodes=(*inside, *collectives, parent),
-            value=parent.type,
-            expected=["AttentionNode", "FFNNode"],
-        )
+def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
+    """Yield a node that is split by TP and is no attention or FFN operator."""
+    is_allowed = node.type in _VOCABULARY and "vocab_parallel" in view.relaxations
+    inside = [] if is_allowed else [s for s in node.children_of_type("ShardNode") if "sp" not in s.rank]
+    if any(enclosing(view, holder).of(node) is not None for holder in _HOLDERS if inside):
+        inside = []
+    if not inside and (node.type in _RANKED or "tp" not in node.rank):
+        return
+    collectives = [child for child in node.children if child.is_collective] if inside else []
+    how = f"has {len(inside)} shards" if inside else "has a tp rank"
+    yield Finding(
+        f"{label(node)} ({node.type}) {how}: TP splits attention and FFN operators only",
+        where=inside[0] if inside else node,
+        nodes=(*inside, *collectives, node),
+        value=node.type,
+        expected=["AttentionNode", "FFNNode"],
+    )
 
 
 _BASE = "dense-tp2"
@@ -78,7 +66,8 @@ RULE = Rule(
     source="002 §3.3, 003 §2.2",
     fix="local",
     remedy="drop the shards, or move them into the attention or FFN operator that they are meant to split",
-    check=check,
+    visits="node",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (*_SHARDS, Edit("add_node", value=_CLOSE), *_EDGES)),
 )

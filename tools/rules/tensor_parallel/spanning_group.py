@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PhaseView, PlanView
+from ...plan.view import EdgeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..reading import Enclosing, label, stage_devices
-from ..sharding import HOLDERS, REDUCTIONS, devices_of, joins_tensor_groups, names, shards_of, tensor_degree
+from ..reading import enclosing, label, stage_devices
+from ..sharding import HOLDERS, REDUCTIONS, devices_of, names, shards_of, tensor_degree
 
 
 def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
@@ -47,13 +47,24 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
             )
 
 
+def _joins_groups(view: PlanView, edge: EdgeView) -> bool:
+    """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage."""
+    source, target = edge.source, edge.target
+    own, other = (None if end is None else end.parent for end in (source, target))
+    if source is None or target is None or own is None or other is None or own is other:
+        return False
+    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {own.type, other.type} <= HOLDERS:
+        return False
+    stages = enclosing(view, "PipelineStageNode")
+    return stages.of(source) is not None and stages.of(source) is stages.of(target)
+
+
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
-    stages = Enclosing("PipelineStageNode")
     for shard in view.of_type("ShardNode"):
         for edge in shard.edges_out:
             target, own = edge.target, shard.parent
             other = None if target is None else target.parent
-            if target is None or own is None or other is None or not joins_tensor_groups(edge, stages):
+            if target is None or own is None or other is None or not _joins_groups(view, edge):
                 continue
             yield Finding(
                 f"{label(shard)}, a shard of {label(own)}, leads into {label(target)} of {label(other)}: a TP group "
@@ -87,6 +98,7 @@ RULE = Rule(
     source="002 §3.3, §5",
     fix="re-plan",
     remedy="give every operator a TP group of its own, on devices of its own stage",
+    visits="parts",
     check=check,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.attn.ar", "devices", ["n0.g0", "n0.g1", "n0.g2"]),)),

@@ -29,23 +29,22 @@ def _split(case: Case) -> Iterator[Fault]:
         yield Fault(f"tp_expert {parts} without the relaxation tp_in_expert", value=parts, expected=1)
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every MoE operator with a split expert."""
+def decide(view: PlanView, holder: NodeView) -> Iterator[Finding]:
+    """Yield a MoE operator with a split expert; an expert that hangs nowhere holds itself."""
     if "tp_in_expert" in view.relaxations:
         return
-    found: dict[int, list[tuple[NodeView, list[NodeView]]]] = {}
-    for expert in view.of_type("ExpertNode"):
-        parts = _split_parts(expert)
-        if parts:
-            holder = expert.parent or expert
-            found.setdefault(holder.position, []).append((expert, parts))
-    for split in found.values():
+    experts = holder.children_of_type("ExpertNode")
+    if holder.type == "ExpertNode" and holder.parent is None:
+        experts = [holder, *experts]
+    split = [(expert, parts) for expert in experts if (parts := _split_parts(expert))]
+    if split:
         experts = [expert for expert, _ in split]
+        nodes = [node for expert, parts in split for node in (expert, *parts)]
         yield Finding(
             f"TP inside {'an expert' if len(experts) == 1 else 'experts'} ({names(experts)}), which only the "
             "relaxation tp_in_expert allows",
-            where=split[0][1][0],
-            nodes=[node for expert, parts in split for node in (expert, *parts)],
+            where=nodes[1],
+            nodes=nodes,
             value=max(len(expert.children_of_type("ShardNode")) for expert in experts),
             expected=0,
         )
@@ -67,7 +66,8 @@ RULE = Rule(
     source="002 §3.4, 003 §7",
     fix="local",
     remedy="make each expert whole on one device, or name tp_in_expert in policy.relaxations",
-    check=check,
+    visits="node",
+    decide=decide,
     limits=(DegreeLimit(("tp_expert",), _split),),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("add_node", value=_PART),)),

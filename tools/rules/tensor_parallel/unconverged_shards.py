@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import REDUCTIONS, HomeDevices, leading_to, names, shards_of, tensor_degree, tensor_holders
+from ..sharding import REDUCTIONS, home_devices, leading_to, names, shards_of, tensor_degree
 
 _MAX_NAMED = 16
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
@@ -20,30 +20,33 @@ _MAX_MEETINGS = 8
 
 def _has_groups(view: PlanView) -> bool:
     """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
-    return "attention_dp" in view.relaxations or any("dp" in shard.rank for shard in view.of_type("ShardNode"))
+    return "attention_dp" in view.relaxations or view.once(
+        _has_groups, lambda: any("dp" in shard.rank for shard in view.of_type("ShardNode"))
+    )
 
 
 def _feeds_shards(gather: NodeView) -> bool:
     return any(edge.target is not None and edge.target.type == "ShardNode" for edge in gather.edges_out)
 
 
-def _meeting_points(operator: NodeView, *, grouped: bool) -> list[NodeView]:
+def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
     """Collectives of the operator after which every device of a group has the whole result; the first few of them.
 
     A ReduceScatter is one by itself where the tokens of several attention groups were gathered before the shards.
     """
     found = operator.children_of_type("AllReduceNode")
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
-    alone = grouped and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
+    alone = _has_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
     found += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
         found += operator.children_of_type("AllGatherNode")
     return found[:_MAX_MEETINGS]
 
 
-def _fault(homes: HomeDevices, operator: NodeView, *, grouped: bool) -> Finding | None:
+def _fault(view: PlanView, operator: NodeView) -> Finding | None:
+    homes = home_devices(view)
     shards = [shard for shard in shards_of(operator) if "tp" in shard.rank]
-    meetings = _meeting_points(operator, grouped=grouped)
+    meetings = _meeting_points(view, operator)
     is_vocabulary = operator.type in ("EmbeddingNode", "LMHeadNode")
     if not meetings:
         scatters = operator.children_of_type("ReduceScatterNode")
@@ -83,14 +86,10 @@ def _fault(homes: HomeDevices, operator: NodeView, *, grouped: bool) -> Finding 
     return None
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every operator whose TP shards do not all meet."""
-    homes, grouped = HomeDevices(view), _has_groups(view)
-    for operator in tensor_holders(view):
-        if tensor_degree(operator) > 1:
-            finding = _fault(homes, operator, grouped=grouped)
-            if finding is not None:
-                yield finding
+def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
+    """Yield an operator whose TP shards do not all meet."""
+    if tensor_degree(operator) > 1:
+        yield _fault(view, operator)
 
 
 _BASE = "dense-tp2"
@@ -110,7 +109,8 @@ RULE = Rule(
     source="000 §3.1, 002 §3.3",
     fix="local",
     remedy="close the operator with an AllReduce that every shard leads into",
-    check=check,
+    visits="tp_operator",
+    decide=decide,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("remove_node", "r0.decode.s0.b0.ffn.ar"),)),
 )

@@ -27,7 +27,7 @@ def _heads(case: Case) -> Iterator[Fault]:
     spec, tp = case.attention, case.degrees.tp
     for heads in spec.split_sizes():
         if heads.size % tp and not (heads.may_repeat and tp % heads.size == 0):
-            yield _fault("tp", tp, heads.size, f"{heads.name} of {spec.kind} attention")
+            yield _fault("tp", tp, heads.size, f"{heads.what} of {spec.kind} attention")
             return
 
 
@@ -88,6 +88,7 @@ RULE = Rule(
     source="003 §2.2",
     fix="re-plan",
     remedy="choose a degree that divides the size",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE),

@@ -1,0 +1,104 @@
+"""One fault, one finding: which rules explain a finding of which, and what is left once they are heard.
+
+A rule that finds what follows from a fault says so, and need not know who names that fault: this list does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from .base import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Findings of `rule` are dropped where one of the rules `by` finds something at the same place, or in the plan."""
+
+    rule: str
+    by: frozenset[str]
+    scope: Literal["place", "plan"] = "place"
+
+
+def _explained(rule: str, *by: str, scope: Literal["place", "plan"] = "place") -> Explained:
+    return Explained(rule, frozenset(by), scope)
+
+
+PRECEDENCE: tuple[Explained, ...] = (
+    _explained("ST003", "CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"),
+    _explained("ST005", "PP001", "TP003", "EP002", "SP002", "DE003"),
+    _explained("ST006", "PP003", "DP002", "PH002", "TP004"),
+    _explained("PP001", "PP002", "PP003", "ST004"),
+    _explained("DE002", "DE005"),
+    _explained("GP001", "GP002", "EP008", scope="plan"),
+    # Two rules whose texts cover the same shard in the same wrong place: the one that says where it stands.
+    _explained("TP001", "CO005"),
+    _explained("SP001", "CO005"),
+    _explained("EP001", "EP007"),
+    # An edge that no type would mend.
+    _explained("ST007", "EP006"),
+    # An expert on several devices because it is split.
+    _explained("EP003", "TP006", "CO003"),
+    # A count that is the degrees multiplied, also where one of them is ep.
+    _explained("EP008", "GP002"),
+    # Degrees that do not divide because a shard was left out, or left over.
+    _explained("TP005", "TP002", "CO002"),
+    _explained("EN011", "TP002", "CO002"),
+    # A device whose shard is missing waits for it.
+    _explained("GP005", "TP002"),
+    # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
+    _explained("PH001", "DP001"),
+    _explained("PP004", "DP003"),
+    _explained("EP005", "DP003", "EP008"),
+)
+_EXPLAINED: Mapping[str, list[Explained]] = {
+    rule: [row for row in PRECEDENCE if row.rule == rule] for rule in {row.rule for row in PRECEDENCE}
+}
+
+
+class _Places:
+    """Where the findings of one rule are, for quick comparison."""
+
+    def __init__(self) -> None:
+        self.edges: set[tuple[str, str]] = set()
+        self.nodes: set[str] = set()
+        self.nodes_without_edges: set[str] = set()
+        self.fields: set[str] = set()
+
+    def add(self, violation: Violation) -> None:
+        self.edges.update(violation.edges)
+        self.nodes.update(violation.nodes)
+        if not violation.edges and not violation.nodes:
+            self.fields.add(violation.path)
+        if not violation.edges:
+            self.nodes_without_edges.update(violation.nodes)
+
+    def name(self, violation: Violation) -> bool:
+        """Whether one of these findings names an edge or a node of `violation`, or where it has none its field.
+
+        A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their
+        ends with those that name nodes alone: two bad edges of one node are two faults.
+        """
+        if violation.edges:
+            ends = {end for edge in violation.edges for end in edge}
+            return not self.edges.isdisjoint(violation.edges) or not self.nodes_without_edges.isdisjoint(ends)
+        if not violation.nodes:
+            return violation.path in self.fields
+        return not self.nodes.isdisjoint(violation.nodes)
+
+
+def without_explained(found: list[Violation]) -> list[Violation]:
+    """`found`, less what a rule of `PRECEDENCE` that is among them explains."""
+    places: dict[str, _Places] = {}
+    for violation in found:
+        places.setdefault(violation.rule, _Places()).add(violation)
+    return [violation for violation in found if not _is_explained(violation, places)]
+
+
+def _is_explained(violation: Violation, places: Mapping[str, _Places]) -> bool:
+    return any(
+        row.scope == "plan" or places[by].name(violation)
+        for row in _EXPLAINED.get(violation.rule, ())
+        for by in row.by & places.keys()
+    )
