@@ -1,0 +1,85 @@
+"""`./check new-rule` writes what a newcomer has to fill in, and nothing over what is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("tools", "agent", "knowledge", "tests/cases/rules", "schema", "check", "__init__.py")
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The parts of the project that a new rule touches, in a folder of their own."""
+    root = tmp_path / "shardwright"
+    for part in PARTS:
+        source, target = ROOT / part, root / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, target)
+    return root
+
+
+def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root.parent)}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path) -> None:
+    done = _run(copy, "check", "new-rule", "TP", "wide_group")
+    assert done.returncode == 0, done.stderr
+    rule_id = done.stdout[:5]
+    script = (
+        "from shardwright.tools.rules.registry import find_rule\n"
+        "from shardwright.tools.plan.view import PlanView\n"
+        "from shardwright.tools.rules.examples import base_plan\n"
+        "from shardwright.knowledge.index import knowledge\n"
+        f"rule = find_rule({rule_id!r})\n"
+        "assert not list(rule.run(PlanView(base_plan('dense-tp2'))))\n"
+        f"assert [s for s in knowledge().sections if {rule_id!r} in s.rules]\n"
+        "print(rule.name, rule.module)"
+    )
+    read = _run(copy, "-c", script)
+    assert read.stdout.split() == ["wide", "group", "shardwright.tools.rules.tensor_parallel.wide_group"], read.stderr
+    rows = json.loads((copy / "tests" / "cases" / "rules" / f"{rule_id}.json").read_text(encoding="utf-8"))
+    assert all(row["expected"] == [rule_id] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "why"),
+    [
+        ("TP", "split_expert", "already"),
+        ("TP", "split expert", "already"),
+        ("XX", "wide_group", "no family 'XX'"),
+        ("TP", "../evil", "no name of a file"),
+    ],
+)
+def test_a_name_that_cannot_be_taken_is_refused_and_nothing_is_written(
+    copy: Path, family: str, name: str, why: str
+) -> None:
+    def files() -> dict[Path, bytes]:
+        return {
+            path: path.read_bytes() for path in copy.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+        }
+
+    before = files()
+    done = _run(copy, "check", "new-rule", family, name)
+    assert done.returncode == 1 and why in done.stderr and not done.stdout
+    assert files() == before
