@@ -105,8 +105,6 @@ def _exchange(operator: NodeView) -> str | None:
 
 def shown_faults(view: PlanView, limits: Sequence[DegreeLimit], lacks: Sequence[str] = ()) -> Iterator[Finding]:
     """Yield each fault of a phase once, with the operators that have it; `lacks` as in `Finding`."""
-    if view.distinct is not view and not any(True for _ in _faults(view.distinct, limits)):
-        return  # what is right in one of what is alike is right in all of it
     found: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
     for phase, operator, fault in _faults(view, limits):
         found.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator

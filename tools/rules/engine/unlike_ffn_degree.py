@@ -57,6 +57,7 @@ RULE = Rule(
     source="vLLM 0.33.0 config/parallel.py; SGLang 0.5.23 arg_groups/validation_hook.py (moe_dense_tp)",
     fix="re-plan",
     remedy="set tp_ffn to one of the degrees that the engine has",
+    visits="parts",
     check=check,
     limits=_LIMITS,
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
