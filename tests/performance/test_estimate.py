@@ -134,7 +134,7 @@ def test_a_longer_prompt_never_has_a_lower_ttft(
     longer = seen(layout_of(model, degrees, input_tokens=tokens + more, **options))
     # A first token is shown some steps late, and a step takes less where a longer prompt leaves less to cache; what a
     # short last chunk takes is read off between measured lengths.
-    assert longer.ttft_ms >= shorter.ttft_ms * (1 - 2e-3)
+    assert longer.ttft_ms >= shorter.ttft_ms * (1 - 3e-3)
 
 
 @settings(max_examples=20)

@@ -24,6 +24,7 @@ from shardwright.tools.plan.layout_reader import read_layout
 from shardwright.tools.plan.placement import StageMaker, even_cut, place
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import base_names, base_plan
+from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest
 
 from ..spaces import draw_strategy
@@ -62,6 +63,10 @@ def with_own_cut(draw: st.DrawFn, degrees: PhaseStrategy, layers: int) -> PhaseS
     return degrees.model_copy(update={"stage_layers": cut, "sp_kind": kind})
 
 
+# What is legal, and not proposed unasked, is in the space too.
+EVERY_RULE = frozenset(rule.id for rule in all_rules())
+
+
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
     """A plan of any strategy of the space, replicas for both phases or for one each."""
@@ -69,7 +74,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     architecture, allowed = read_architecture(config), draw(st.sets(st.sampled_from(RELAXATIONS)))
     apart = draw(st.booleans()) and nodes * gpus > 1
     strategy = draw_strategy(
-        draw, SpaceRequest(architecture, nodes, gpus, 16384, frozenset(allowed), apart, dense_groups=True)
+        draw, SpaceRequest(architecture, nodes, gpus, 16384, frozenset(allowed), apart, accepted=EVERY_RULE)
     )
     layers = architecture.num_layers
     cut = {name: with_own_cut(draw, getattr(strategy, name), layers) for name in ("prefill", "decode")}

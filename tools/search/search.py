@@ -39,7 +39,7 @@ _SHARES = 2
 _MOST_SCREENED = 2000
 # Families whose best is simulated beside the leading ones; fronts of the screen, one behind the other; points of each.
 _MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 2, 8
-# A family whose best costs so many times the best by the screen is not simulated.
+# A family of phases apart whose best costs so many times the best by the screen is not simulated.
 _FAR = 3.0
 
 
@@ -197,7 +197,7 @@ class _Answer:
             option = int(self.rows.prefill[row]), int(self.rows.decode[row]), *map(int, counts)
             if len(families) >= _MOST_FAMILIES:
                 return
-            if option in options or self.rows.cost[row] > far:
+            if option in options or (counts[0] and self.rows.cost[row] > far):
                 continue
             options.add(option)
             strategy = self.found.name(self.rows, row)

@@ -8,9 +8,7 @@ import pytest
 
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.plan.view import PlanView
-from shardwright.tools.rules.document.misplaced_node import check as misplaced
-from shardwright.tools.rules.document.stray_edge import check as stray
-from shardwright.tools.rules.document.wrong_edge_type import check as wrongly_typed
+from shardwright.tools.rules.registry import find_rule
 
 from .proposals import Proposal, differences, proposals
 
@@ -33,7 +31,8 @@ def test_what_is_read_into_a_graph_stands_where_the_format_has_it(proposal: Prop
     document = read_proposal(proposal.text).document
     view = PlanView(document)
     assert view.nodes
-    assert [*misplaced(view), *stray(view), *wrongly_typed(view)] == []
+    for rule in ("ST003", "ST006", "ST007"):
+        assert list(find_rule(rule).run(view)) == []
     assert len(view.by_id) == len(view.nodes)
 
 
