@@ -89,6 +89,8 @@ class Architecture:
     native_precision: DType
     # How many weights in a row share a scale, where a device must hold all of them (fp8 blocks, int4 groups).
     scale_block: int | None = None
+    # Of a vision encoder, which engines load onto every rank and no plan splits.
+    encoder_params: int = 0
     assumptions: tuple[str, ...] = ()
 
     @property

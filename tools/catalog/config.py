@@ -16,6 +16,7 @@ from .attention.context import AttentionContext
 from .attention.kinds import read_attention
 from .attention.spec import AttentionSpec
 from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
+from .config_encoder import encoder_params
 from .config_fields import MAX_POSITIONS, ConfigFields
 from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds
@@ -24,8 +25,8 @@ from .tensors import WeightTensor
 
 # What changes shapes in ways that this reader does not know: refused where it is switched on (Gemma 3n and E models).
 _UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")
-# Where composite (vision, audio) checkpoints keep the text decoder.
 _SPARSE_NAMES = ("minimax_m3_sparse", "sparse_attention")
+# Where composite (vision, audio) checkpoints keep the text decoder.
 _TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -69,6 +70,7 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
         native_dtypes=formats.dtypes,
         native_precision=formats.precision,
         scale_block=formats.scale_block,
+        encoder_params=encoder_params(config, where),
         assumptions=tuple(fields.assumptions),
     )
 
