@@ -1,7 +1,7 @@
 """Finds the layer blocks, and the phase branches, of a plan that are copies of one another but for names.
 
 What a check finds in one such block it finds in each, so that it need look at one only. Two blocks are alike where they
-stand in phases of one kind, for layers of the same make, and hold the same nodes and edges on the same places among
+stand in phases of one kind, for layers that are alike, and hold the same nodes and edges on the same places among
 the devices of their stage. Whatever is out of the ordinary makes a block like no other: an edge that leaves it (KV
 cache from prefill to decode aside), a node that has no place in a block, layers that another block of its phase holds
 too. It judges nothing.
@@ -13,13 +13,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from ..catalog.architecture import Architecture
 from .branches import PhaseView, StageView
 from .elements import COLLECTIVE_TYPES, EdgeView, NodeView
-
-if TYPE_CHECKING:
-    from .view import PlanView
 
 _INSIDE = COLLECTIVE_TYPES | {
     "AttentionNode", "FFNNode", "MoENode", "ShardNode", "LinearNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode",
@@ -65,13 +62,11 @@ class Likenesses:
         return source.block.position in self.blocks
 
 
-def find_likenesses(view: PlanView) -> Likenesses:
-    """What repeats in `view`; gives operators their `likeness`."""
-    finder = _Finder(view)
-    # An id that stands twice, or a device that is not there, may be anybody's.
-    if not view.duplicates and not view.absent_devices:
-        for phase in finder.phases:
-            finder.read(phase)
+def find_likenesses(phases: Sequence[PhaseView], architecture: Architecture | None) -> Likenesses:
+    """What repeats in the `phases` of a plan in which each id stands once; gives operators their `likeness`."""
+    finder = _Finder(phases, architecture)
+    for phase in finder.phases:
+        finder.read(phase)
     return finder.found
 
 
@@ -83,15 +78,15 @@ class _Context:
     places: Mapping[tuple[str, ...], tuple[int, ...]]
 
 
-def _orderly_phases(view: PlanView) -> list[PhaseView]:
+def _orderly_phases(phases: Sequence[PhaseView]) -> list[PhaseView]:
     """Phases in their place, one of each kind in a replica, whose blocks hold each layer once.
 
     No node of theirs stands alone on a device: what reads which stage a device belongs to reads it off them alone.
     """
-    branches = Counter((phase.node.parent_id, phase.phase) for phase in view.phases)
+    branches = Counter((phase.node.parent_id, phase.phase) for phase in phases)
     return [
         phase
-        for phase in view.phases
+        for phase in phases
         if phase.phase in ("prefill", "decode")
         and branches[phase.node.parent_id, phase.phase] == 1
         and phase.replica is not None
@@ -136,22 +131,22 @@ class _Branch:
 class _Finder:
     """Numbers the kinds of blocks in the order in which they are met."""
 
-    def __init__(self, view: PlanView) -> None:
+    def __init__(self, phases: Sequence[PhaseView], architecture: Architecture | None) -> None:
         self.found = Likenesses()
-        self.phases = _orderly_phases(view)
-        served = Counter(phase.node.parent_id for phase in view.phases)
+        self.phases = _orderly_phases(phases)
+        served = Counter(phase.node.parent_id for phase in phases)
         self._branches = {
             block.position: _Branch(phase.phase or "", phase.node.parent_id, served[phase.node.parent_id] == 1)
             for phase in self.phases
             for stage in phase.stages
             for block in stage.blocks
         }
-        self._architecture = view.architecture
+        self._architecture = architecture
         self._kinds: dict[Hashable, int] = {}
         self._branch_kinds: dict[Hashable, int] = {}
         # Whether nothing out of the ordinary was met in the branch that is being read.
         self._is_ordinary = True
-        self._makes: dict[tuple[tuple[int, int], int], Hashable] = {}
+        self._layers: dict[tuple[tuple[int, int], int], Hashable] = {}
 
     def read(self, phase: PhaseView) -> None:
         """Find what of `phase` repeats what was read before."""
@@ -193,7 +188,7 @@ class _Finder:
         if body is None:
             return None
         kinds = len(self._kinds)
-        number = self._kinds.setdefault((context.key, self._make(block), body), kinds)
+        number = self._kinds.setdefault((context.key, self._layers_of(block), body), kinds)
         for place, node in enumerate(inside):
             if node.type in _OPERATORS:
                 node.likeness = (number, place)
@@ -201,18 +196,18 @@ class _Finder:
             self.found.blocks.add(block.position)
         return number
 
-    def _make(self, block: NodeView) -> Hashable:
-        """Of what make the layers are that each layer of the block's period stands for, as far as the model says."""
+    def _layers_of(self, block: NodeView) -> Hashable:
+        """Which layers of the model each layer of the block's period stands for: equal where they are alike."""
         if self._architecture is None or block.layers is None:
             return block.period
         at = (block.layers, block.period)
-        if at not in self._makes:
+        if at not in self._layers:
             first, last = block.layers
-            # Layers of one make are one object.
+            # Layers that are alike are one object.
             layers = [id(layer) for layer in self._architecture.layers[first : last + 1]]
             periods = [tuple(dict.fromkeys(layers[offset :: block.period])) for offset in range(block.period)]
-            self._makes[at] = (last < self._architecture.num_layers, tuple(periods))
-        return self._makes[at]
+            self._layers[at] = (last < self._architecture.num_layers, tuple(periods))
+        return self._layers[at]
 
     def _body(self, block: NodeView, inside: Sequence[NodeView], context: _Context) -> Hashable:
         """Nodes and edges with places for names; `None` where something in the block is out of the ordinary."""

@@ -126,7 +126,10 @@ class PlanView:
 
     @cached_property
     def _likenesses(self) -> Likenesses:
-        return find_likenesses(self) if self._compares else Likenesses()
+        # An id that stands twice, or a device that is not there, may be anybody's.
+        if not self._compares or self.duplicates or self.absent_devices:
+            return Likenesses()
+        return find_likenesses(self.phases, self.architecture)
 
     def likeness_of(self, phase: PhaseView) -> Hashable:
         """Equal for two phase branches that are copies of one another but for names; `None` where that is not known."""
