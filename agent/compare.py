@@ -25,7 +25,7 @@ from .intent.intent import StatedStrategy
 from .intent.page import TAKEN, Page
 from .intent.quantities import normalise
 from .intent.strategy_words import read_strategy as read_strategy_words
-from .stated import build_stated, read_strategy
+from .stated_strategy import build_stated, read_strategy
 
 MAX_WORDS = 500
 # A name that ends like this is a file's, whether there is one or not.

@@ -26,7 +26,7 @@ from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
-from .stated import judge
+from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
 

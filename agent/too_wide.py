@@ -16,7 +16,7 @@ from ..tools.search.describe import describe
 from ..tools.search.space import stage_options
 from .intent.intent import StatedDegrees, StatedStrategy
 from .results import Alternative
-from .stated import read_strategy
+from .stated_strategy import read_strategy
 
 # Rules that may forbid a degree as such. An engine cuts attention and FFN alike, so its rules bound TP too; what they
 # or the memory say of the layout around a wide EP is no answer.

@@ -25,11 +25,11 @@ from .commands import ALIASES, Call, run_command
 from .known_secrets import Keeper
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
-from .purse import Purse, numbered
 from .reading import answer, spoken_command
 from .record import Record, Turn, shown_before
 from .session import Session
 from .state import State
+from .turn_budget import TurnBudget, numbered
 from .turns.change import begin
 from .turns.work import Work
 from .writer import TurnWriter
@@ -161,8 +161,8 @@ class Chat:
         return self._answer(turn, outcome, writer.text)
 
     def _outcome(self, text: str, writer: TurnWriter, earlier: Turn | None, said: tuple[Said, ...]) -> Outcome:
-        purse = None if self._agent is None else Purse(self._agent, writer.spend)
-        work = self._work(purse)
+        turn_budget = None if self._agent is None else TurnBudget(self._agent, writer.spend)
+        work = self._work(turn_budget)
         if said:
             return begin(work, text, said)
         if not text:
@@ -177,7 +177,9 @@ class Chat:
         if outcome is not None:
             return outcome
         return (
-            answer(work, text) if purse is None or not self._model_talks else self._modelled(text, work, writer, purse)
+            answer(work, text)
+            if turn_budget is None or not self._model_talks
+            else self._modelled(text, work, writer, turn_budget)
         )
 
     def _command(self, text: str, work: Work) -> Outcome | None:
@@ -206,12 +208,12 @@ class Chat:
         writer.say(f"Again: {earlier.text}\n")
         return self._outcome(earlier.text, writer, None, earlier.said)
 
-    def _modelled(self, text: str, work: Work, writer: TurnWriter, purse: Purse) -> Outcome:
+    def _modelled(self, text: str, work: Work, writer: TurnWriter, turn_budget: TurnBudget) -> Outcome:
         """The turn of a language model; where it fails before it said anything, the deterministic answer."""
         from .model_turn import model_turn
 
         before = self.record.turns[:-1]
-        done = model_turn(purse, work, before, text, put=writer.put, say=writer.say)
+        done = model_turn(turn_budget, work, before, text, put=writer.put, say=writer.say)
         writer.flush()
         start = "" if writer.ends_line else "\n"
         if done.failure is None and done.is_checked:
@@ -245,13 +247,13 @@ class Chat:
         """What a turn works on where no model is asked."""
         return Work(self.state, _built_in, self._calibration, self._width)
 
-    def _work(self, purse: Purse | None) -> Work:
-        if purse is None:
+    def _work(self, turn_budget: TurnBudget | None) -> Work:
+        if turn_budget is None:
             return self._unaided()
 
         def proposed(intent: Intent, words: str) -> PlanResult:
             self._runs += 1
-            result = purse.plan(intent, words, numbered(purse.options.transcript, self._runs))
+            result = turn_budget.plan(intent, words, numbered(turn_budget.options.transcript, self._runs))
             use = result.report.model_use if result.report is not None else None
             if use is None or use.transcript is None:
                 self._runs -= 1

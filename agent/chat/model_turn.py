@@ -19,8 +19,8 @@ from ..time_limit import within
 from .memory import messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome
-from .purse import Purse
 from .record import Turn
+from .turn_budget import TurnBudget
 from .turns.work import Work
 
 _WHY_STOPPED = {
@@ -55,8 +55,10 @@ class ModelTurn:
 class _Talk:
     """One turn while it goes on."""
 
-    def __init__(self, purse: Purse, work: Work, put: Callable[[Outcome], None], say: Callable[[str], None]) -> None:
-        self.purse = purse
+    def __init__(
+        self, turn_budget: TurnBudget, work: Work, put: Callable[[Outcome], None], say: Callable[[str], None]
+    ) -> None:
+        self.turn_budget = turn_budget
         self.progress = Progress()
         self.has_answered = False
         self.is_checked = False
@@ -84,22 +86,22 @@ class _Talk:
         request = ModelRequest(
             messages=tuple(messages),
             tools=self.toolset.specs,
-            max_output_tokens=self.purse.options.max_output_tokens,
+            max_output_tokens=self.turn_budget.options.max_output_tokens,
         )
         said = self._said
-        reply = self.purse.client.complete(request, self.purse.budget.deadline, self.text)
+        reply = self.turn_budget.client.complete(request, self.turn_budget.budget.deadline, self.text)
         if self._said == said:
             self.text(reply.text)
         return reply
 
     def why_stop(self) -> str | None:
         """Which limit of the turn was reached, in words."""
-        stopped = self.purse.budget.exhausted()
+        stopped = self.turn_budget.budget.exhausted()
         return None if stopped is None else _WHY_STOPPED[stopped]
 
     def take(self, reply: Reply) -> tuple[Message, ...] | str:
         """What the calls of `reply` came to, or why the talk ends with them."""
-        self.purse.charge(Spent(tool_calls=len(reply.tool_calls)))
+        self.turn_budget.charge(Spent(tool_calls=len(reply.tool_calls)))
         stopped = self.why_stop()
         if stopped is None and self.progress.times_called(reply.tool_calls) >= MOST_SAME_CALLS:
             stopped = _WHY_STOPPED["no_progress"]
@@ -117,12 +119,12 @@ class _Talk:
     @contextmanager
     def _working(self) -> Generator[None]:
         """One call of a tool: it ends with the time of the turn, and its searches after the time limit of a search."""
-        with until(self.purse.budget.deadline.is_over), within(self.purse.options.time_limit_s):
+        with until(self.turn_budget.budget.deadline.is_over), within(self.turn_budget.options.time_limit_s):
             yield
 
 
 def model_turn(
-    purse: Purse,
+    turn_budget: TurnBudget,
     work: Work,
     turns: Sequence[Turn],
     words: str,
@@ -131,7 +133,7 @@ def model_turn(
     say: Callable[[str], None],
 ) -> ModelTurn:
     """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
-    talk = _Talk(purse, work, put, say)
+    talk = _Talk(turn_budget, work, put, say)
     messages = messages_for(work.state, turns, words, random_fence())
     while True:
         try:

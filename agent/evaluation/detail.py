@@ -17,8 +17,8 @@ from ...tools.validate import validate
 from ..loop.feedback import MOST_FINDINGS, repairs_told
 from ..loop.judge import Judgement
 from ..loop.shorten import short_text, short_value
-from .asked import Asked, RightAnswer
 from .marks import Attempt, Solution, Subject
+from .posed import PosedCase, RightAnswer
 from .results import Detail, Proposed
 from .score import Scored
 
@@ -46,13 +46,13 @@ def detail_of(scored: Scored) -> Detail:
     )
 
 
-def _request(found: Asked) -> str:
+def _request(found: PosedCase) -> str:
     if found.case.request is not None:
         return short_text(found.case.request, _LONGEST_TEXT)
     return f"What the base plan {found.case.base} answers."
 
 
-def _golden(found: Asked) -> str:
+def _golden(found: PosedCase) -> str:
     """What counts as right, in words."""
     case = found.case
     if case.expect == "refused":
@@ -85,7 +85,7 @@ def _explanation(solution: Solution) -> str:
     return short_text(said, _LONGEST_TEXT)
 
 
-def _proposals(found: Asked, solution: Solution) -> Iterator[Proposed]:
+def _proposals(found: PosedCase, solution: Solution) -> Iterator[Proposed]:
     attempts = solution.attempts[:_MOST_PROPOSALS]
     for place, attempt in enumerate(attempts):
         is_first = place == 0

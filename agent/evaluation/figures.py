@@ -11,7 +11,7 @@ from ...tools.search.candidate import Candidate, SearchRequest
 from ...tools.search.search import base_setting
 from ...tools.search.single import candidate_at, refined
 from ..loop.question import MOST_CONCURRENT, Question
-from .judged import Held
+from .judged import CacheKey
 
 
 def best_figures(question: Question, strategy: Strategy) -> Candidate:
@@ -22,7 +22,7 @@ def best_figures(question: Question, strategy: Strategy) -> Candidate:
     Raises:
         InputError: a fact that the arithmetic needs is not known, or the hardware is too small.
     """
-    return _best_figures(_Same(question), Held(strategy, strategy.model_dump_json()))
+    return _best_figures(_Same(question), CacheKey(strategy, strategy.model_dump_json()))
 
 
 class _Same:
@@ -41,7 +41,7 @@ class _Same:
 
 
 @lru_cache(maxsize=32)
-def _best_figures(same: _Same, held: Held) -> Candidate:
+def _best_figures(same: _Same, held: CacheKey) -> Candidate:
     question, strategy = same.question, held.value
     request, setting = question.request, base_setting(question.request)
     if not question.intent.concurrency_open:

@@ -15,7 +15,7 @@ from ...tools.search.shorthand import read_shorthand
 from ..intent.intent import StatedDegrees
 from ..intent.request import read_words
 from ..loop.question import Question
-from ..stated import MAX_STATED_GPUS, read_block, read_strategy
+from ..stated_strategy import MAX_STATED_GPUS, read_block, read_strategy
 
 _PHASES = ("prefill", "decode")
 # What a phase has beside the degrees that people state for engines.

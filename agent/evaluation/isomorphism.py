@@ -14,7 +14,7 @@ import networkx as nx
 
 from ...tools.plan.canonical import ColouredGraph, coloured_graph
 from ...tools.plan.compact import expand
-from .judged import Held, held
+from .judged import CacheKey, key_of
 
 # Nodes and edges of a graph that networkx is asked about: some tenths of a second.
 MOST_ELEMENTS = 1500
@@ -22,12 +22,12 @@ MOST_ELEMENTS = 1500
 
 def same_dag(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether the graphs of two documents are the same but for ids and order. Headers are not compared."""
-    one, other = held(a), held(b)
+    one, other = key_of(a), key_of(b)
     return one == other or _same(one, other)
 
 
 @lru_cache(maxsize=128)
-def _same(a: Held, b: Held) -> bool:
+def _same(a: CacheKey, b: CacheKey) -> bool:
     first, second = _coloured(a), _coloured(b)
     if first.signature != second.signature:
         return False
@@ -37,7 +37,7 @@ def _same(a: Held, b: Held) -> bool:
 
 
 @lru_cache(maxsize=16)
-def _coloured(document: Held) -> ColouredGraph:
+def _coloured(document: CacheKey) -> ColouredGraph:
     return coloured_graph(expand(document.value)[0])
 
 

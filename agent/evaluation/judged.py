@@ -19,8 +19,8 @@ from .marks import Subject
 _KEPT = 64
 
 
-class Held:
-    """Something with a text that tells it apart, as an argument of a function that keeps its answers."""
+class CacheKey:
+    """A hashable cache key: a value, compared by the SHA-256 of its text."""
 
     __slots__ = ("digest", "value")
 
@@ -29,20 +29,20 @@ class Held:
         self.digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Held) and self.digest == other.digest
+        return isinstance(other, CacheKey) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
 
-def held(document: Mapping[str, Any]) -> Held:
-    """`document` as such an argument; the order of its fields counts, so that equal texts give equal reports."""
-    return Held(document, json.dumps(document))
+def key_of(document: Mapping[str, Any]) -> CacheKey:
+    """The key of `document`; the order of its fields counts, so that equal texts give equal reports."""
+    return CacheKey(document, json.dumps(document))
 
 
 def violations_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
     """What validation finds in `document`."""
-    return _violations_of(held(document))
+    return _violations_of(key_of(document))
 
 
 def errors_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
@@ -56,5 +56,5 @@ def as_written(document: Mapping[str, Any]) -> Subject:
 
 
 @lru_cache(maxsize=_KEPT)
-def _violations_of(document: Held) -> tuple[Violation, ...]:
+def _violations_of(document: CacheKey) -> tuple[Violation, ...]:
     return validate(document.value).violations

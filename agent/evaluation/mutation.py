@@ -11,10 +11,10 @@ from typing import Any
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
 from ..workers import Task, local_cores, on_local_cores
-from .asked import Asked, asked, right_documents
 from .case import Case
 from .judged import as_written
 from .mutants import MUTATORS, Mutator
+from .posed import PosedCase, pose, right_documents
 from .results import ResultModel
 from .rungs.ladder import PLAN_RUNGS
 
@@ -114,7 +114,7 @@ def _none(case: Case) -> list[Mutant]:
 def mutants_of(case: Case) -> list[Mutant]:
     """Every mutant of the first golden of `case`; none where that is large or no valid plan, or nothing is asked."""
     try:
-        found = asked(case)
+        found = pose(case)
     except InputError:
         # The run itself says what is wrong with such a case.
         return []
@@ -126,7 +126,7 @@ def mutants_of(case: Case) -> list[Mutant]:
     return list(_mutants(found, golden.document))
 
 
-def _mutants(found: Asked, golden: Any) -> Iterator[Mutant]:
+def _mutants(found: PosedCase, golden: Any) -> Iterator[Mutant]:
     meant = content_hash(golden)
     for mutator in MUTATORS:
         rng = random.Random(f"{found.case.digest} {mutator.name}")
@@ -142,11 +142,11 @@ def _mutants(found: Asked, golden: Any) -> Iterator[Mutant]:
         )
 
 
-def _lost(found: Asked, document: Any) -> tuple[str, ...]:
+def _lost(found: PosedCase, document: Any) -> tuple[str, ...]:
     subject = as_written(document)
     marks = {rung.name: rung.mark(found, subject) for rung in PLAN_RUNGS}
     return tuple(name for name, mark in marks.items() if mark is not None and not mark.passed)
 
 
-def _expected(mutator: Mutator, found: Asked) -> tuple[str, ...]:
+def _expected(mutator: Mutator, found: PosedCase) -> tuple[str, ...]:
     return tuple(rung.name for rung in PLAN_RUNGS if rung.name in mutator.loses)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...tools.errors import ShardwrightError
 from ...tools.search.describe import describe
-from .asked import Asked, asked
 from .case import Case
 from .marks import Mark, Solution
+from .posed import PosedCase, pose
 from .results import CaseResult, about_case, lost_everywhere
 from .rungs.diagnosis import found_rules
 from .rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
@@ -22,7 +22,7 @@ class Scored:
     """A result with what it was marked on, for a page about it, and the seconds that it took."""
 
     result: CaseResult
-    asked: Asked | None = None
+    asked: PosedCase | None = None
     solution: Solution | None = None
     seconds: float = 0.0
 
@@ -38,7 +38,7 @@ def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
     """`case` answered by `solver` and marked. A fault of the harness or of the dataset is a result that says so."""
     started = time.monotonic()
     try:
-        found = asked(case)
+        found = pose(case)
         solution = solve(found, solver, epoch)
         result = marked(found, solution, epoch)
     except ShardwrightError as error:
@@ -47,7 +47,7 @@ def score_case(case: Case, solver: Solver, epoch: int = 1) -> Scored:
     return Scored(result, found, solution, time.monotonic() - started)
 
 
-def marked(found: Asked, solution: Solution, epoch: int) -> CaseResult:
+def marked(found: PosedCase, solution: Solution, epoch: int) -> CaseResult:
     """The marks of `solution` on every rung that applies to its case."""
     case = found.case
     stages: dict[str, dict[str, Mark]] = {}

@@ -23,13 +23,13 @@ from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..model.scripted import calls
 from ..results import PlanResult
-from .asked import Asked, with_calibration
 from .judged import as_written
 from .marks import Attempt, Solution, Subject
+from .posed import PosedCase, with_calibration
 from .solver import Finishing, OwnWay, Solver
 
 
-def solve(found: Asked, solver: Solver, epoch: int) -> Solution:
+def solve(found: PosedCase, solver: Solver, epoch: int) -> Solution:
     """What `solver` answers to a case, the `epoch`-th time.
 
     Raises:
@@ -45,7 +45,7 @@ def solve(found: Asked, solver: Solver, epoch: int) -> Solution:
 
 
 def solve_question(
-    found: Asked, solver: Solver, epoch: int, options: AgentOptions | None = None, *, takes_up: bool = True
+    found: PosedCase, solver: Solver, epoch: int, options: AgentOptions | None = None, *, takes_up: bool = True
 ) -> Solution:
     """One run of the agent for a case that has a question, by the `options` of `solver` where none are given.
 
@@ -73,13 +73,13 @@ def solve_question(
     return _finished(found, solver, epoch, client, solution)
 
 
-def _finished(found: Asked, solver: Solver, epoch: int, client: ModelClient | None, solution: Solution) -> Solution:
+def _finished(found: PosedCase, solver: Solver, epoch: int, client: ModelClient | None, solution: Solution) -> Solution:
     if isinstance(solver, Finishing):
         solver.finish(found, epoch, client, solution)
     return solution
 
 
-def _judged_alone(question: Question, found: Asked, first: str) -> Attempt:
+def _judged_alone(question: Question, found: PosedCase, first: str) -> Attempt:
     """What a case says is proposed first, as it was written, not repaired."""
     if found.broken is not None:
         subject = as_written(found.broken)
@@ -88,7 +88,7 @@ def _judged_alone(question: Question, found: Asked, first: str) -> Attempt:
     return _attempt(judge_text(desk, first, repairs=False), desk.documents)
 
 
-def _first(found: Asked) -> str | None:
+def _first(found: PosedCase) -> str | None:
     """What a case says is proposed first."""
     return found.proposal if found.broken is None else json.dumps(found.broken, ensure_ascii=False)
 
@@ -104,7 +104,7 @@ def _own(question: Question) -> Solution:
     return Solution("plan", attempt.repaired, (attempt,), question.reference, plan_from="builtin")
 
 
-def _run(question: Question, found: Asked, client: ModelClient, options: AgentOptions) -> Solution:
+def _run(question: Question, found: PosedCase, client: ModelClient, options: AgentOptions) -> Solution:
     """A run of the agent."""
     finished = Agent(client, options=options).run_question(question, found.case.request or "")
     ending, result = finished.ending, finished.result
@@ -120,7 +120,7 @@ def _run(question: Question, found: Asked, client: ModelClient, options: AgentOp
     )
 
 
-def _attempts(ending: Ending, found: Asked) -> tuple[Attempt, ...]:
+def _attempts(ending: Ending, found: PosedCase) -> tuple[Attempt, ...]:
     attempts = [_attempt(one, ending.documents) for one in ending.judgements]
     if found.broken is not None and attempts:
         # Under the question its header is put right before it is judged; as it was proposed it is as it was written.

@@ -8,8 +8,8 @@ from ...tools.calibration.custom import CustomCalibration
 from ..loop.agent import AgentOptions
 from ..loop.budget import Limits
 from ..model.client import ModelClient
-from .asked import Asked
 from .marks import Solution
+from .posed import PosedCase
 
 # A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine.
 UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0)
@@ -30,7 +30,7 @@ class Solver(Protocol):
     def options(self) -> AgentOptions: ...
     @property
     def calibration(self) -> CustomCalibration | None: ...
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Who proposes for this case; `None`: the built-in proposer."""
         ...
 
@@ -39,7 +39,7 @@ class Solver(Protocol):
 class OwnWay(Protocol):
     """A solver that goes a way of its own about a case that has a question."""
 
-    def solve(self, found: Asked, epoch: int) -> Solution:
+    def solve(self, found: PosedCase, epoch: int) -> Solution:
         """What it answers."""
         ...
 
@@ -58,7 +58,7 @@ class Fixed(Protocol):
 class Finishing(Protocol):
     """A solver that has something to put away, or to make sure of, when a run is over."""
 
-    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+    def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
         """The case is answered; `client` is the one that was asked, if any was.
 
         Raises:

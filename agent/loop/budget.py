@@ -50,7 +50,7 @@ _NO_USAGE = Usage(input_tokens=0, output_tokens=0)
 
 @dataclass
 class Budget:
-    """The purse of one run."""
+    """The budget of one run."""
 
     limits: Limits
     prices: Prices | None
@@ -59,7 +59,7 @@ class Budget:
 
     @classmethod
     def start(cls, limits: Limits, prices: Prices | None = None, deadline: Deadline | None = None) -> Budget:
-        """A full purse; the time runs from now, or to the `deadline` that is given."""
+        """A full budget; the time runs from now, or to the `deadline` that is given."""
         end = deadline or Deadline.after(limits.seconds)
         return cls(limits, prices, end, Spent(usd=0.0 if prices is not None else None))
 

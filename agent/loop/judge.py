@@ -27,7 +27,7 @@ from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from ..intent.intent import StatedStrategy
 from ..proposer import keeps
-from ..stated import build_stated, read_block, read_strategy
+from ..stated_strategy import build_stated, read_block, read_strategy
 from .declared import as_stated, unassumed
 from .desk import Desk, Standing
 from .places import parents_first, right_already

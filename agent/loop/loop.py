@@ -34,7 +34,7 @@ from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, P
 from .question import Question
 from .request_digest import request_digest
 from .shorten import short_text
-from .spared import spared
+from .shortened import shortened
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ class _Teacher:
 
 
 class _Run:
-    """The state of one run: the conversation, the desk, the purse. The mode and its conversation may change in it."""
+    """The state of one run: the conversation, the desk, the budget. The mode and its conversation may change in it."""
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
@@ -197,20 +197,20 @@ class _Run:
     def take(self, reply: Reply) -> Status | None:
         """What follows from an answer: the status that ends the run, or `None` with the conversation carried on."""
         if reply.finish == "refusal":
-            self.say([spared(reply, [None] * len(reply.tool_calls))])
+            self.say([shortened(reply, [None] * len(reply.tool_calls))])
             return "refused_by_model"
         if reply.tool_calls:
             return self._take_calls(reply)
         if reply.finish == "length":
-            self.say([spared(reply, ())])
+            self.say([shortened(reply, ())])
             return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
         judgement = None
         with self._working("the judgement of the answer", 0):
             judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)
         if judgement is None:
-            self.say([spared(reply, [None])])
+            self.say([shortened(reply, [None])])
             return "time_spent"
-        self.say([spared(reply, [judgement.handle])])
+        self.say([shortened(reply, [judgement.handle])])
         if judgement.verdict == "unread":
             self._keep(judgement)
             return self._correct(render("no_proposal", reason=judgement.refusal or "it is empty"))
@@ -232,7 +232,7 @@ class _Run:
             most_rejected,
             lambda done: self._working(short_text(calls[done].name, 60), done),
         )
-        self.say([spared(reply, answered.handles), *answered.messages])
+        self.say([shortened(reply, answered.handles), *answered.messages])
         if answered.judgements:
             return self._weigh(answered.judgements) or self._teach(answered.judgements[-1])
         times = self.progress.times_called(calls)

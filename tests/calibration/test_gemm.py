@@ -44,11 +44,11 @@ def gemms(draw: st.DrawFn) -> Gemm:
 @given(accelerators, frameworks, gemms())
 def test_no_matmul_is_faster_than_the_datasheet_allows(accelerator: str, framework: str | None, kernel: Gemm) -> None:
     times = times_of(accelerator, framework)
-    roof = max(
+    roofline = max(
         gemm_flops(kernel) / times.chip.peak(kernel.dtype),
         (gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)) / times.chip.memory_bytes_s,
     )
-    assert times.seconds(kernel).seconds >= roof
+    assert times.seconds(kernel).seconds >= roofline
 
 
 @given(accelerators, gemms(), speedups, speedups)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from shardwright.agent.evaluation.asked import Asked
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.dataset import Dataset
+from shardwright.agent.evaluation.posed import PosedCase
 from shardwright.agent.evaluation.solver import UNHURRIED
 from shardwright.agent.evaluation.solvers.builtin import BuiltIn
 from shardwright.agent.loop.agent import AgentOptions
@@ -57,7 +57,7 @@ class Failing:
     options: AgentOptions = field(default=UNHURRIED)
     name: str = "failing"
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Nobody, or the end."""
         if found.case.id in self.raises:
             raise ZeroDivisionError("not foreseen\nby anybody")

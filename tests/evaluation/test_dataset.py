@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardwright.agent.evaluation import dataset as module
-from shardwright.agent.evaluation.asked import asked
 from shardwright.agent.evaluation.case import MOST_GOLDENS, Case
 from shardwright.agent.evaluation.dataset import MAX_CASES, Dataset, dataset_of_text, read_dataset
+from shardwright.agent.evaluation.posed import pose
 from shardwright.tools.errors import InputError
 from shardwright.tools.search.describe import describe
 
@@ -53,7 +53,7 @@ def test_ten_lines_of_a_request_and_a_strategy_are_a_dataset(tmp_path: Path) -> 
     assert [case.expect for case in found.cases] == ["plan"] * 8 + ["infeasible", "plan"]
     assert found.notes == ("1 of 10 cases has no golden: only reading and legality are scored there",)
     for case in found.cases[:8]:
-        right = asked(case).right
+        right = pose(case).right
         assert next(describe(one.strategy) for one in right if one.strategy is not None) == "TP2"
         assert [one.fault for one in right] == [None] * len(case.goldens)
     assert [len(case.goldens) for case in found.cases] == [1] * 7 + [2, 0, 0]
@@ -132,7 +132,7 @@ def test_a_field_that_nothing_reads_is_noted_once_with_its_place_and_what_may_be
 
 def test_both_gpus_are_those_of_the_request() -> None:
     (case,) = dataset_of_text(lines({"request": REQUEST, "strategy": "tensor parallel over both GPUs"}), "a").cases
-    (right,) = asked(case).right
+    (right,) = pose(case).right
     assert right.fault is None and right.strategy is not None
     assert describe(right.strategy) == "TP2"
 

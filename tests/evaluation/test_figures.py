@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from shardwright.agent.evaluation.asked import asked
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.figures import badness, best_figures, regret_pct
+from shardwright.agent.evaluation.posed import pose
 from shardwright.agent.loop.question import Question
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 
@@ -13,7 +13,7 @@ DP2 = Strategy(dp=2, gpu_count=2, prefill=PhaseStrategy(), decode=PhaseStrategy(
 
 
 def question(request: str) -> Question:
-    found = asked(Case(id="a", family="a", request=request)).question
+    found = pose(Case(id="a", family="a", request=request)).question
     assert found is not None
     return found
 

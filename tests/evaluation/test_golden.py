@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.evaluation.asked import asked
 from shardwright.agent.evaluation.case import Case, Golden
 from shardwright.agent.evaluation.golden import golden_strategy
+from shardwright.agent.evaluation.posed import pose
 from shardwright.agent.loop.question import Question
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import Strategy
@@ -28,7 +28,7 @@ BASES = {"dense": "dense-tp2", "moe": "moe-ep4"}
 @cache
 def question(kind: str) -> Question:
     """What a small plan on one node of eight GPUs answers."""
-    found = asked(Case(id="a", family="a", goldens=(Golden(base=BASES[kind]),))).question
+    found = pose(Case(id="a", family="a", goldens=(Golden(base=BASES[kind]),))).question
     assert found is not None
     return found
 

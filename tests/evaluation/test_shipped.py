@@ -13,9 +13,9 @@ from typing import Any
 import jsonschema
 import pytest
 
-from shardwright.agent.evaluation.asked import asked
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.dataset import Dataset, read_dataset
+from shardwright.agent.evaluation.posed import pose
 from shardwright.tools.rules.registry import all_rules
 
 SCHEMA = Path(__file__).parents[2] / "schema" / "dataset.schema.json"
@@ -108,7 +108,7 @@ def test_most_of_it_was_not_decided_by_the_planner_that_is_judged_by_it() -> Non
 def test_each_golden_of_a_sample_of_requests_is_a_valid_plan(place: int) -> None:
     small = [case for case in tagged("dense", "one-node") if case.request and case.goldens and case.expect == "plan"]
     case = random.Random(5).sample(small, SAMPLED)[place]
-    found = asked(case)
+    found = pose(case)
     assert found.question is not None
     assert {one.fault for one in found.right} == {None}
     assert len(found.right) == len(case.goldens)

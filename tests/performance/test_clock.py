@@ -91,7 +91,7 @@ def test_the_small_kernels_of_a_recurrent_layer_take_a_time_of_their_own_in_each
     for tokens in (4, 8192):
         work = recurrence(tokens, 4, 64 * 128 * 128 / 8, 4.0, tokens * 4096.0)
         plain = seconds(work, recurrent_layer_us=0.0)
-        assert plain == pytest.approx(Clock(HOPPER, profile_with()).roof.time(work).seconds)
+        assert plain == pytest.approx(Clock(HOPPER, profile_with()).roofline.time(work).seconds)
         assert seconds(work, recurrent_layer_us=50.0) == pytest.approx(plain + 50e-6)
     assert seconds(attention(32, 8), recurrent_layer_us=50.0) == seconds(attention(32, 8), recurrent_layer_us=0.0)
 

@@ -17,7 +17,7 @@ from shardwright.tools.performance.operators.attention import attention_core
 from shardwright.tools.performance.operators.mla import absorbed_flops, latent_attention, naive_flops
 from shardwright.tools.performance.operators.moe import Routing, active_experts, slowest_load
 from shardwright.tools.performance.operators.work import Work
-from shardwright.tools.performance.roofline import LAUNCH_S, Roof, compute_efficiency, rate_dtype
+from shardwright.tools.performance.roofline import LAUNCH_S, Roofline, compute_efficiency, rate_dtype
 from shardwright.tools.performance.timing import StageTimer
 
 
@@ -142,7 +142,7 @@ def test_weight_only_formats_compute_at_the_activations_rate() -> None:
 @given(flops=st.floats(0, 1e15), moved=st.floats(1, 1e12))
 def test_an_operator_is_never_faster_than_either_roof(flops: float, moved: float) -> None:
     facts = hardware_facts("h100-sxm", 1, 8)
-    time = Roof(facts).time(Work(flops, moved, 0.0, "bf16"))
+    time = Roofline(facts).time(Work(flops, moved, 0.0, "bf16"))
     assert time.seconds >= LAUNCH_S + max(flops / facts.peak_flops("bf16"), moved / facts.memory_bandwidth_bytes_s)
 
 
@@ -150,7 +150,7 @@ def test_a_stated_mfu_and_bandwidth_utilisation_win() -> None:
     card = hardware_facts("h100-sxm", 1, 1).accelerator
     own = card.model_copy(update={"compute_efficiency": 0.5, "memory_efficiency": 0.6})
     assert compute_efficiency(own, "fp8") == 0.5
-    roof = Roof(hardware_facts(own, 1, 1))
-    assert roof.bytes_per_s == pytest.approx(0.6 * 3350e9)
-    assert roof.flops_per_s("bf16") == pytest.approx(0.5 * 989e12)
+    roofline = Roofline(hardware_facts(own, 1, 1))
+    assert roofline.bytes_per_s == pytest.approx(0.6 * 3350e9)
+    assert roofline.flops_per_s("bf16") == pytest.approx(0.5 * 989e12)
     assert compute_efficiency(card, "bf16") == pytest.approx(0.803, abs=0.001)

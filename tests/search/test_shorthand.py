@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.agent.stated import read_block
+from shardwright.agent.stated_strategy import read_block
 from shardwright.tests.spaces import draw_strategy
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.plan.document import PhaseStrategy, Strategy

@@ -208,7 +208,7 @@ class KernelTimes:
         return self._of_roof(parts, work, origin)
 
     def _of_roof(self, parts: tuple[Number, Number], work: _Work, origin: Origin) -> KernelTime:
-        """The time of the fixed part and the work, with the roof that the work is nearer to."""
+        """The time of the fixed part and the work, with the roofline that the work is nearer to."""
         fixed_s, work_s = parts
         compute_s, memory_s = work.flops / self.chip.peak(work.dtype), work.moved_bytes / self.chip.memory_bytes_s
         bound: Bound = "compute" if exceeds(compute_s, memory_s) else "memory"

@@ -15,8 +15,8 @@ from .architecture import Architecture, LayerSpec
 from .attention.context import AttentionContext
 from .attention.kinds import read_attention
 from .attention.spec import AttentionSpec
-from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
 from .config_encoder import encoder_params
+from .config_ffn import FFNContext, dense_ffn, mixture, num_experts
 from .config_fields import MAX_POSITIONS, ConfigFields
 from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds

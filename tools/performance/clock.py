@@ -31,7 +31,7 @@ from ..calibration.shapes import (
 from ..catalog.hardware import HardwareFacts
 from .collectives import CollectiveTime
 from .operators.work import Work
-from .roofline import Bound, OperatorTime, Roof
+from .roofline import Bound, OperatorTime, Roofline
 
 
 class Clock:
@@ -46,20 +46,20 @@ class Clock:
     ) -> None:
         self.hardware = hardware
         self.engine = engine
-        self.roof = Roof(hardware, compute_share)
+        self.roofline = Roofline(hardware, compute_share)
         class_, generation = accelerator_class(hardware.accelerator), engine.entry.generation
         self._reads_for_each_head = engine.facts.reads_for_each_head(generation, class_)
         self._one_block_a_head = engine.facts.gives_heads_one_block(generation)
         self.kernels: KernelTimes | None = _kernel_times(hardware, engine, calibration, compute_share)
 
     def time(self, work: Work) -> OperatorTime:
-        """Seconds of `work` on one device, and which roof it hits."""
+        """Seconds of `work` on one device, and which bound it hits."""
         if work.is_recurrence:
-            found = self.roof.time(work)
+            found = self.roofline.time(work)
             small_s = self.engine.entry.constants.recurrent_layer_us * 1e-6
             return replace(found, seconds=found.seconds + small_s)
         if self.kernels is None or not work.kernels:
-            return self.roof.time(work)
+            return self.roofline.time(work)
         longest = self._kernel(work.kernels[0])
         seconds = longest.seconds
         for kernel in work.kernels[1:]:
@@ -129,14 +129,14 @@ class Clock:
         return CollectiveTime(seconds, time.origin)
 
 
-# Shares of a matmul's time, explained by its own roof, from which on the larger factor begins to count, and is whole.
+# Shares of a matmul's time, explained by its own bound, from which on the larger factor begins to count, and is whole.
 _FACTOR_FROM, _FACTOR_WHOLE = 0.4, 0.8
 
 
 def _matmul_scale(time: KernelTime, scales: EngineConstants) -> Number:
-    """The engine's factor on a matmul: from that of one roof to that of the other without a step.
+    """The engine's factor on a matmul: from that of one bound to that of the other without a step.
 
-    The larger factor grows in with the share of its own roof. So time, which is what the factor is on, never falls as
+    The larger factor grows in with the share of its own bound. So time, which is what the factor is on, never falls as
     FLOPs or bytes are added or as a rate goes down: a step would make a faster memory slow what it makes compute-bound.
     """
     if scales.compute_scale >= scales.memory_scale:

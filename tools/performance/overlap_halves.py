@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ..calibration.chip import ASSUMED_MULTIPROCESSORS
 from .operation import COLLECTIVES, Operation, TokenLoad
 from .operators.work import Work
-from .roofline import Roof
+from .roofline import Roofline
 from .setting import Setting
 
 # Multiprocessors that engines keep for collectives beside the kernels of a prefill: 20 of an H800's 132 saturate its
@@ -53,7 +53,7 @@ class Contention:
 
     share: float
     unpacks: bool
-    roof: Roof
+    roofline: Roofline
 
     def applied(self, operations: Sequence[Operation]) -> Sequence[Operation]:
         """`operations` of one half, whose kernels were timed beside collectives, with the kernels of exchanges."""
@@ -71,7 +71,7 @@ class Contention:
                 yield operation
                 continue
             moved_bytes = 2.0 * operation.sent_bytes
-            work = self.roof.time(Work(0.0, moved_bytes, 0.0, operation.dtype)).seconds
+            work = self.roofline.time(Work(0.0, moved_bytes, 0.0, operation.dtype)).seconds
             seconds = min(work, operation.seconds / 3.0)
             send, receive = f"{operation.name}.send", f"{operation.name}.receive"
             kernel = operation._replace(
@@ -89,7 +89,7 @@ def contention(setting: Setting, load: TokenLoad) -> Contention:
     is_prefill = load.new_tokens > 1
     held = setting.hardware.accelerator.multiprocessors or ASSUMED_MULTIPROCESSORS
     share = min(0.5, COMMUNICATION_MULTIPROCESSORS / held) if is_prefill else 0.0
-    return Contention(share, unpacks=not is_prefill, roof=setting.clock.roof)
+    return Contention(share, unpacks=not is_prefill, roofline=setting.clock.roofline)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ LAUNCH_S = 3e-6
 
 @dataclass(frozen=True, slots=True)
 class OperatorTime:
-    """Seconds of one operator, which roof it hits, and where the constants come from."""
+    """Seconds of one operator, which bound it hits, and where the constants come from."""
 
     seconds: Number
     bound: Bound
@@ -60,7 +60,7 @@ def memory_efficiency(accelerator: Accelerator) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Roof:
+class Roofline:
     """The roofs of one accelerator, efficiencies applied; `compute_share` of its arithmetic is there for the work."""
 
     hardware: HardwareFacts

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from ...loop.agent import AgentOptions
 from ...spent import Spent, spent_together
-from ..asked import Asked
 from ..keys import solver_digest
 from ..marks import Solution
+from ..posed import PosedCase
 from ..results import CaseResult
 from ..solve import solve_question
 from ..solver import Solver
@@ -52,7 +52,7 @@ class FreshSamples(OfAnother):
         """What its answers come of: the solver, and how much may be spent."""
         return f"{solver_digest(self.inner)} {sorted(self.allowed_tokens)}"
 
-    def solve(self, found: Asked, epoch: int) -> Solution:
+    def solve(self, found: PosedCase, epoch: int) -> Solution:
         """The first sample that was accepted, else the best of the last; with what all of them took.
 
         Raises:

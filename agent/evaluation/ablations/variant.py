@@ -9,9 +9,9 @@ from typing import Any
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
-from ..asked import Asked
 from ..keys import solver_digest
 from ..marks import Solution
+from ..posed import PosedCase
 from ..results import CaseResult
 from ..solver import Finishing, Solver
 
@@ -52,7 +52,7 @@ class OfAnother:
         """That of the solver."""
         return self.inner.calibration
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Whom the solver asks."""
         return self.inner.client(found, epoch)
 
@@ -74,7 +74,7 @@ class Varied(OfAnother):
         """What its answers come of: the solver, and what is varied, which its options say."""
         return solver_digest(self.inner)
 
-    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+    def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
         """As the solver does.
 
         Raises:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..asked import Asked
 from ..judged import violations_of
 from ..marks import Mark, Solution
+from ..posed import PosedCase
 from .rung import AnswerRung
 
 
-def _mark(asked: Asked, solution: Solution) -> Mark | None:
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     case = asked.case
     if case.proposal is None or not case.rules or (asked.broken is None and not solution.attempts):
         return None
@@ -19,7 +19,7 @@ def _mark(asked: Asked, solution: Solution) -> Mark | None:
     return Mark(passed=not why, why="; ".join(why))
 
 
-def found_rules(asked: Asked, solution: Solution) -> tuple[str, ...]:
+def found_rules(asked: PosedCase, solution: Solution) -> tuple[str, ...]:
     """The rules that the proposal of a case breaks: of an edited plan as it stands, of a text as it was read.
 
     Errors; warnings too where the case is about one.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..asked import Asked, right_documents
 from ..isomorphism import same_dag
 from ..marks import Mark, Subject
+from ..posed import PosedCase, right_documents
 from .rung import PlanRung
 
 
-def _mark(asked: Asked, subject: Subject) -> Mark | None:
+def _mark(asked: PosedCase, subject: Subject) -> Mark | None:
     if asked.case.expect != "plan" or not asked.case.goldens:
         return None
     if not asked.right:

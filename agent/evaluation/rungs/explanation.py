@@ -7,14 +7,14 @@ from collections.abc import Iterator
 
 from ....knowledge.index import knowledge
 from ...results import PlanResult
-from ..asked import Asked
 from ..marks import Mark, Solution
+from ..posed import PosedCase
 from .rung import AnswerRung
 
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
 
 
-def _mark(asked: Asked, solution: Solution) -> Mark | None:
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     wanted = asked.case.decided_by
     if not wanted:
         return None

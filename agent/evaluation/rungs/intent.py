@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..asked import Asked
 from ..marks import Mark, Solution
+from ..posed import PosedCase
 from .rung import AnswerRung
 
 _ABSENT = object()
 
 
-def _mark(asked: Asked, solution: Solution) -> Mark | None:
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     wanted = asked.case.intent
     if not wanted:
         return None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..asked import Asked
 from ..marks import Mark, Solution
+from ..posed import PosedCase
 from .rung import AnswerRung
 
 
-def _mark(asked: Asked, solution: Solution) -> Mark | None:
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     case = asked.case
     if solution.kind != case.expect:
         said = solution.refusal or _reason(solution) or "a plan"

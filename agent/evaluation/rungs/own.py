@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ..asked import Asked
 from ..marks import Mark, Solution
+from ..posed import PosedCase
 from .rung import AnswerRung
 
 
-def _mark(asked: Asked, solution: Solution) -> Mark | None:
+def _mark(asked: PosedCase, solution: Solution) -> Mark | None:
     if asked.case.expect != "plan" or not solution.status:
         return None
     is_own = solution.plan_from in ("model", "model_repaired")

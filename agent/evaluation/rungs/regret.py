@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ..asked import Asked, right_documents
 from ..figures import regret_or_why
 from ..marks import Mark, Subject
+from ..posed import PosedCase, right_documents
 from .rung import PlanRung
 from .strategy import same_degrees
 
 
-def _mark(asked: Asked, subject: Subject) -> Mark | None:
+def _mark(asked: PosedCase, subject: Subject) -> Mark | None:
     if asked.case.expect != "plan" or not asked.case.goldens:
         return None
     if asked.question is None:

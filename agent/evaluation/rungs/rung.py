@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..asked import Asked
 from ..marks import Mark, Solution, Subject
+from ..posed import PosedCase
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class PlanRung:
 
     name: str
     question: str
-    mark: Callable[[Asked, Subject], Mark | None]
+    mark: Callable[[PosedCase, Subject], Mark | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +24,4 @@ class AnswerRung:
 
     name: str
     question: str
-    mark: Callable[[Asked, Solution], Mark | None]
+    mark: Callable[[PosedCase, Solution], Mark | None]

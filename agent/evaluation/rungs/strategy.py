@@ -6,12 +6,12 @@ from typing import Any
 
 from ....tools.plan.document import Strategy
 from ....tools.search.describe import describe
-from ..asked import Asked
 from ..marks import Mark, Subject
+from ..posed import PosedCase
 from .rung import PlanRung
 
 
-def _mark(asked: Asked, subject: Subject) -> Mark | None:
+def _mark(asked: PosedCase, subject: Subject) -> Mark | None:
     golden = [one.strategy for one in asked.right if one.strategy is not None]
     if asked.case.expect != "plan" or not asked.case.goldens:
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
-from ..asked import Asked
+from ..posed import PosedCase
 from ..solver import UNHURRIED
 
 
@@ -24,6 +24,6 @@ class BuiltIn:
         """`builtin`, and by which constants."""
         return "builtin" if self.calibration is None else f"builtin by {self.calibration.name}"
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Nobody else proposes."""
         return None

@@ -10,14 +10,14 @@ from ...loop.agent import AgentOptions
 from ...loop.question import Question
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
-from ..asked import Asked
+from ..posed import PosedCase
 from ..solver import UNHURRIED
-from .slips import SLIPS, right_answer
+from .feedback import last_feedback
+from .mistakes import SLIPS, right_answer
 from .speaker import Speaker, submits
-from .told import told
 
 
-def chance_of(name: str, found: Asked, epoch: int) -> Random:
+def chance_of(name: str, found: PosedCase, epoch: int) -> Random:
     """The chance of a persona in a case: the same each time that it is asked, another in each epoch."""
     return Random(f"{name}:{found.case.id}:{epoch}")
 
@@ -35,7 +35,7 @@ class Careless:
     name: str = "careless"
     is_deterministic: bool = True
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who slips in this case."""
         assert found.question is not None
         question, chance = found.question, chance_of(self.name, found, epoch)
@@ -43,7 +43,7 @@ class Careless:
 
 
 def _careless(request: ModelRequest, question: Question, chance: Random) -> Reply:
-    heard = told(request)
+    heard = last_feedback(request)
     if heard is not None and heard.repaired_as is not None and request.tools:
         return submits(request, handle=heard.repaired_as)
     if heard is not None and (heard.families or heard.repaired_as is not None):
@@ -61,7 +61,7 @@ class Stubborn:
     name: str = "stubborn"
     is_deterministic: bool = True
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says one thing in this case."""
         assert found.question is not None
         chance = chance_of(self.name, found, epoch)

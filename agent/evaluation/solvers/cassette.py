@@ -25,8 +25,8 @@ from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient
 from ...model.messages import ModelRequest, Reply
 from ...model.settings import EndpointSettings
-from ..asked import Asked
 from ..marks import Solution
+from ..posed import PosedCase
 from .recorder import HTTP
 from .tape import (
     HEADER_NAME,
@@ -196,7 +196,7 @@ class Played:
         """Those of the recorded run."""
         return self.header.options.agent_options()
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """The recorded model in this case.
 
         Raises:
@@ -215,7 +215,7 @@ class Played:
             raise CassetteError(f"{place}: the recorded run was cut off by the clock; record it again with more time")
         return PlayedClient(self.header, cassette, place)
 
-    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+    def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
         """Make sure that all of the recording was played.
 
         Raises:

@@ -8,8 +8,8 @@ from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
-from ..asked import Asked, right_documents
 from ..marks import Solution
+from ..posed import PosedCase, right_documents
 from ..solve import solve_question
 from ..solver import UNHURRIED
 from .speaker import Speaker, submits
@@ -31,7 +31,7 @@ class Golden:
     is_deterministic: bool = True
     why_fixed: str = "it is right whatever it is told; take a persona, a script or a live model"
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says the golden and why it is right."""
         right = next(right_documents(found), None)
         if right is None:
@@ -44,6 +44,6 @@ class Golden:
 
         return Speaker(self.name, answer)
 
-    def solve(self, found: Asked, epoch: int) -> Solution:
+    def solve(self, found: PosedCase, epoch: int) -> Solution:
         """The golden, whatever was proposed before."""
         return solve_question(found, self, epoch, takes_up=False)

@@ -17,7 +17,7 @@ from ...model.client import ModelClient
 from ...model.endpoint import EndpointClient
 from ...model.redaction import Redactor
 from ...model.settings import EndpointFlags, EndpointSettings, read_settings
-from ..asked import Asked
+from ..posed import PosedCase
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Live:
         """
         return read_settings(self.flags)
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """The model."""
         return EndpointClient(self.settings())
 

@@ -26,8 +26,8 @@ from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient
 from ...model.messages import ModelRequest, Reply
 from ...model.redaction import Redactor
-from ..asked import Asked
 from ..marks import Solution
+from ..posed import PosedCase
 from .live import Live
 from .scrub import scrubbed
 from .tape import (
@@ -268,11 +268,11 @@ class Recorder:
         """As that of the live solver."""
         return self.live.calibration
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """The model, taken down."""
         return RecordingClient(self.live)
 
-    def finish(self, found: Asked, epoch: int, client: ModelClient | None, solution: Solution) -> None:
+    def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
         """Write the cassette of the case.
 
         Raises:

@@ -23,7 +23,7 @@ from ...loop.agent import AgentOptions
 from ...model.client import EndpointError, ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...model.scripted import calls, says
-from ..asked import Asked
+from ..posed import PosedCase
 from ..refusals import refusal
 from ..solver import UNHURRIED
 from .speaker import Speaker
@@ -138,7 +138,7 @@ class Scripted:
         """
         return cls(read_script(path), path.name, options)
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says the replies of this case.
 
         Raises:

@@ -18,11 +18,11 @@ from ....tools.calibration.custom import CustomCalibration
 from ...loop.agent import AgentOptions
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
-from ..asked import Asked
+from ..posed import PosedCase
 from ..solver import UNHURRIED
 from .careless import chance_of
+from .feedback import Feedback, last_feedback
 from .speaker import Speaker, submits
-from .told import Told, told
 
 DEGREES = ("dp", "pp", "tp", "ep", "sp")
 _VALUES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32)
@@ -54,7 +54,7 @@ class Student:
     name: str = "student"
     is_deterministic: bool = True
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who begins to learn in this case."""
         assert found.question is not None
         pupil = _Pupil(found.question.request.facts.gpus, chance_of(self.name, found, epoch))
@@ -74,14 +74,14 @@ class _Pupil:
 
     def answer(self, request: ModelRequest) -> Reply:
         """The next strategy."""
-        heard = told(request)
+        heard = last_feedback(request)
         own = self._last = self._next(heard)
         self._tried.append(own)
         phase = {name: own[name] for name in ("pp", "tp", "ep")}
         strategy = {"dp": own["dp"], "prefill": {**phase, "sp": own["sp"]}, "decode": phase}
         return submits(request, strategy=strategy)
 
-    def _next(self, heard: Told | None) -> Degrees:
+    def _next(self, heard: Feedback | None) -> Degrees:
         if heard is None or not heard.is_rejected or not self._last:
             return self._draw(DEGREES)
         if heard.patch:
@@ -92,7 +92,7 @@ class _Pupil:
             return self._by_codes(heard)
         return self._draw(DEGREES, lambda drawn: drawn not in self._tried)
 
-    def _by_codes(self, heard: Told) -> Degrees:
+    def _by_codes(self, heard: Feedback) -> Degrees:
         """Other values of the degrees that the rules are about."""
         last = self._last
         about = [_OF_FAMILY.get(family, ()) for family in heard.families]
@@ -100,7 +100,7 @@ class _Pupil:
         named = [name for names in about for name in names] or list(DEGREES)
         return self._draw(named, lambda drawn: drawn not in self._tried and any(drawn[n] != last[n] for n in named))
 
-    def _by_findings(self, heard: Told) -> Degrees:
+    def _by_findings(self, heard: Feedback) -> Degrees:
         """Values that what was said of the last ones calls legal."""
         named: list[str] = []
         for finding in heard.findings:

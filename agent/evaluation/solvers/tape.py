@@ -23,7 +23,7 @@ from ...loop.context import FENCE
 from ...loop.feedback import Level
 from ...model.redaction import REDACTED
 from ...model.settings import Mode
-from ..asked import Asked
+from ..posed import PosedCase
 
 MAX_FILE_BYTES = 256 << 20
 HEADER_NAME = "recording.json"
@@ -144,7 +144,7 @@ def write_kept(path: Path, kept: BaseModel) -> None:
     write_file(path, (kept.model_dump_json(indent=1) + "\n").encode())
 
 
-def place_of(found: Asked, epoch: int) -> str:
+def place_of(found: PosedCase, epoch: int) -> str:
     """A case and an epoch, as messages name them."""
     return f"case {found.case.id} (epoch {epoch})"
 

@@ -17,7 +17,7 @@ from ...loop.question import ask
 from ...model.client import ModelClient
 from ...model.messages import ModelRequest, Reply
 from ...results import PlanResult
-from ..asked import Asked
+from ..posed import PosedCase
 from ..solver import UNHURRIED
 from .speaker import Speaker, submits
 
@@ -34,7 +34,7 @@ class Unconnected:
     name: str = "unconnected"
     is_deterministic: bool = True
 
-    def client(self, found: Asked, epoch: int) -> ModelClient | None:
+    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """Someone who says that strategy, whatever he is told."""
         assert found.intent is not None
         strategy = _best_without_communication(found.intent)

@@ -1,4 +1,4 @@
-"""An agent's runs: one purse, desk and record over all modes, time from the call on, a replay that knows it all."""
+"""An agent's runs: one budget, desk and record over all modes, time from the call on, a replay that knows it all."""
 
 from __future__ import annotations
 

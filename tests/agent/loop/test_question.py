@@ -13,7 +13,7 @@ from shardwright.agent.intent.intent import StatedDegrees, StatedStrategy
 from shardwright.agent.loop.question import PINNED, ask
 from shardwright.agent.pipeline import intent_of
 from shardwright.agent.results import PlanResult
-from shardwright.agent.stated import read_strategy
+from shardwright.agent.stated_strategy import read_strategy
 from shardwright.tools.validate import validate
 
 from .questions import IMPOSSIBLE, OPEN, SMALL, STATED, question, reference_document

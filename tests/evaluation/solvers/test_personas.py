@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shardwright.agent.evaluation.solver import UNHURRIED, Solver
 from shardwright.agent.evaluation.solvers.careless import Careless, Stubborn
+from shardwright.agent.evaluation.solvers.feedback import last_feedback
 from shardwright.agent.evaluation.solvers.student import DEGREES, Student
-from shardwright.agent.evaluation.solvers.told import told
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
 
@@ -136,7 +136,7 @@ def test_without_tools_a_persona_answers_in_text_and_reads_what_it_is_told(solve
 
 
 def test_before_the_first_answer_nothing_was_told() -> None:
-    assert told(ModelRequest(messages=OPENING)) is None
+    assert last_feedback(ModelRequest(messages=OPENING)) is None
 
 
 def test_a_student_draws_every_degree() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.evaluation.asked import Asked, asked
 from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.dataset import Dataset, read_dataset
+from shardwright.agent.evaluation.posed import PosedCase, pose
 from shardwright.agent.evaluation.results import CaseResult
 from shardwright.agent.evaluation.score import score_case
 from shardwright.agent.evaluation.solver import Solver
@@ -40,9 +40,9 @@ def case(name: str = "words") -> Case:
 
 
 @cache
-def found(name: str = "words") -> Asked:
+def found(name: str = "words") -> PosedCase:
     """The same with its question."""
-    return asked(case(name))
+    return pose(case(name))
 
 
 def scored(solver: Solver, name: str = "words", epoch: int = 1) -> CaseResult:

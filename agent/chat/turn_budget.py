@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..loop.agent import Agent
 
 
-class Purse:
+class TurnBudget:
     """The budget of one turn. `client` is the agent's, each answer charged here; `write` keeps what was spent."""
 
     def __init__(self, agent: Agent, write: Callable[[Spent], None]) -> None:
@@ -35,7 +35,7 @@ class Purse:
         self._write = write
 
     def charge(self, spent: Spent) -> None:
-        """Take `spent` out of the purse, and write it down."""
+        """Take `spent` out of the budget, and write it down."""
         self.budget.spent = summed(self.budget.spent, spent)
         self._write(spent)
 
@@ -87,8 +87,8 @@ class Purse:
 class _Metered:
     """A client whose answers and faults are charged before anybody sees them."""
 
-    def __init__(self, client: ModelClient, purse: Purse) -> None:
-        self._client, self._purse = client, purse
+    def __init__(self, client: ModelClient, turn_budget: TurnBudget) -> None:
+        self._client, self._turn_budget = client, turn_budget
         self.redact: Callable[[str], str] = getattr(client, "redact", str)
 
     @property
@@ -101,9 +101,9 @@ class _Metered:
         try:
             reply = asked(self._client, request, deadline, on_text)
         except EndpointError as fault:
-            self._purse.charge_fault(fault)
+            self._turn_budget.charge_fault(fault)
             raise
-        self._purse.charge_reply(reply)
+        self._turn_budget.charge_reply(reply)
         return reply
 
 

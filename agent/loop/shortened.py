@@ -1,7 +1,7 @@
 """What of a model's answer goes into the conversation: all of it but whole documents, which have handles.
 
 The conversation is sent again with every request, so that a document in it would be paid for each time. What was said
-is judged before it is spared, and the transcript's reply keeps it as it was.
+is judged before it is shortened, and the transcript's reply keeps it as it was.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from ..model.messages import Message, Reply
 
-# Longer arguments or answers are spared whatever they hold: no strategy and no edit takes as many characters.
+# Longer arguments or answers are shortened whatever they hold: no strategy and no edit takes as many characters.
 LONGEST_KEPT_CHARACTERS = 4_000
 
 
-def spared(reply: Reply, handles: Sequence[str | None]) -> Message:
+def shortened(reply: Reply, handles: Sequence[str | None]) -> Message:
     """The message of `reply` as it is carried on; `handles` are of the documents that came of its calls.
 
     An answer without calls has one handle, of the document in its text.

@@ -34,7 +34,7 @@ from ..pipeline import intent_of
 from ..results import PlanResult
 from .case import Case, Golden
 from .golden import golden_strategy
-from .judged import Held, errors_of
+from .judged import CacheKey, errors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class RightAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PosedCase:
     """A case with its question. Exactly one of `refusal`, `infeasible` and `question` is there.
 
     `refusal` is the one line that a request which cannot be read is answered with; `infeasible` the built-in proposer's
@@ -66,7 +66,7 @@ class Asked:
     broken: Mapping[str, Any] | None = None
 
 
-def asked(case: Case) -> Asked:
+def pose(case: Case) -> PosedCase:
     """`case` with its question and its right answers.
 
     Raises:
@@ -75,20 +75,20 @@ def asked(case: Case) -> Asked:
     try:
         intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
         # Cases of one family ask the same, and a search is what takes the time.
-        found = _asked(Held(intent, intent.model_dump_json()))
+        found = _asked(CacheKey(intent, intent.model_dump_json()))
     except InputError as error:
         if case.request is None and case.asks == "base":
             raise
-        return Asked(case, refusal=str(error), broken=_broken(case, ()) if case.request is None else None)
+        return PosedCase(case, refusal=str(error), broken=_broken(case, ()) if case.request is None else None)
     if isinstance(found, PlanResult):
-        return Asked(case, intent, infeasible=found, broken=_broken(case, ()))
+        return PosedCase(case, intent, infeasible=found, broken=_broken(case, ()))
     right = tuple(_right_answer(golden, found) for golden in case.goldens)
     broken = _broken(case, right)
     text = case.proposal.text if case.proposal is not None else None
-    return Asked(case, intent, question=found, right=right, proposal=text, broken=broken)
+    return PosedCase(case, intent, question=found, right=right, proposal=text, broken=broken)
 
 
-def with_calibration(found: Asked, calibration: CustomCalibration) -> Question:
+def with_calibration(found: PosedCase, calibration: CustomCalibration) -> Question:
     """The question of `found` with the built-in proposer's answer by other constants than those that judge it.
 
     Raises:
@@ -102,7 +102,7 @@ def with_calibration(found: Asked, calibration: CustomCalibration) -> Question:
 
 
 @lru_cache(maxsize=64)
-def _asked(intent: Held) -> Question | PlanResult:
+def _asked(intent: CacheKey) -> Question | PlanResult:
     """The question of an intent."""
     # What a relaxation would gain is no part of an answer that is marked, and takes as long as the answer.
     return ask(intent.value, with_hint=False)
@@ -184,6 +184,6 @@ def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | N
     return edited(copy.deepcopy(dict(sound)), proposal.edits)
 
 
-def right_documents(found: Asked) -> Iterator[RightAnswer]:
+def right_documents(found: PosedCase) -> Iterator[RightAnswer]:
     """The right answers that are plans."""
     return (one for one in found.right if one.document is not None and one.fault is None)

@@ -15,7 +15,7 @@ _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
 
 
 @dataclass(frozen=True)
-class Told:
+class Feedback:
     """Feedback on the last proposal. Each field is empty where the level of feedback says nothing of it."""
 
     is_rejected: bool = False
@@ -32,7 +32,7 @@ class Told:
         return tuple(dict.fromkeys(rule[:2] for rule in named))
 
 
-def told(request: ModelRequest) -> Told | None:
+def last_feedback(request: ModelRequest) -> Feedback | None:
     """What was told since the last answer; `None` before the first one."""
     messages = request.messages
     last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
@@ -42,7 +42,7 @@ def told(request: ModelRequest) -> Told | None:
     for message in messages[last + 1 :]:
         for said in _objects(message.content):
             found = {**said, **found}
-    return Told(
+    return Feedback(
         is_rejected=found.get("accepted") is False,
         rules=tuple(one for one in _list(found, "rules") if isinstance(one, str)),
         findings=tuple(one for one in _list(found, "findings") if isinstance(one, dict)),
