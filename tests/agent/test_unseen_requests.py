@@ -152,7 +152,7 @@ def test_a_context_as_long_as_the_model_leaves_room_for_the_assumed_output() -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["Llama-3.1-70B on p5.48xlarge", "label 3 million documents with Llama-3.1-8B on 8 L4"]
+    "text", ["Llama-3.1-70B on p9.48xlarge", "label 3 million documents with Llama-3.1-8B on 8 L4"]
 )
 def test_a_demand_in_digits_without_effect_is_listed(text: str) -> None:
     assert read_request(text).unread

@@ -2,7 +2,8 @@
 
 All that is known of names is read off the catalogue: an entry's `names`, the `brands` and vendors that may stand before
 one, and the shape that they share, by which an accelerator that the catalogue lacks ("MI450X", "H900") is still seen
-as one. Names of systems (DGX, HGX) are data too; words of form and memory, and of racks (NVL72), are the same for all.
+as one. Names of systems (DGX, HGX) and of clouds' machines (p5.48xlarge) are data too; words of form and memory, and of
+racks (NVL72), are the same for all.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class AcceleratorNames:
     """The names of a catalogue's entries; `known_elsewhere` are names that are seen in text and stand for none."""
 
     def __init__(
-        self, accelerators: Iterable[Accelerator], known_elsewhere: Iterable[str], systems: Iterable[str] = ()
+        self,
+        accelerators: Iterable[Accelerator],
+        known_elsewhere: Iterable[str],
+        systems: Iterable[str] = (),
+        machines: Iterable[str] = (),
     ) -> None:
         entries = tuple(accelerators)
         brands, systems = _brands(entries), tuple(re.escape(name.lower()) for name in systems)
@@ -51,7 +56,7 @@ class AcceleratorNames:
             for family in dict.fromkeys(self.cut(name).family for name in entry.names or (entry.id,)):
                 self._by_family.setdefault(family, []).append(entry)
         names = [name for entry in entries for name in entry.names]
-        self.mention = _mention_pattern(names, tuple(known_elsewhere), (*brands, *systems))
+        self.mention = _mention_pattern(names, tuple(known_elsewhere), (*brands, *systems), machines)
 
     def cut(self, name: str) -> NameWords:
         """The parts of one name."""
@@ -104,14 +109,26 @@ def _shapes(names: Iterable[str]) -> Iterator[str]:
             yield rf"(?-i:(?<!-){letters}[1-9]\d{{{digits - 1}}}[A-Z]?)"
 
 
-def _mention_pattern(names: list[str], elsewhere: tuple[str, ...], before: tuple[str, ...]) -> re.Pattern[str]:
-    """A name in running text, `before` it brands and systems, and what qualifies it. Bounded, no nested repetition."""
+def machine_key(name: str) -> str:
+    """A cloud's name of a machine, as it is compared: `Standard_ND96isr_H100_v5` and `nd96isr h100 v5` are one."""
+    return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("standard")
+
+
+def _mention_pattern(
+    names: list[str], elsewhere: tuple[str, ...], before: tuple[str, ...], machines: Iterable[str]
+) -> re.Pattern[str]:
+    """A name in running text, `before` it brands and systems, and what qualifies it; or the name of a machine.
+
+    Bounded, no nested repetition.
+    """
+    machine = "|".join("[ _-]".join(map(re.escape, re.split("[ _-]", name))) for name in machines)
     known = (_spelled(name) for name in sorted({*names, *elsewhere}, key=len, reverse=True))
     alternatives = "|".join((*known, *dict.fromkeys(_shapes(names))))
     return re.compile(
         r"(?:(?<![A-Za-z0-9.])|(?<=\d[x×*]))"
+        rf"(?:(?:standard[ _-])?(?:{machine or '(?!)'})(?:s\b)?(?![A-Za-z0-9]|\.\d)|"
         rf"(?:(?:{'|'.join(before)})[ \t-]{{1,2}}){{0,3}}"
         rf"(?:{alternatives})(?:[ \t-]?ti(?![A-Za-z0-9]))?"
-        rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词))",
+        rf"{_QUALIFIER}{{0,3}}(?:s\b)?(?![A-Za-z0-9]|\.\d)(?![ \t]*(?:tokens?|个?词)))",
         re.IGNORECASE | re.ASCII,
     )

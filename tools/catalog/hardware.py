@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Any
 
 from ..errors import InputError, UnknownNameError
-from .accelerator_names import AcceleratorNames
+from .accelerator_names import AcceleratorNames, machine_key
 from .accelerators import MAX_NAME_CHARS, Accelerator
 from .cluster import HardwareFacts, facts_of
 
@@ -43,7 +43,7 @@ _FORMS = ("sxm", "pcie", "nvl")
 
 @dataclass(frozen=True, slots=True)
 class NamedAccelerator:
-    """What a name stands for. `gpus_per_node` is set where it names a system (DGX, HGX, NVL72), not only a part."""
+    """What a name stands for. `gpus_per_node` is set where it names a machine (DGX, NVL72, p5.48xlarge), no part."""
 
     accelerator: Accelerator
     gpus_per_node: int | None
@@ -79,7 +79,14 @@ def _by_id() -> dict[str, Accelerator]:
 
 @cache
 def _names() -> AcceleratorNames:
-    return AcceleratorNames(all_accelerators(), _data()["known_elsewhere"], system_sizes())
+    return AcceleratorNames(all_accelerators(), _data()["known_elsewhere"], system_sizes(), _data()["machines"])
+
+
+@cache
+def _machines() -> Mapping[str, NamedAccelerator]:
+    """Machines that clouds rent, by the key of their names."""
+    rows: Mapping[str, tuple[str, int]] = _data()["machines"]
+    return {machine_key(name): NamedAccelerator(_by_id()[part], count) for name, (part, count) in rows.items()}
 
 
 def system_sizes() -> Mapping[str, int]:
@@ -104,6 +111,9 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
         raise InputError(f"an accelerator name must have 1 to {MAX_NAME_CHARS} characters")
     if written.lower() in _by_id():
         return NamedAccelerator(_by_id()[written.lower()], None)
+    machine = _machines().get(machine_key(written))
+    if machine is not None:
+        return machine
     words = _names().cut(written)
     family = _names().of_family(words.family)
     found = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
