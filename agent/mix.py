@@ -6,13 +6,14 @@ each with its share. The plan that is built states the kind whose requests are l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from pydantic import Field
 
+from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
@@ -25,7 +26,7 @@ from ..tools.validate import validate
 from .intent.brief_parse import parse_json, parse_yaml
 from .intent.intent import FrozenModel, Intent
 from .intent.written import WrittenTokens
-from .pipeline import intent_of
+from .pipeline import stated_intent
 from .proposer import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 from .time_limit import TIME_LIMIT_S, within
@@ -108,6 +109,8 @@ def plan_mix(
     workloads: Sequence[Mapping[str, Any]],
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
+    brief: Iterable[str | Path] = (),
+    calibration: CustomCalibration | str | Path | None = None,
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
 ) -> MixAnswer:
@@ -121,7 +124,7 @@ def plan_mix(
         TypeError: an argument that there is not.
     """
     said = said_of_arguments(model, hardware, None, stated)
-    intent = intent_of(request, brief=tuple(stated.get("brief", ())), flags=said, calibration=stated.get("calibration"))
+    intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)
     with within(time_limit_s):
         return answer_mix(intent, kinds_of(list(workloads)))
 

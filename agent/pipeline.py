@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import NoneType
+from typing import Unpack
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.config import read_architecture
@@ -15,17 +16,26 @@ from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import ModelBlock, WorkloadBlock
+from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
 from ..tools.search.describe import describe, in_format, number
 from .citations import citations, rule_citations
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
+from .intent.merge import merge_said
 from .judged import judged
 from .proposer import hardware_block, propose, search_request, with_concurrency
 from .reasons import MAX_ALTERNATIVES, Proposal, alternatives, figures, formats_chosen
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
+from .stated_arguments import (
+    Arguments,
+    HardwareArgument,
+    ModelArgument,
+    WorkloadArgument,
+    checked,
+    said_of_arguments,
+)
 from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
@@ -34,23 +44,59 @@ from .too_wide import too_wide
 def plan(
     request: str | None = None,
     *,
+    model: ModelArgument | None = None,
+    hardware: HardwareArgument | None = None,
+    workload: WorkloadArgument | None = None,
     brief: Iterable[str | Path] = (),
     flags: Said | None = None,
     calibration: CustomCalibration | str | Path | None = None,
     time_limit_s: float = TIME_LIMIT_S,
+    **stated: Unpack[Arguments],
 ) -> PlanResult:
-    """Plan a deployment from a request in words, from a brief (one file or several), from flags, or from all of them.
+    """Plan a deployment from a request in words, a brief (one file or several), arguments, or from all of them.
+
+    Arguments win over words, and words over a brief. `model` is a catalogue name, the path of a config.json, or a
+    config; `hardware` is `2x8:h100-sxm`, the name of an accelerator (then the fewest that do), or a hardware block;
+    `workload` is a block or some of its fields, which may be stated one by one as well (`input_tokens=4096`,
+    `ttft_ms=500`). Further: precision, objective, relaxations, disaggregated, engine, rules, serving,
+    memory_utilization, constraints (`["tp <= 4", "reserved_nodes = 1"]`), usd_per_gpu_hour.
 
     `calibration` is a user's own, or the path of its file: it changes times, never what is legal. After `time_limit_s`
     seconds the best plan so far is returned; `report.left_out` then says what was not looked at.
 
     Raises:
-        InputError: the request names no model, an unknown model or accelerator, an impossible or contradictory figure;
-            a brief cannot be read. The message says what was understood so far.
+        InputError: no model, an unknown model or accelerator, an impossible or contradictory figure; a brief cannot be
+            read. The message says what was understood so far.
+        TypeError: an argument that there is not.
     """
     with within(time_limit_s):
-        intent = intent_of(request, brief=brief, flags=flags, calibration=calibration)
+        said = said_of_arguments(model, hardware, workload, stated)
+        intent = stated_intent(request, said, brief=brief, flags=flags, calibration=calibration, stated=stated)
         return plan_intent(intent, keep_stated=not brief)
+
+
+def stated_intent(
+    request: str | None,
+    said: Said | None,
+    *,
+    brief: Iterable[str | Path] = (),
+    flags: Said | None = None,
+    calibration: CustomCalibration | str | Path | None = None,
+    stated: Arguments,
+) -> Intent:
+    """What a request, a brief and the arguments of a call (`said`) ask for together, `stated` with its whole `serving`.
+
+    Raises:
+        InputError: as `plan`.
+    """
+    both = said if flags is None else merge_said([one for one in (flags, said) if one is not None])
+    intent = intent_of(request, brief=brief, flags=both, calibration=calibration)
+    serving = stated.get("serving")
+    if serving is None:
+        return intent
+    named = {} if intent.serving is None else intent.serving.model_dump(include={"engine", "engine_version"})
+    block = checked(ServingBlock, serving, "serving").model_copy(update=named)
+    return intent.model_copy(update={"serving": block})
 
 
 def intent_of(
@@ -131,7 +177,7 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         citations=rule_citations([infeasible.rule]),
         assumptions=intent.assumptions,
         readings=intent.readings,
-        unread=intent.unread,
+        not_acted_on=intent.unread,
         left_out=left_out(),
         stated=stated,
         limits_met=False,
@@ -193,7 +239,7 @@ def _report(
         citations=citations(proposal.request.workload, chosen.strategy, against),
         assumptions=tuple(assumptions),
         readings=intent.readings,
-        unread=intent.unread,
+        not_acted_on=intent.unread,
         left_out=left_out(),
         stated=stated,
         evaluated=result.evaluated,

@@ -82,7 +82,8 @@ class PlanReport(Frozen):
     citations: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    # What sounds like a demand and was not understood.
+    not_acted_on: tuple[str, ...] = ()
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None

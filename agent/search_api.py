@@ -6,18 +6,21 @@ The defaults and assumptions are those of `plan`. The search itself is in `tools
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from pathlib import Path
 from types import NoneType
 from typing import Unpack
 
+from ..tools.calibration.custom import CustomCalibration
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError, expect
-from ..tools.plan.document import HardwareBlock, ServingBlock
+from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.sensitivity import sensitivity as find_flips
 from .families import excluded, families_lost
 from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
-from .pipeline import intent_of
+from .pipeline import stated_intent
 from .proposer import Examined, Refused, examine, keeps
 from .reach import ranked, within_reach
 from .reasons import formats_chosen, named
@@ -27,7 +30,6 @@ from .stated_arguments import (
     HardwareArgument,
     ModelArgument,
     WorkloadArgument,
-    checked,
     said_of_arguments,
 )
 from .time_limit import TIME_LIMIT_S, within
@@ -39,6 +41,9 @@ def search(
     model: ModelArgument | None = None,
     hardware: HardwareArgument | None = None,
     workload: WorkloadArgument | None = None,
+    brief: Iterable[str | Path] = (),
+    calibration: CustomCalibration | str | Path | None = None,
+    top: int | None = None,
     sensitivity: bool = False,
     time_limit_s: float = TIME_LIMIT_S,
     **stated: Unpack[Arguments],
@@ -47,8 +52,9 @@ def search(
 
     `model` is a catalogue name, the path of a config.json, or a config; `hardware` is `2x8:h100-sxm`, the name of an
     accelerator (then the fewest that do), or a hardware block; `workload` is a block or some of its fields, which may
-    be stated one by one as well (`input_tokens=4096`). Further: precision, objective, relaxations, disaggregated,
-    engine, rules, serving, memory_utilization, calibration, brief, and `top` (only so many candidates, and the front).
+    be stated one by one as well (`input_tokens=4096`, `ttft_ms=500`). Further: precision, objective, relaxations,
+    disaggregated, engine, rules, serving, memory_utilization, constraints (`["tp <= 4"]`), usd_per_gpu_hour. `top`
+    keeps only so many candidates, and the front.
     `sensitivity` searches again for what flips the answer, which takes several times as long. After `time_limit_s`
     seconds in all the best so far is the answer; `left_out` then says what was not looked at.
 
@@ -57,14 +63,9 @@ def search(
         TypeError: an argument that there is not.
     """
     said = said_of_arguments(model, hardware, workload, stated)
-    intent = intent_of(request, brief=stated.get("brief", ()), flags=said, calibration=stated.get("calibration"))
-    serving = stated.get("serving")
-    if serving is not None:
-        named = {} if intent.serving is None else intent.serving.model_dump(include={"engine", "engine_version"})
-        block = checked(ServingBlock, serving, "serving").model_copy(update=named)
-        intent = intent.model_copy(update={"serving": block})
+    intent = stated_intent(request, said, brief=brief, calibration=calibration, stated=stated)
     with within(time_limit_s):
-        return search_intent(intent, top=stated.get("top"), sensitivity=sensitivity)
+        return search_intent(intent, top=top, sensitivity=sensitivity)
 
 
 def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool = False) -> SearchAnswer:
@@ -105,7 +106,7 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
         infeasible=found.infeasible if isinstance(found, Refused) else None,
         assumptions=intent.assumptions,
         readings=intent.readings,
-        unread=intent.unread,
+        not_acted_on=intent.unread,
         left_out=left_out(),
         words=intent.words,
     )
@@ -132,7 +133,7 @@ def _answer(
         within_reach=tuple(within_reach(request)) if _misses_limits(found) else (),
         assumptions=_assumptions(intent, found),
         readings=intent.readings,
-        unread=intent.unread,
+        not_acted_on=intent.unread,
         left_out=left_out(),
         words=intent.words,
     )

@@ -107,7 +107,7 @@ class SearchAnswer(Sparse):
     within_reach: tuple[WithinReach, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()
+    not_acted_on: tuple[str, ...] = ()
     # What was not looked at since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])

@@ -13,7 +13,6 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config_file import read_config_file
 from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import JUDGED, engine_of
@@ -32,6 +31,7 @@ from ..tools.strict_values import check_text, check_value
 from .intent.cluster import read_cluster
 from .intent.formats import said_weights
 from .intent.intent import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
+from .stated_constraints import ConstraintArgument, stated_constraints
 
 ModelArgument = str | Path | Mapping[str, Any]
 HardwareArgument = str | HardwareBlock | Mapping[str, Any]
@@ -41,6 +41,8 @@ WorkloadArgument = WorkloadBlock | Mapping[str, Any]
 _Model = TypeVar("_Model", bound=BaseModel)
 # Lengths that stand in while what was stated of a workload is checked.
 _LENGTHS = {"input_tokens": 1, "output_tokens": 1}
+# Limits by the names of the options.
+_LIMITS = {"ttft_ms": "ttft_ms_max", "tpot_ms": "tpot_ms_max"}
 # Each of them is a search of its own.
 _MOST_PRECISIONS = 20
 _PRECISIONS = ("weights", "kv_cache", "activations")
@@ -52,6 +54,8 @@ class LoadArguments(TypedDict, total=False):
     input_tokens: int
     output_tokens: int
     concurrency: int
+    ttft_ms: float
+    tpot_ms: float
     ttft_ms_max: float
     tpot_ms_max: float
     ttft_statistic: Statistic
@@ -69,6 +73,7 @@ class Arguments(LoadArguments, total=False):
     """What may be stated beside model, hardware and workload.
 
     `precision` names the weights' format, or all three; `any` or a list of these leaves it to the search.
+    `constraints` are lines such as `tp <= 4` (`stated_constraints.FORMS`), or objects of `policy.constraints`.
     """
 
     precision: PrecisionArgument | Sequence[PrecisionArgument]
@@ -78,9 +83,11 @@ class Arguments(LoadArguments, total=False):
     engine: str
     rules: Literal["strict", "engine"]
     serving: ServingBlock | Mapping[str, Any]
-    calibration: CustomCalibration | str | Path
-    brief: Iterable[str | Path]
-    top: int
+    constraints: Iterable[ConstraintArgument]
+    usd_per_gpu_hour: float
+
+
+_NAMES = (*LoadArguments.__annotations__, *Arguments.__annotations__)
 
 
 def said_of_arguments(
@@ -95,14 +102,18 @@ def said_of_arguments(
         TypeError: an argument that there is not.
         InputError: a value that cannot be, or an unknown model, accelerator or engine.
     """
-    _refuse_unknown(arguments, Arguments.__annotations__, "argument", TypeError)
+    _refuse_unknown(arguments, _NAMES, "argument", TypeError)
     fields = {**_model(model), **_hardware(hardware)}
-    single = {name: value for name, value in arguments.items() if name in LoadArguments.__annotations__}
+    single = {
+        _LIMITS.get(name, name): value for name, value in arguments.items() if name in LoadArguments.__annotations__
+    }
     fields |= _workload({**_stated_of(workload), **single})
     fields |= _precision(arguments.get("precision"))
     fields["memory_utilization"] = arguments.get("memory_utilization")
     fields["disaggregated"] = arguments.get("disaggregated")
     fields["rules"] = arguments.get("rules")
+    fields["usd_per_gpu_hour"] = arguments.get("usd_per_gpu_hour")
+    fields["constraints"] = stated_constraints(arguments.get("constraints"))
     fields["relaxations"] = _relaxations(arguments.get("relaxations"))
     serving = arguments.get("serving")
     if serving is not None:

@@ -62,6 +62,13 @@ _OPTIONS = (
     ),
     click.option("--kv-precision", type=DTYPE, help="Number format of the KV cache."),
     click.option("--activation-precision", type=DTYPE, help="Number format of the activations."),
+    click.option(
+        "--constraint",
+        type=TEXT,
+        multiple=True,
+        metavar="LINE",
+        help="What the plan must keep: 'tp <= 4', 'no pp', 'reserved_nodes = 1', …; may be repeated.",
+    ),
     click.option("--relax", type=RELAXATION, multiple=True, help="Allow a named relaxation; may be repeated."),
     click.option(
         "--engine",
@@ -171,4 +178,9 @@ def said_of_options(options: dict[str, Any]) -> Said:
     if options.get("relax"):
         fields["relaxations"] = tuple(dict.fromkeys(options["relax"]))
         words["relaxations"] = " ".join(f"--relax {name}" for name in fields["relaxations"])
+    if options.get("constraint"):
+        from ..stated_constraints import stated_constraints
+
+        fields["constraints"] = stated_constraints(options["constraint"])
+        words["constraints"] = " ".join(f"--constraint '{line}'" for line in options["constraint"])
     return Said(**fields, words=words)

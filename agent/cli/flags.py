@@ -90,6 +90,11 @@ def take_stdin(name: str, context: click.Context) -> None:
 INPUT, DASHED_INPUT = InputType(), InputType(keeps_dash=True)
 
 
+strict_option = click.option(
+    "--strict", is_flag=True, help="Exit 1, valid plan or not, where something that was said was not acted on."
+)
+
+
 def output_format_of(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """`--format`, the option of every command that prints a result; the first of `formats` is the default."""
     return click.option(

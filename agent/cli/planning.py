@@ -11,7 +11,7 @@ from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
 from ..time_limit import within
 from .asking import asked, asks, request_text
-from .flags import FILE, output_format, time_limit_option
+from .flags import FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .progress import shown_work
 from .proposing import agent_of, proposer_options
@@ -32,6 +32,7 @@ MIXES_SHOWN = 5
 @mix_option
 @time_limit_option()
 @click.option("-o", "--output", type=FILE, help="Write the plan document to this file.")
+@strict_option
 @output_format
 def plan_command(
     request: tuple[str, ...],
@@ -50,8 +51,9 @@ def plan_command(
       shardwright plan --model llama-3.1-70b --hardware 1x8:h100-sxm --ttft-ms 500
       shardwright plan --brief requirements.md -o plan.json
 
-    The exit status is 0 with a valid plan, 1 without. Where --proposer llm asked for a language model that did not
-    answer it is 3, beside the plan of the built-in proposer; with auto a line on standard error says so.
+    The exit status is 0 with a valid plan, 1 without, or with --strict where words were not acted on. Where --proposer
+    llm asked for a language model that did not answer it is 3, beside the plan of the built-in proposer; with auto a
+    line on standard error says so.
     """
     check_places({"-o": output, "--transcript": options["transcript"]}, [*brief, options["mix"], _named(options)])
     agent = agent_of(options)
@@ -65,7 +67,8 @@ def plan_command(
             return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
     if agent is not None:
         must_answer = options["proposer"] == "llm"
-        return _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
+        status = _by_model(agent, intent, request, output, output_format, must_answer=must_answer)
+        return status or int(options["strict"] and bool(intent.unread))
     if options["transcript"] is not None:
         click.echo("shardwright plan: no transcript is written: no language model is asked", err=True)
     from ..pipeline import plan_intent
@@ -73,7 +76,7 @@ def plan_command(
     with shown_work("planning"), within(options["time_limit"]):
         result = plan_intent(intent, keep_stated=not brief)
     _deliver(result, output, output_format)
-    return result.exit_status
+    return result.exit_status or int(options["strict"] and bool(intent.unread))
 
 
 def _named(options: dict[str, Any]) -> Path | None:

@@ -9,7 +9,7 @@ import click
 
 from ..time_limit import within
 from .asking import asked, asks
-from .flags import COUNT, FILE, output_format, time_limit_option
+from .flags import COUNT, FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .progress import shown_work
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
@@ -38,6 +38,7 @@ DEFAULT_TOP = 10
 )
 @mix_option
 @time_limit_option()
+@strict_option
 @output_format
 def search_command(
     request: tuple[str, ...],
@@ -77,7 +78,7 @@ def search_command(
         _deliver(answer, options["top"], output_format, next(iter(pictures.keys() - unwritten), None))
 
     write_files(pictures, report)
-    return answer.exit_status
+    return answer.exit_status or int(options["strict"] and bool(answer.not_acted_on))
 
 
 def _drawn(answer: SearchAnswer, plot: Path) -> dict[Path, bytes]:

@@ -37,6 +37,12 @@ def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
         yield f"Keeps: {'; '.join(f'“{one.words}”' for one in policy.constraints)}"
 
 
+def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
+    """What sounds like a demand and was not understood, as one of the first lines of a report."""
+    if not_acted_on:
+        yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
+
+
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
     """What was not looked at for want of time, as one of the first lines of a report."""
     if left_out:
@@ -44,7 +50,7 @@ def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
 
 
 class Understanding(Protocol):
-    """What a result says of the request: how it was read, what was assumed, what was not acted on."""
+    """What a result says of the request: how it was read, and what was assumed."""
 
     @property
     def readings(self) -> tuple[str, ...]:
@@ -54,11 +60,6 @@ class Understanding(Protocol):
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
         """What nobody stated."""
-        ...
-
-    @property
-    def unread(self) -> tuple[str, ...]:
-        """Words that were not understood."""
         ...
 
 
@@ -76,8 +77,6 @@ def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
     if report.assumptions:
         assumed = tuple((item.field, _assumed_text(item.value), item.reason) for item in report.assumptions)
         blocks.append(Table((Column("assumed"), Column("value", wraps=True), Column("because", wraps=True)), assumed))
-    if report.unread:
-        blocks += ["Not acted on:", Bullets(tuple(f"“{value_text(text, 160)}”" for text in report.unread))]
     return section("What was read, and what was assumed", *blocks)
 
 

@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .asked import assumption_section, constraint_lines, hardware_text, left_out_lines, workload_text
+from .asked import (
+    assumption_section,
+    constraint_lines,
+    hardware_text,
+    left_out_lines,
+    not_acted_on_lines,
+    workload_text,
+)
 from .estimate import confidence, estimate_sections, rate_text, with_range
 from .infeasible import infeasible_sections
 from .layout import layout_section
@@ -85,7 +92,10 @@ def model_section(use: ModelUse) -> Section:
 
 def _plan_sections(result: PlanResult, plan: Plan, width: int) -> list[Section]:
     state = "Valid plan" if result.valid else "Plan with violations"
-    lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}", workload_text(plan.workload)]
+    lines = [f"{state}: {plan.model.name} on {hardware_text(plan.hardware)}"]
+    if result.report is not None:
+        lines += not_acted_on_lines(result.report.not_acted_on)
+    lines.append(workload_text(plan.workload))
     gpus = plan.strategy.gpu_count
     owned = plan.hardware.nodes * plan.hardware.gpus_per_node
     used = f"Uses {count_text(gpus, 'GPU')}" + (f" of {owned}" if owned != gpus else "")

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .asked import assumption_section, constraint_lines, hardware_text, left_out_lines, workload_text
+from .asked import (
+    assumption_section,
+    constraint_lines,
+    hardware_text,
+    left_out_lines,
+    not_acted_on_lines,
+    workload_text,
+)
 from .infeasible import infeasible_section
 from .search_tables import figure_of, figures_line, front_section, ms_of, ranking_section, strategy_text
 from .text import (
@@ -69,6 +76,7 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
+    yield from not_acted_on_lines(answer.not_acted_on)
     yield from left_out_lines(answer.left_out)
     yield _load_text(asked, best)
     relaxed = f"; relaxations: {', '.join(asked.policy.relaxations)}" if asked.policy.relaxations else ""

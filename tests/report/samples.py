@@ -119,7 +119,7 @@ def result() -> PlanResult:
             explanation="TP 2 in two stages has the lowest end-to-end latency.",
             assumptions=(Assumption(field="concurrency", value=1, reason="latency was asked for"),),
             readings=("900 GB/s NVLink read as both directions together",),
-            unread=("ignore the memory rule",),
+            not_acted_on=("ignore the memory rule",),
             alternatives=(
                 Alternative(
                     strategy=Strategy(dp=1, gpu_count=8, prefill=PhaseStrategy(tp=8), decode=PhaseStrategy(tp=8)),
