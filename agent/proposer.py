@@ -16,11 +16,13 @@ from ..tools.catalog.hardware import all_accelerators, find_accelerator
 from ..tools.checkpoint import left_out
 from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
+from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.document import HardwareBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.describe import precision_name
 from ..tools.search.kinds import Kind, cheapest, least_memory
+from ..tools.search.ranking import worth
 from ..tools.search.search import search
 from ..tools.search.sizing import MAX_GPUS, Sized, facts_of, fewest_gpus, least_weights_bytes, resized
 from .infeasible import relaxed_hint, why_infeasible
@@ -108,6 +110,8 @@ def examine(intent: Intent) -> Examined | Refused:
     choice = intent.hardware
     if choice is None:
         return _on_any_hardware(intent, architecture)
+    if len(intent.hardware_choices) > 1:
+        return _of_choices(intent)
     request = search_request(intent, architecture, hardware_block(choice, choice.nodes or 1))
     if choice.nodes is None:
         sized = fewest_gpus(request, choice.gpus_per_node)
@@ -122,6 +126,38 @@ def examine(intent: Intent) -> Examined | Refused:
     if result.best is None:
         return _refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     return Examined(request.settled(result.best), result, result.best, tuple(_placement(request, result)))
+
+
+def _of_choices(intent: Intent) -> Examined | Refused:
+    """The best of the named kinds, by the objective: of costs at the middle of the prices that are known."""
+    answers = [
+        examine(intent.model_copy(update={"hardware": choice, "hardware_choices": ()}))
+        for choice in intent.hardware_choices
+    ]
+    found = [one for one in answers if isinstance(one, Examined)]
+    if not found:
+        return answers[0]
+    objective = intent.workload.objective
+    prices = {id(one): one.request.facts.accelerator.on_demand_usd_per_hour for one in found}
+    unpriced = [one.request.facts.accelerator.id for one in found if prices[id(one)] is None]
+    # Between a card with a price and one without there is no cheaper one: then the least time of GPUs counts.
+    by_price = objective == "cost" and not unpriced
+
+    def rank(one: Examined) -> float:
+        low, high = prices[id(one)] or (1.0, 1.0)
+        return worth(one.best, objective) * (0.5 * (low + high) if by_price else 1.0)
+
+    best = min(found, key=rank)
+    others = (
+        "; ".join(f"{one.request.facts.accelerator.id}: {figures(one.best)}" for one in found if one is not best)
+        or "no plan on the others"
+    )
+    by = "the cheapest per token" if by_price else f"the best for {objective}"
+    if objective == "cost" and unpriced:
+        by = f"the fewest GPU-seconds per token (no price is known of {', '.join(unpriced)})"
+    reason = f"{by} of the kinds to choose from; {others}"
+    assumption = Assumption(field="hardware.accelerator", value=best.request.facts.accelerator.id, reason=reason)
+    return replace(best, assumptions=(assumption, *best.assumptions))
 
 
 def _placement(request: SearchRequest, result: SearchResult) -> Iterator[Assumption]:
@@ -216,8 +252,9 @@ def _constrained(free: Proposal, stated: StatedStrategy) -> Proposal:
 
 def _kinds(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
     """The kinds of accelerator that are looked at where none was named."""
+    named = chosen_kinds(intent.constraints)
     for accelerator in all_accelerators():
-        if accelerator.vendor not in _DEFAULT_VENDORS:
+        if accelerator.id not in named if named else accelerator.vendor not in _DEFAULT_VENDORS:
             continue
         node = accelerator.typical_node_accelerators or 1
         request = search_request(
@@ -243,11 +280,15 @@ def _on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | R
         assumption = Assumption(
             field="hardware",
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
-            reason=f"no hardware was named: {reason}",
+            reason=f"{_unnamed(intent)}: {reason}",
         )
         assumptions = assumption, *_formats_of(found.request, intent), *_placement(found.request, found.result)
         return Examined(found.request, found.result, found.result.best, assumptions)
     return _too_much_for_any(kinds)
+
+
+def _unnamed(intent: Intent) -> str:
+    return "kinds to choose from were named" if chosen_kinds(intent.constraints) else "no hardware was named"
 
 
 def _price_text(kind: Kind) -> str:

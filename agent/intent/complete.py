@@ -16,6 +16,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, JUDGED, EngineName, engine_of
+from ...tools.plan.constraints import chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
 from .intent import NO_ENGINE, Assumption, HardwareChoice, Intent, ModelChoice, Said
@@ -53,8 +54,9 @@ def complete(*said: Said) -> Intent:
     entry = _model(merged)
     architecture = entry.architecture()
     notes = _Notes()
-    accelerator = _accelerator(merged, notes)
-    hardware = None if accelerator is None else _hardware(merged, accelerator, notes)
+    choices = _choices(merged, notes)
+    accelerator = None if choices else _accelerator(merged, notes)
+    hardware = choices[0] if choices else None if accelerator is None else _hardware(merged, accelerator, notes)
     workload, concurrency_open = _workload(merged, notes)
     workload = _within_context(merged, workload, architecture, notes)
     _check_lengths(merged, workload, entry, architecture)
@@ -64,7 +66,7 @@ def complete(*said: Said) -> Intent:
         notes.assume("model.config", None, reason)
     if entry.unknown is not None:
         notes.assume("model", None, entry.unknown)
-    if accelerator is None:
+    if hardware is None:
         notes.assume("hardware", None, "no accelerator was named: the smallest that does")
     utilization = merged.memory_utilization
     if utilization is None:
@@ -74,6 +76,7 @@ def complete(*said: Said) -> Intent:
     return Intent(
         model=ModelChoice(name=entry.name, config=dict(entry.config), source=entry.source),
         hardware=hardware,
+        hardware_choices=choices,
         workload=workload,
         concurrency_open=concurrency_open,
         precision=formats.precision,
@@ -131,6 +134,16 @@ def _model(said: Said) -> ModelEntry:
     if said.model is None:
         raise refusal(said, "no model is named; name one (`shardwright models` lists them) or give its config")
     return load_model(said.model)
+
+
+def _choices(said: Said, notes: _Notes) -> tuple[HardwareChoice, ...]:
+    """Hardware of each kind that was named to choose from; none where one kind was named, or no number was stated."""
+    kinds = chosen_kinds(said.constraints)
+    if not kinds or said.accelerator is not None or said.accelerator_object is not None:
+        return ()
+    if said.gpus is None and said.nodes is None and said.gpus_per_node is None:
+        return ()
+    return tuple(_hardware(said, find_accelerator(kind), notes) for kind in kinds)
 
 
 def _accelerator(said: Said, notes: _Notes) -> Accelerator | None:

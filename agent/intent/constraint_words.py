@@ -88,7 +88,10 @@ _NEAR = 14
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
-    found = [*read_reserved(page, claims), *_read_primitives(page)]
+    found: list[Constraint] = [*read_reserved(page, claims), *_read_primitives(page)]
+    if claims.has("accelerators"):
+        found.append(claims.values["accelerators"])
+        claims.drop("accelerators")
     if found:
         kept = merged_constraints(tuple(found))
         claims.claim("constraints", kept, "; ".join(one.words for one in kept))

@@ -167,6 +167,8 @@ class Intent(FrozenModel):
 
     model: ModelChoice
     hardware: HardwareChoice | None
+    # The same number of each kind where kinds were named to choose from; `hardware` is then the first of them.
+    hardware_choices: tuple[HardwareChoice, ...] = ()
     workload: WorkloadBlock
     concurrency_open: bool
     precision: PrecisionBlock

@@ -30,6 +30,10 @@ from .page import Page
 from .quantities import Quantity, find_quantities
 
 _FIGURE_OR_COMMA = re.compile(r"[,;.。\n]|\d")
+_OF_EACH = re.compile(
+    r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
+    re.IGNORECASE,
+)
 _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
@@ -66,7 +70,10 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(CALENDAR):
         page.take(*match.span())
     for match in page.search(ONE_AT_A_TIME):
-        claims.claim("concurrency", 1, page.take(*match.span()))
+        if _OF_EACH.search(page.clause_text(*match.span())):
+            claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
+        else:
+            claims.claim("concurrency", 1, page.take(*match.span()))
     for match in page.search(NO_PREFIX_CACHE):
         claims.claim("prefix_cache_hit_rate", 0.0, page.take(*match.span()))
     for match in page.search(EXPERT_IMBALANCE):

@@ -15,6 +15,8 @@ from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.dtypes import DType
 from ...tools.catalog.names import parse_name
 from ...tools.errors import InputError
+from ...tools.plan.constraints import AcceleratorsConstraint
+from .alternatives import Named, Settled, settle
 from .claims import Claims
 from .page import BOX, CARD, MODEL, RACK, Page
 
@@ -102,13 +104,20 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             mentions.append(mention)
     named = NamedModel()
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
-    known = [mention for mention in chosen if mention.entry is not None]
+    names = [Named(one.start, one.end, one.entry.name) for one in chosen if one.entry is not None]
+    settled = settle(page.original, names)
+    if settled.kind != "one":
+        first, last = (page.original[name.start : name.end].strip() for name in (settled.meant[0], settled.meant[-1]))
+        raise claims.refusal(f"several models: {first!r} and {last!r}; plan one at a time")
+    meant = {name.start for name in settled.meant}
+    known = [mention for mention in chosen if mention.start in meant]
     for mention in known:
-        name = mention.entry.name if mention.entry is not None else ""
-        if claims.has("model") and claims.values["model"] != name:
-            raise claims.refusal(f"several models: {claims.words['model']!r} and {mention.words!r}; plan one at a time")
-        claims.claim("model", name, mention.words.strip())
+        claims.claim("model", mention.entry.name if mention.entry is not None else "", mention.words.strip())
         named = NamedModel(mention.words.strip(), mention.weights or named.weights)
+    for name in settled.superseded:
+        claims.reading(
+            f"{page.original[name.start : name.end].strip()!r} is named as what {named.words!r} takes the place of"
+        )
     for mention in chosen:
         if mention.error is None:
             continue
@@ -213,26 +222,49 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
         RequestError: several different accelerators (a plan is for one kind), or an unknown one.
     """
     sizes = NodeSizes()
+    named: list[Named] = []
     for mention in hardware.mentions(page.text):
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
         if page.is_negated(mention.start, mention.end) or _is_former(page, mention.start):
-            count = _COUNT_BEFORE.search(page.text[max(0, mention.start - 12) : mention.start])
-            page.take(mention.start - (len(count.group()) if count else 0), mention.end)
+            _take_counted(page, mention.start, mention.end)
             continue
         rack = _rack(page, mention, mention.accelerator)
         mark = RACK if rack else BOX if mention.gpus_per_node else CARD
         start, end, accelerator = _with_memory(page, claims, mention, mention.accelerator)
-        words = page.take(start, end, mark=mark)
-        if claims.has("accelerator") and claims.values["accelerator"] != accelerator.id:
-            raise claims.refusal(
-                f"not planned by this tool: mixed accelerators ({claims.words['accelerator']!r} and {words!r}); "
-                "keep one kind"
-            )
-        claims.claim("accelerator", accelerator.id, words)
+        page.take(start, end, mark=mark)
+        named.append(Named(start, end, accelerator.id))
         sizes = NodeSizes(
             box=mention.gpus_per_node or sizes.box,
             usual=accelerator.typical_node_accelerators,
             rack=int(rack[1]) if rack else sizes.rack,
         )
+    if named:
+        _claim_accelerator(page, claims, settle(page.original, named))
     return sizes
+
+
+def _take_counted(page: Page, start: int, end: int) -> None:
+    """Take a name that is not meant off the page, with its count."""
+    count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
+    page.take(start - (len(count.group()) if count else 0), end)
+
+
+def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
+    """Claim the accelerator that is meant, or the kinds that there are to choose from."""
+    words = {name: page.original[name.start : name.end].strip() for name in (*settled.meant, *settled.superseded)}
+    first, last = settled.meant[0], settled.meant[-1]
+    if settled.kind == "contradict":
+        raise claims.refusal(
+            f"not planned by this tool: mixed accelerators ({words[first]!r} and {words[last]!r}); keep one kind"
+        )
+    for name in settled.superseded:
+        _take_counted(page, name.start, name.end)
+        if name.value != first.value:
+            claims.reading(f"{words[name]!r} is named as what {words[first]!r} takes the place of")
+    if settled.kind == "one":
+        claims.claim("accelerator", first.value, words[first])
+        return
+    kinds = tuple(dict.fromkeys(name.value for name in settled.meant))
+    said = " or ".join(dict.fromkeys(words[name] for name in settled.meant))
+    claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=said), said)

@@ -63,12 +63,15 @@ _PARTS = re.compile(rf"(-?)({_DIGITS})\s?({_SUFFIX})?", re.IGNORECASE)
 
 _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
-_BETWEEN_JOIN = re.compile(r"\s?(?:and|to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
+_BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
+_SECONDS = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每秒钟?(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|约|大约|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|大概|约|大约|差不多|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
 )
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
+# "4k1k": input and output.
+_GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 
@@ -109,6 +112,7 @@ def normalise(text: str) -> str:
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
+    text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
@@ -156,6 +160,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
     if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])):
         of_one_user = unit == "tokens" and (before["user"] or before["user2"])
         start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
+        factor /= _SECONDS[before["time"][0]]
     if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
         return None
     counted, measured = values

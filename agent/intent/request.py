@@ -21,12 +21,14 @@ from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
+from .merge import merge_said
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
+from .quoted import quoted_apart
 from .refusals import refuse_non_goals, set_aside_instructions
 from .serving_words import read_engine, read_price
 from .spelling import corrected
@@ -72,6 +74,9 @@ def read_words(text: str) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
+    older, newer = quoted_apart(text)
+    if older:
+        return merge_said([read_words(older), read_words(newer)])
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     page = Page(mended)
@@ -98,6 +103,7 @@ def read_words(text: str) -> Said:
     read_links(page, claims)
     read_hardware(page, claims, sizes)
     read_objective(page, claims)
+    _read_fewest(claims)
     read_limits(page, claims)
     read_load(page, claims)
     _resolve_shares(claims)
@@ -110,6 +116,14 @@ def read_words(text: str) -> Said:
     leave_primitives_unread(page, claims)
     _list_unread_numbers(page, claims)
     return claims.said()
+
+
+def _read_fewest(claims: Claims) -> None:
+    """The fewest of GPUs that are counted: of cost, which is how they are ranked."""
+    if claims.has("gpus_open") and (claims.has("gpus") or claims.has("nodes")) and not claims.has("objective"):
+        words = claims.words["gpus_open"]
+        claims.claim("objective", "cost", words)
+        claims.reading(f"{words!r} read as the objective cost: as few of the GPUs that there are as do")
 
 
 def _understood(said: Said) -> tuple[Understood, ...]:

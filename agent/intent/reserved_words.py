@@ -50,8 +50,8 @@ _FREE = cues(
 )
 _DEMAND = cues(
     r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"
-    r"set\saside|wants?|required?|requires|budget|no\sless\sthan|at\sleast|headroom|with",
-    "留|空出|必须|至少",
+    r"set\saside|wants?|required?|requires|budget|no\sless\sthan|at\sleast|headroom|with|taken|occupied|hands\soff",
+    "留|空出|必须|至少|占",
 )
 # Memory that stays free as a share is read elsewhere.
 _SHARE = re.compile(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存", re.IGNORECASE)
@@ -71,8 +71,8 @@ _EACH = cues(
 _HOST = cues(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
 _LEFT = cues(
     r"free|leave|leaving|left|keep|keeping|kept|reserv(?:e|ed|ing)|headroom|spare|unused|unallocated|clear|untouched|"
-    r"empty|available|budget",
-    "预留|保留|留|空",
+    r"empty|available|budget|taken|occupied|hands\soff",
+    "预留|保留|留|空|占",
 )
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = re.compile(

@@ -32,6 +32,7 @@ _CLOSED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"<\|(?!end_header)(?:[^|<>\n]{0,20}(?:end|eot|eom|eos)|/)[^|<>\n]{0,24}\|>|</s>",
         ),
         (r"\[\s?inst\s?\]", r"\[\s?/\s?inst\s?\]"),
+        (rf"[\[(]\s?{_NAME}\s?:", r"[\])]"),
         (r"<<\s?sys\s?>>", r"<<?\s?/\s?sys\s?>>?"),
         (r"<start_of_turn>", r"<end_of_turn>"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from .alternatives import Named, settle
 from .claims import Claims
 from .intent import NO_ENGINE
 from .page import Page
@@ -12,7 +13,7 @@ from .units import unit_at
 
 _ENGINES: dict[str, str] = {
     "vllm": r"v[\s\-]?llm",
-    "sglang": r"sg[\s\-]?lang",
+    "sglang": r"sg[\s\-]?lang|sgl",
     "trtllm": r"tensorrt[\s\-]?llm|trt[\s\-]?llm|tensorrt",
     "dynamo": r"(?:nvidia\s)?dynamo",
 }
@@ -56,15 +57,24 @@ _PER_NODE_AFTER = re.compile(
 
 def read_engine(page: Page, claims: Claims) -> None:
     """Read the serving engine that the plan is meant for, with its version where one stands beside it."""
+    names: list[Named] = []
+    versions: dict[int, str | None] = {}
     for match in page.search(_ENGINE):
         start, end, version = _with_version(page, match)
         is_meant = not page.is_negated(*match.span())
-        words = page.take(start, end)
-        if not is_meant:
-            continue
-        claims.claim("engine", str(match.lastgroup), words)
-        if version is not None:
+        page.take(start, end)
+        if is_meant:
+            names.append(Named(start, end, str(match.lastgroup)))
+            versions[start] = version
+    settled = settle(page.original, names)
+    for name in settled.meant if settled.kind != "choice" else ():
+        words = page.original[name.start : name.end].strip()
+        claims.claim("engine", name.value, words)
+        if (version := versions[name.start]) is not None:
             claims.claim("engine_version", version.lower(), words)
+    if settled.kind == "choice":
+        said = " or ".join(page.original[name.start : name.end].strip() for name in settled.meant)
+        claims.reading(f"{said!r} leaves the engine open; name one to have the plan kept to what it starts")
     for match in page.search(_ON_PAPER):
         is_meant = match["no"] is not None or not page.is_negated(*match.span())
         words = page.take(*match.span())

@@ -39,7 +39,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _DEMAND = "attention_dp?"
 _N = r"(?:-?\d{1,9}(?:\.\d{1,4})?(?![\d]))"
 _WORD = r"(?:one|two|four|eight|sixteen|thirty-two|sixty-four|[一二两四八十六]{1,3})"
-_LINK = r"(?:\s?(?:=|:|->|of|is|to|at|set\sto|为|是|设为|取|用)){0,2}[\s\-_]?"
+_MUST = r"must\sbe|has\sto\sbe|needs\sto\sbe|should\sbe|shall\sbe|exactly|precisely|fixed|pinned|必须|固定|恰好|正好|就"
+_LINK = rf"(?:\s?(?:=|:|->|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){{0,3}}[\s\-_]?"
 # Behind the number: no letter of a unit; another degree may be glued on ("tp8pp2", "TP8xPP2").
 _NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
 

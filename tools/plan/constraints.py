@@ -105,6 +105,12 @@ def reserved(constraints: Constraints, kind: Literal["reserved_gpus", "reserved_
     )
 
 
+def chosen_kinds(constraints: Constraints) -> tuple[str, ...]:
+    """The accelerators that every constraint on them has, in the order of the first; none where there is no such."""
+    choices = [one.value for one in constraints if isinstance(one, AcceleratorsConstraint)]
+    return tuple(kind for kind in choices[0] if all(kind in choice for choice in choices)) if choices else ()
+
+
 def free_bytes(constraints: Constraints) -> int:
     """Bytes of each GPU that the constraints keep free."""
     return max((one.value for one in constraints if isinstance(one, FreeMemoryConstraint)), default=0)

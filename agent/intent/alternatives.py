@@ -1,0 +1,92 @@
+"""Several names where one is wanted: which of them is meant, or that there is a choice.
+
+People name what they leave behind, correct themselves, and offer a choice; what stands between two names and behind
+them says which. Where nothing says so the names contradict each other, and whoever reads them refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+# Behind a name: it is given up.
+_DROPPED = re.compile(
+    r"^[^\w\n,;.:]{0,3}(?:\s?(?:is|are|was|were|has\sbeen|have\sbeen|got))?\s?(?:now\s|already\s)?"
+    r"(?:out(?:\sof\sthe\squestion)?(?=[\s,.;!)]|$)|dropped|cancelled|canceled|no\slonger|history|off\sthe\stable|too\s(?:expensive|slow|old)|"
+    r"ruled\sout|not\s(?:available|an\soption)|unavailable|fell\sthrough|gone)|"
+    r"^(?:型号|方案|机器|卡|这边)?(?:先|就|也|都|已经?)?(?:不上|不用|不要|不买|不考虑|不行|算了|取消|放弃|作废|没批|没货|停产|换掉)",
+    re.IGNORECASE,
+)
+# Between two names: the later one takes the place of the earlier.
+_CORRECTED = re.compile(
+    r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
+    r"upgrad(?:ed?|ing)\sto|mov(?:ed?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
+    r"turns?\sout|ended\sup|sorry|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
+    r"改成|改为|改用|换成|换为|换到|后来|最后|最终|变成|现在是|现在用|只批|不对|应该是|应为|更正|拍板|定了",
+    re.IGNORECASE,
+)
+# Between two names, or about them: any of them will do.
+_OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
+_JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
+_EITHER = re.compile(
+    r"(?<![a-z])(?:either|whichever|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compare\sprices?)(?![a-z])|"
+    r"任选|任一|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
+    re.IGNORECASE,
+)
+# How far two names of one choice stand apart: each may have a price or a count of its own.
+_MOST_BETWEEN = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A name on the page: where it stands, and what it stands for."""
+
+    start: int
+    end: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """`one` of the names is meant, a `choice` of them is offered, or they `contradict` each other.
+
+    `meant` are the names that count, each value once where it is a choice; `superseded` those that others replace.
+    """
+
+    kind: Literal["one", "choice", "contradict"]
+    meant: tuple[Named, ...]
+    superseded: tuple[Named, ...] = ()
+
+
+def settle(text: str, names: Sequence[Named]) -> Settled:
+    """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
+    dropped = [name for name in names if _DROPPED.match(text[name.end : name.end + 40])]
+    left = [name for name in names if name not in dropped]
+    if not left:
+        left, dropped = list(names), []
+    if not left:
+        return Settled("one", ())
+    meant = [left[0]]
+    superseded = list(dropped)
+    is_choice = False
+    for before, name in pairwise(left):
+        if all(name.value == other.value for other in meant):
+            meant.append(name)
+            continue
+        between = text[before.end : name.start]
+        if _CORRECTED.search(between):
+            superseded += meant
+            meant, is_choice = [name], False
+        elif any(name.value == other.value for other in meant):
+            continue
+        elif len(between) <= _MOST_BETWEEN and (
+            _OR.search(between) or (_EITHER.search(text) and (_JOINED.match(between) or "\n" not in between))
+        ):
+            meant.append(name)
+            is_choice = True
+        else:
+            return Settled("contradict", (*meant, name), tuple(superseded))
+    return Settled("choice" if is_choice else "one", tuple(meant), tuple(superseded))

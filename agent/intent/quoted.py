@@ -1,0 +1,36 @@
+"""Mails that quote older ones: the older text apart from the newer, which takes its place where they differ."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"^\s{0,3}>+ ?(?![=\s]*\d+\s*(?:tok|ms|s\b|%))")
+# The line that a mail program puts before what it quotes; all that follows it is older.
+_HEADER = re.compile(
+    r"^\s*(?:[-_]{2,}\s*(?:original message|forwarded message|原始邮件|转发的邮件|原邮件)\s*[-_]*|"
+    r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
+    re.IGNORECASE,
+)
+
+
+def quoted_apart(text: str) -> tuple[str, str]:
+    """The older text, without its marks, and the newer; the older is empty where nothing is quoted, or all is."""
+    older: list[str] = []
+    newer: list[str] = []
+    is_older = False
+    for line in text.split("\n"):
+        mark = _QUOTED.match(line)
+        if mark is None and _HEADER.match(line):
+            is_older = True
+            continue
+        if mark is not None:
+            inner = line[mark.end() :]
+            if _HEADER.match(inner) is None:
+                older.append(inner)
+        else:
+            (older if is_older else newer).append(line)
+    # One line that begins with ">" may be a bound or an arrow.
+    is_mail = is_older or sum(_QUOTED.match(line) is not None for line in text.split("\n")) > 1
+    if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
+        return "", text
+    return "\n".join(older), "\n".join(newer)
