@@ -16,15 +16,17 @@ from typing import Literal
 _DROPPED = re.compile(
     r"^[^\w\n,;.:]{0,3}(?:\s?(?:is|are|was|were|has\sbeen|have\sbeen|got))?\s?(?:now\s|already\s)?"
     r"(?:out(?:\sof\sthe\squestion)?(?=[\s,.;!)]|$)|dropped|cancelled|canceled|no\slonger|history|off\sthe\stable|too\s(?:expensive|slow|old)|"
-    r"ruled\sout|not\s(?:available|an\soption)|unavailable|fell\sthrough|gone)|"
+    r"ruled\sout|(?:belongs?|promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|for\straining|not\s(?:available|an\soption)|unavailable|fell\sthrough|gone)|"
     r"^(?:型号|方案|机器|卡|这边)?(?:先|就|也|都|已经?)?(?:不上|不用|不要|不买|不考虑|不行|算了|取消|放弃|作废|没批|没货|停产|换掉)",
     re.IGNORECASE,
 )
-# Between two names: the later one takes the place of the earlier.
-_CORRECTED = re.compile(
+# Behind a name: no other one is meant.
+_ONLY = re.compile(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)", re.IGNORECASE)
+# Between two statements of one thing: the later takes the place of the earlier.
+CORRECTED = re.compile(
     r"(?<![a-z])(?:scratch\sthat|wait|correction|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:ed?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
-    r"turns?\sout|ended\sup|sorry|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
+    r"no\s?[,:;.\-]|turns?\sout|ended\sup|sorry|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
     r"改成|改为|改用|换成|换为|换到|后来|最后|最终|变成|现在是|现在用|只批|不对|应该是|应为|更正|拍板|定了",
     re.IGNORECASE,
 )
@@ -63,7 +65,9 @@ class Settled:
 
 def settle(text: str, names: Sequence[Named]) -> Settled:
     """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
-    dropped = [name for name in names if _DROPPED.match(text[name.end : name.end + 40])]
+    only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
+    given_up = {name.value for name in names if _DROPPED.match(text[name.end : name.end + 40])}
+    dropped = [name for name in names if name.value in given_up or (len(only) == 1 and name.value not in only)]
     left = [name for name in names if name not in dropped]
     if not left:
         left, dropped = list(names), []
@@ -77,7 +81,7 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if _CORRECTED.search(between):
+        if CORRECTED.search(between):
             superseded += meant
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):

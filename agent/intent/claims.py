@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from ...tools import bounds
 from ...tools.bounds import Bounds
+from .alternatives import CORRECTED
 from .errors import RequestError
 from .intent import Said, Understood
 
@@ -43,6 +44,8 @@ _FIGURES: dict[str, _Figure] = {
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
 _ROUNDED = frozenset({"ttft_ms_max", "tpot_ms_max", "input_tokens", "output_tokens", "min_tokens_per_second"})
 _ROUNDING = 0.05
+# How far apart two statements are of which one corrects the other.
+_MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
 
 
@@ -50,6 +53,8 @@ _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_
 class Claims:
     """Collects what the readers found; `said()` checks it as a whole and freezes it."""
 
+    # What is read, where a later statement may correct an earlier one.
+    text: str = ""
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
     readings: list[str] = field(default_factory=list[str])
@@ -66,6 +71,8 @@ class Claims:
             if self.values[name] != value:
                 self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
             return
+        if name in self.values and self.values[name] != value and self._takes_place(name, value, words):
+            return
         if name in self.values and self.values[name] != value:
             raise self.refusal(
                 f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
@@ -74,6 +81,20 @@ class Claims:
         if name not in self.values:
             self.values[name] = value
             self.words[name] = words
+
+    def _takes_place(self, name: str, value: Any, words: str) -> bool:
+        """Whether one of the two statements corrects the other ("fp8... no, bf16"); then it stands alone."""
+        first, second = self.text.find(self.words[name]), self.text.rfind(words)
+        if first < 0 or second < 0 or first == second:
+            return False
+        start, end = (first + len(self.words[name]), second) if first < second else (second + len(words), first)
+        if not 0 <= end - start <= _MOST_BETWEEN or not CORRECTED.search(self.text[start:end]):
+            return False
+        later, earlier = (words, self.words[name]) if first < second else (self.words[name], words)
+        if first < second:
+            self.values[name], self.words[name] = value, words
+        self.reading(f"{later!r} takes the place of {earlier!r}, which stands before it")
+        return True
 
     def has(self, name: str) -> bool:
         """Whether anything was claimed for this field."""

@@ -30,7 +30,7 @@ _PRIMITIVES = {
     "tp": r"tp|tensor[\s\-]?parallel(?:ism)?|tensor\s(?:degree|ranks?|group)|张量并行",
     "pp": (
         r"pp|pipelin(?:e|ing)[\s\-]?parallel(?:ism)?|pipeline\s(?:stages?|depth|degree|length)|pipelining|stages?\sof\s(?:(?:a|any|one|the|each|every)\s){1,2}pipeline|"
-        r"pipeline(?=\s(?:deep|long))|流水线?(?:并行|级数?|段数?)"
+        r"pipeline(?=\s(?:deep|long))|(?<=no\s)pipelines?(?=\s?(?:[,.;!)\n]|$|please|either|at\sall))|流水线?(?:并行|级数?|段数?)"
     ),
     "ep": r"ep|expert[\s\-]?parallel(?:ism)?|expert\s(?:all[\s\-]to[\s\-]all|dispatch|traffic|group)|专家并行",
     "sp": r"sp|sequence[\s\-]?parallel(?:ism)?|序列并行",

@@ -172,6 +172,8 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit == "tokens"
     if role == "input" and quantity.unit == "count" and 0 < quantity.value < _LEAST_TOKENS_OF_PROMPT:
         return False  # "the first 3 questions"
+    if role in LENGTHS and quantity.unit == "count" and not any(letter.isdigit() for letter in quantity.words):
+        return quantity.value >= _LEAST_TOKENS_OF_PROMPT  # "of which one is out"
     if role in LENGTHS:
         return quantity.unit in ("count", "tokens")
     if role in _PHASES:  # "prefill 4096, decode 512": small numbers beside a phase are degrees or counts of GPUs

@@ -70,6 +70,17 @@ _EACH_SECOND_BEFORE = re.compile(
     r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|大概|约|大约|差不多|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
 )
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
+# "within a minute": the number that the article stands for.
+_ONE_UNIT = re.compile(
+    r"(?<![a-z])(within|under|below|in|than|least|most|to)\san?\s(minute|second)(?![a-z]|\sand|\sor)", re.IGNORECASE
+)
+# "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
+_SHARE_OF_REQUESTS = re.compile(
+    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)|nine\s(?:out\sof|in|of)\s(?:every\s)?ten)\sof\s"
+    r"(?:all\s|the\s|our\s|these\s){0,2}(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
+    r"nine\s(?:out\sof|in)\s(?:every\s)?ten(?:\s(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z])",
+    re.IGNORECASE,
+)
 # "4k1k": input and output.
 _GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -112,6 +123,8 @@ def normalise(text: str) -> str:
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = unicodedata.normalize("NFKC", text)
     text = re.sub(r"[‐‑‒−﹣]", "-", text)
+    text = _ONE_UNIT.sub(r"\1 1 \2", text)
+    text = _SHARE_OF_REQUESTS.sub(lambda match: f"p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)

@@ -80,7 +80,7 @@ def read_words(text: str) -> Said:
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
     page = Page(mended)
-    claims = Claims()
+    claims = Claims(text=page.original)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for written, meant in slips:

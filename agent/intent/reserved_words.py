@@ -9,7 +9,7 @@ from typing import Any
 from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
 from .number_words import ENGLISH_NUMBER
-from .page import CARD, Page
+from .page import BOX, CARD, Page
 from .quantities import read_number, read_whole
 
 _NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
@@ -28,6 +28,16 @@ _COUNTED = re.compile(
 )
 
 
+# "two of the eight", "of which one": part of what was counted before.
+_PART_OF_IT = re.compile(
+    rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
+    rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中(?P<k>{_NUMBER})[台张块]",
+    re.IGNORECASE,
+)
+# The last of these before it says what is counted.
+_HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
+
+
 def cues(english: str, chinese: str = "") -> re.Pattern[str]:
     """Any of the words: English ones whole, Chinese ones as they stand."""
     return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
@@ -39,7 +49,9 @@ _AWAY = cues(
     r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
     r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
     r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
-    r"exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
+    r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
+    r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
+    r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
     r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
     r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
 )
@@ -148,9 +160,26 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
         found = _counted_away(sentence)
         if found is not None:
             yield _taken(page, start, found)
+        elif (part := _part_kept_away(page, start, sentence)) is not None:
+            yield part
         elif _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
+    """What stays free of hardware that was counted before ("two of the eight have to stay free")."""
+    part = _PART_OF_IT.search(sentence)
+    if part is None or not (_AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))):
+        return None
+    count = read_whole(part["n"] or part["m"] or part["k"])
+    before = [*_HARDWARE.finditer(page.text, 0, start + part.end())]
+    if not count or not before:
+        return None
+    words = page.clause_text(start + part.start(), start + part.end())[:500]
+    page.take(start + part.start(), start + part.end())
+    kind: Any = "reserved_nodes" if before[-1]["node"] else "reserved_gpus"
+    return ReservedConstraint(kind=kind, value=count, words=words)
 
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
