@@ -71,7 +71,6 @@ ENTRANCES: dict[str, Entrance] = {
     "fix diff": _e("fix {file} --diff", "broken"),
     "fix words": _e("fix {file}", "words", is_json=False),
     "fix yaml": _e("fix {file}", "plan", file="a.yaml"),
-    "fix toml": _e("fix {file}", "toml", file="a.toml", is_json=False),
     "verify": _e("verify {file}", "certificate"),
     "models": _e("models {file}", "config"),
     "models -": _e("models -", "config", by_stdin=True),

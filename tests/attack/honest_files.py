@@ -76,7 +76,6 @@ def base(name: str) -> str | bytes:
         "cluster": "1x1:h100-sxm",
         "card": "h100-sxm",
         "rule": "TP005",
-        "toml": "gpus = '2xH100'\nparallel = 'TP2'\n[model]\nname = 'Llama-3.1-8B'\n",
         "turns": f"{_REQUEST}\nwhy not TP4?\nnow with 4 GPUs\n/help\n",
         "words": '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}',
         "settings": '[endpoint]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\n'

@@ -24,7 +24,7 @@ from shardwright.tools.rules.registry import find_rule
 from shardwright.tools.validate import validate
 
 from .corrupted import piled, replayed
-from .foreign.proposals import proposals
+from .foreign.proposals import proposals, table
 
 ASKED = PlanDefaults(
     hardware=HardwareBlock(accelerator="h200-sxm", nodes=4, gpus_per_node=8),
@@ -86,6 +86,13 @@ def test_ten_megabytes_of_garbage_are_answered_soon(unit: str) -> None:
     result = answered(text)
     assert time.process_time() - start < 10
     assert not result.valid and any(NOTHING_FOUND in found.message for found in result.remaining)
+
+
+@pytest.mark.parametrize(("name", "text"), table("unread.json").items(), ids=lambda value: value[:20])
+def test_a_text_in_a_form_that_is_not_read_gets_a_clear_answer(name: str, text: str) -> None:
+    for part in (text, text[: len(text) // 2], f"Here is my plan.\n```{name}\n{text}\n```\n"):
+        result = answered(part)
+        assert not result.valid and (result.notes or result.unfixed)
 
 
 def _results() -> list[FixResult]:

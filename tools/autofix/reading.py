@@ -19,7 +19,7 @@ from .foreign.reader import is_ours, read_proposal
 # Signs that no path of a file has, and proposals do.
 SIGNS_OF_TEXT = ("\n", "{", "[")
 NOTHING_FOUND = (
-    "no plan and no proposal was found: looked for JSON, YAML, TOML, tables, graphs, flags of engines "
+    "no plan and no proposal was found: looked for JSON, YAML, tables, flags of engines "
     "(--tensor-parallel-size 8) and degrees in words (TP8, PP2); give at least a model and such degrees"
 )
 

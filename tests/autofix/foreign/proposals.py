@@ -11,7 +11,7 @@ from typing import Any
 from shardwright.tools.autofix.foreign.reader import ReadProposal
 
 FOLDER = Path(__file__).parents[2] / "cases" / "foreign"
-_TABLES = ("expected.json", "tolerated.json", "figures.json")
+_TABLES = ("expected.json", "tolerated.json", "figures.json", "unread.json")
 # Where in a document each expectation of the table is found; the rest is compared by `_graph_differences`.
 _BLOCKS = {
     "accelerator": "hardware", "nodes": "hardware", "gpus_per_node": "hardware", "dp": "strategy",

@@ -24,7 +24,7 @@ _SHAPES = ("shape", "mesh shape", "sizes", "dims", "dimensions", "axis sizes", "
 _LENGTHS = ("seq len", "seq lens", "sequence length", "sequence lengths", "lengths", "length", "tokens",
             "token lengths", "token counts", "context lengths", "sequence")  # fmt: skip
 _ENDS = {
-    "input_tokens": ("input", "in", "prompt", "prefill", "context", "eingabe", "输入"),
+    "input_tokens": ("input", "in", "prompt", "prefill", "context", "输入"),
     "output_tokens": (
         "output",
         "out",
@@ -33,7 +33,6 @@ _ENDS = {
         "generation",
         "decode",
         "completion",
-        "ausgabe",
         "输出",
     ),
 }

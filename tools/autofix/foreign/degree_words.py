@@ -12,23 +12,22 @@ from .figures import digits_for_words
 from .lexicon import PHASE_WORDS, folded
 
 _SIZE = r"(?:[ _-](?:size|degree))?"
-_GERMAN = r"[ _-]?parallel(?:itat|isierung|ismus)(?:sgrad)?"
 _NAMES = {
     "attention_dp": r"(?:attention|attn)[ _-]?(?:dp|data[ -]parallel(?:ism)?)|dp[ _-]attention",
     "tp_ffn": r"(?:ffn|mlp|dense)[ _-]?tp",
-    "tp": rf"tp(?:[ _-]size)?|tensor{_GERMAN}|tensor[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|张量并行(?:度|数)?",
-    "pp": rf"pp(?:[ _-]size)?|pipeline{_GERMAN}|pipeline[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|pipeline stages?"
+    "tp": rf"tp(?:[ _-]size)?|tensor[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|张量并行(?:度|数)?",
+    "pp": rf"pp(?:[ _-]size)?|pipeline[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|pipeline stages?"
     r"|流水线?并行(?:度|数)?",
-    "ep": rf"ep(?:[ _-]size)?|expert(?:en)?{_GERMAN}|expert[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}"
+    "ep": rf"ep(?:[ _-]size)?|expert[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}"
     r"|专家并行(?:度|数)?",
-    "sp": rf"sp(?:[ _-]size)?|sequenz{_GERMAN}|sequence[ _-]parallel(?:ism)?{_SIZE}|序列并行(?:度|数)?",
-    "dp": rf"dp(?:[ _-]size)?|daten{_GERMAN}|data[ _-]parallel(?:ism)?{_SIZE}|(?:model )?replicas?"
+    "sp": rf"sp(?:[ _-]size)?|sequence[ _-]parallel(?:ism)?{_SIZE}|序列并行(?:度|数)?",
+    "dp": rf"dp(?:[ _-]size)?|data[ _-]parallel(?:ism)?{_SIZE}|(?:model )?replicas?"
     r"|数据并行(?:度|数)?|(?:模型)?副本数?",
 }
 _LINK = r"(?: ?(?:=|:|：|of|is|为|是) ?| ?\(?(?:(?:of|with|to) )?(?:a )?(?:degree|size) (?:(?:of|=) ?)?| ?[-_]?)"
 _OFF = {"pp": f"{_NAMES['pp']}|pipelin(?:e|ing)|流水线"}
 _NOT = (
-    r"(?:no|without|ohne|keine?|not (?:use|using|need|needing)(?: any)?)\s"
+    r"(?:no|without|not (?:use|using|need|needing)(?: any)?)\s"
     r"|(?:不(?:使用|采用|启用|需要?|用|做|开)?|无需?|没有|未使用)(?:任何)?\s?"
 )
 _PATTERN = re.compile(
@@ -65,11 +64,9 @@ _OPEN = re.compile(
     r"\b(?:or|vs|versus|either|instead|not|than|rather|whichever|could|alternatively|unlike|avoid|might|maybe|perhaps)\b|或|还是|不"
 )
 # "… in prefill": the phase of what stands before it.
-_BEHIND = re.compile(
-    r"(?:\s(?:per|in each) stage)?\s?\(?\b(?:in|for|during|at|im|beim?|fur(?: den| das)?)\s(?:the\s)?$", re.IGNORECASE
-)
-_BOTH = re.compile(r"pre-?fill\s?(?:and|&|/|\+|und|as well as)\s?(?:the\s)?decode", re.IGNORECASE)
-_AND = re.compile(r"[,;]|\b(?:and|then|while|but|und)\b", re.IGNORECASE)
+_BEHIND = re.compile(r"(?:\s(?:per|in each) stage)?\s?\(?\b(?:in|for|during|at)\s(?:the\s)?$", re.IGNORECASE)
+_BOTH = re.compile(r"pre-?fill\s?(?:and|&|/|\+|as well as)\s?(?:the\s)?decode", re.IGNORECASE)
+_AND = re.compile(r"[,;]|\b(?:and|then|while|but)\b", re.IGNORECASE)
 
 _MAX_CHARS = 20_000
 

@@ -47,7 +47,6 @@ _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 _WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "twelve": 12, "sixteen": 16, "twenty-four": 24, "thirty-two": 32, "sixty-four": 64,
-    "ein": 1, "eine": 1, "zwei": 2, "drei": 3, "vier": 4, "acht": 8,
 }  # fmt: skip
 _CHINESE = {"单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8}
 _NUMBER_WORDS = re.compile(

@@ -12,13 +12,12 @@ from ...catalog.hardware import mentions
 
 _MAX_CHARS = 20_000
 _WORDS = {"one": 1, "a": 1, "an": 1, "single": 1, "two": 2, "both": 2, "three": 3, "four": 4, "six": 6, "eight": 8,
-          "sixteen": 16, "ein": 1, "eine": 1, "einem": 1,
-          "zwei": 2, "drei": 3, "vier": 4, "acht": 8,
+          "sixteen": 16,
           "一": 1, "单": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "八": 8}  # fmt: skip
 # A digit behind a letter is part of a name (H100, TP8), but for the sign between factors (x8).
 _N = rf"((?<![A-WYZa-wyz\d.])\d{{1,5}}|(?<![A-Za-z])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))}))"
 _NODES = (
-    r"(?:(?:gpu )?(?:nodes?|servers?|machines?|hosts?|box(?:es)?|knoten|rechnern?)(?![A-Za-z])"
+    r"(?:(?:gpu )?(?:nodes?|servers?|machines?|hosts?|box(?:es)?)(?![A-Za-z])"
     r"|台(?:机器|服务器)?|节点|服务器|机)"
 )
 _GPUS = r"(?:gpus?|cards?|accelerators?|张|卡|块)"
@@ -30,7 +29,7 @@ _GPUS_OF_NODES = re.compile(
     rf"(?:{_N}(?:\s|-)?(?:x\s?)?)?{_N}\s?(?:[x×*]|{_GPUS})\s?(?:nvidia\s|amd\s)?{_NAME}+(?:\s|-)?{_NODES}",
     re.IGNORECASE,
 )
-_ONE_NODE = re.compile(r"[\s-]?(?:gpu )?(?:node|server|machine|host|box|knoten)(?![A-Za-z])", re.IGNORECASE)
+_ONE_NODE = re.compile(r"[\s-]?(?:gpu )?(?:node|server|machine|host|box)(?![A-Za-z])", re.IGNORECASE)
 _EACH_AFTER = re.compile(
     rf"^(?:(?:\s|-)?{_NODES})?[\s,(:]{{0,3}}(?:(?:of|with|having)\s)?{_N}[\s-]?{_GPUS}\s(?:each|per)"
     rf"|^(?:\s|-)?{_NODES}[\s,(:]{{0,3}}(?:of|with|having)\s{_N}[\s-]?{_GPUS}",
@@ -39,7 +38,7 @@ _EACH_AFTER = re.compile(
 _RACKS = re.compile(r"\s?(?:racks?|pods?|机柜)", re.IGNORECASE)
 _GPUS_NAMED = re.compile(rf"{_GPUS}\s?$", re.IGNORECASE)
 _EACH = re.compile(
-    rf"{_NODES}\s?(?:\(|,|x|×|\*|of|with|each|mit)?\s?(?:with|having|have|je|jeweils)?\s?{_N}[\s-]?(?:x\s?)?(?:{_GPUS}|$|(?=\s?[A-Z]))"
+    rf"{_NODES}\s?(?:\(|,|x|×|\*|of|with|each)?\s?(?:with|having|have)?\s?{_N}[\s-]?(?:x\s?)?(?:{_GPUS}|$|(?=\s?[A-Z]))"
     rf"|{_N}\s?{_GPUS}?\s?(?:per|each|a)\s(?:node|server|machine|host)",
     re.IGNORECASE,
 )

@@ -1,7 +1,7 @@
 """What keys and type names of foreign proposals mean: one concept each, in the words of engines, papers and people.
 
 Only whole keys are known, cut into lower-case words without accents; a key that is not listed means nothing here.
-English, Chinese and German.
+English and Chinese.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ from functools import lru_cache
 
 _MAX_KEY = 100
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?:[a-rt-z]|s[a-z]))")  # "GPUs" is one word
-_HYPHENS = dict.fromkeys("\u2010\u2011\u2212", "-") | {"\u00df": "ss"}
+_HYPHENS = dict.fromkeys("\u2010\u2011\u2212", "-")
 _BREAKS = re.compile(r"[^a-z0-9一-鿿]+")
 # What may stand around the name of a degree and says nothing more.
 _OF = r"(?: (?:size|degree|world size|group size|group|ways?|width|num|count|parallel|parallelism))?"
-_GERMAN = r" ?parallel(?:itat|isierung|ismus)(?:sgrad)?"
 _NUM = r"(?:l\d )?(?:(?:num|number of|n|no of|degree of|size of) )?"
 
 _DEGREES = {
@@ -26,54 +25,53 @@ _DEGREES = {
     rf"|expert tensor parallel size",
     "kv_sp": rf"(?:decode context parallel|dcp|kv sp){_OF}",
     "tp": rf"{_NUM}(?:(?:attention|attn) )?(?:tp|tensor (?:model )?(?:parallel(?:ism)?|slicing|shards?)|mp){_OF}"
-    rf"|tensor{_GERMAN}|tensor|张量并行(?:度|数|大小)?|tensor parallel ranks",
+    rf"|tensor|张量并行(?:度|数|大小)?|tensor parallel ranks",
     "pp": rf"{_NUM}(?:pp|pipeline (?:model )?(?:parallel(?:ism)?|stages?|depth)){_OF}|stages count"
-    rf"|pipeline{_GERMAN}|流水线?并行(?:度|数|大小)?|流水线级数",
-    "ep": rf"{_NUM}(?:(?:moe )?(?:ep|expert (?:model )?parallel(?:ism)?)){_OF}|expert(?:en)?{_GERMAN}"
+    rf"|流水线?并行(?:度|数|大小)?|流水线级数",
+    "ep": rf"{_NUM}(?:(?:moe )?(?:ep|expert (?:model )?parallel(?:ism)?)){_OF}"
     rf"|专家并行(?:度|数|大小)?",
-    "sp": rf"{_NUM}(?:sp|sequence (?:model )?parallel(?:ism)?|ulysses){_OF}|sequenz{_GERMAN}|序列并行(?:度|数|大小)?",
+    "sp": rf"{_NUM}(?:sp|sequence (?:model )?parallel(?:ism)?|ulysses){_OF}|序列并行(?:度|数|大小)?",
     "dp": rf"{_NUM}(?:dp|data (?:parallel(?:ism)?|parallelism)){_OF}|(?:dp|data parallel) (?:groups|ranks)"
-    rf"|daten{_GERMAN}|数据并行(?:度|数|大小)?",
+    rf"|数据并行(?:度|数|大小)?",
     "replicas": rf"{_NUM}(?:model )?(?:replicas?|instances?|workers?)(?: (?:count|num|number))?"
     rf"|replica (?:count|num)"
-    r"|(?:dp )?replicas|replica list|(?:anzahl )?(?:replikate|replikas|instanzen)|副本数?|实例数",
+    r"|(?:dp )?replicas|replica list|副本数?|实例数",
     "cp": rf"(?:(?:prefill )?cp|context parallel(?:ism)?){_OF}|上下文并行",
 }
 _FIELDS = {
     "model": r"(?:(?:base|target|llm|language) )?model(?: (?:name|id|path|name or path|or path|tag|type name"
     r"|repo))?|llm"
-    r"|served model name|hf model(?: id)?|checkpoint|for model|(?:sprach|basis)?modell(?: ?name)?|模型(?:名称|名)?",
+    r"|served model name|hf model(?: id)?|checkpoint|for model|模型(?:名称|名)?",
     "config": r"(?:hf |model )?config(?:uration)?|architecture|model (?:spec|params|architecture)",
     "hardware": r"(?:target )?(?:hardware|hw|cluster|topology|env|system|machines?|infrastructure|environment|platform)"
     r"(?: (?:config|spec|setup|topology|info))?|resources|accelerators|硬件(?:配置)?|集群",
     "accelerator": r"(?:gpu|accelerator|device|card|hardware|node)s? (?:type|model|name|kind|sku)|accelerator"
     r"|gpu|card"
-    r"|beschleuniger(?:typ)?|gpu typ|grafikkarten?(?:typ|modell)?|karte|device kind|gpu型号|显卡(?:型号)?|卡型|加速卡",
+    r"|device kind|gpu型号|显卡(?:型号)?|卡型|加速卡",
     "node_count": rf"{_NUM}(?:nodes|servers|hosts|machines)(?: (?:count|num|number))?|(?:num|n) node"
-    rf"|node (?:count|num|number)|nnodes|(?:anzahl )?(?:knoten|rechner|maschinen)(?:zahl)?|节点数?|机器数|服务器数",
+    rf"|node (?:count|num|number)|nnodes|节点数?|机器数|服务器数",
     "gpus_per_node": r"(?:num |n )?(?:gpus?|devices?|cards?|accelerators?|npus?) per (?:node|server|host|machine)"
     r"|nproc per node|ngpus per node|node size"
-    r"|(?:gpus|karten|beschleuniger) (?:pro|je) (?:knoten|rechner|server)|每节点(?:gpu|卡)数?|单机卡数|每台卡数",
+    r"|每节点(?:gpu|卡)数?|单机卡数|每台卡数",
     "gpu_total": r"(?:(?:total|num|number of|n) )(?:gpus?|devices?|cards?|accelerators?|npus?)|world size"
     r"|(?:gpu|device|card|accelerator)s? (?:count|num|number|total)|gpus|cards|total gpu count"
-    r"|(?:anzahl|gesamtzahl) (?:der )?(?:gpus|karten)|gpu anzahl|卡数|gpu数量?|总卡数",
+    r"|卡数|gpu数量?|总卡数",
     "weights": r"(?:(?:weights?|model|param(?:eter)?s?|torch) )?(?:dtype|precision|data type|quantization|quant|format)"
-    r"|weights|quantisation|genauigkeit|prazision|gewichte|quantisierung|datentyp|zahlenformat|精度|量化|权重精度|数据类型",
+    r"|weights|精度|量化|权重精度|数据类型",
     "kv_cache": r"kv(?: cache)?|(?:kv|kv cache|kvcache|cache) (?:dtype|precision|type|data type|quantization)"
     r"|kv缓存精度",
     "activations": r"(?:activations?|compute) (?:dtype|precision|type)|activations|激活精度",
     "input_tokens": r"(?:(?:avg|average|mean|num|max|typical) )?(?:input|prompt|prefill)"
     r"(?: (?:tokens?|len(?:gth)?|seq(?:uence)? len(?:gth)?|token count|sequence length|seqlen))|isl|seq len in"
-    r"|(?:eingabe|prompt)(?:token|tokens|lange)?|输入长度"
+    r"|prompt(?:token|tokens)?|输入长度"
     r"|输入(?:token)?(?:数|长度)?"
     r"|random input len|input sequence length",
     "output_tokens": r"(?:(?:avg|average|mean|num|max|typical) )?(?:output|generation|generated|decode|completion|new)"
     r"(?: (?:tokens?|len(?:gth)?|seq(?:uence)? len(?:gth)?|token count|sequence length|seqlen))|osl|seq len out"
-    r"|ausgabe(?:token|tokens|lange)?|输出长度|输出(?:token)?(?:数|长度)?"
+    r"|输出长度|输出(?:token)?(?:数|长度)?"
     r"|random output len|max new tokens|output sequence length|gen len(?:gth)?",
     "concurrency": r"(?:max |num )?(?:concurrency|concurrent (?:requests|users|sequences)|batch(?: size)?|num seqs|"
-    r"concurrencies|max concurrency|requests in flight|global batch size)|bs|gleichzeitige (?:anfragen"
-    r"|nutzer)|gleichzeitigkeit|并发(?:数|量)?|批大小|批次大小",
+    r"concurrencies|max concurrency|requests in flight|global batch size)|bs|并发(?:数|量)?|批大小|批次大小",
     "ttft_ms_max": r"(?:max |target )?(?:ttft|time to first token)(?: (?:ms|limit|target|slo|max|ms max|sla))*",
     "tpot_ms_max": r"(?:max |target )?(?:tpot|itl|tbt|time per output token|inter token latency)"
     r"(?: (?:ms|limit|target|slo|max|ms max|sla))*",
@@ -83,7 +81,7 @@ _FIELDS = {
     r"|free gpu memory fraction|kv cache free gpu mem(?:ory)? fraction",
     "engine": r"(?:serving |inference )?(?:engine|framework|runtime|server)|推理引擎|框架",
     "layers": r"(?:layer|block|decoder layer)s?(?: (?:range|ids|indices|span|idx))?|(?:start end )layers?"
-    r"|schichten|层|层范围",
+    r"|层|层范围",
     "layers_first": r"(?:start|first|from|begin)(?: (?:layer|layers|idx|index))?|layer (?:start|from|begin|first)"
     r"|起始层",
     "layers_last": r"(?:end|last|to|stop)(?: (?:layer|layers|idx|index))?|layer (?:end|to|last)|结束层",
@@ -95,14 +93,14 @@ _FIELDS = {
     "ranks": r"ranks|rank (?:map|table|mapping|list)|workers map|process map|gpu map(?:ping)?|device mapping",
     "devices": r"(?:(?:gpu|device|card)s?(?: (?:ids?|list|indices|set|group|range|assigned|assignment))?)"
     r"|(?:assigned|on|runs on|placement|tp|local) (?:gpus?|devices?)|(?:tp|device|gpu|ep) (?:group|ranks)|on"
-    r"|assigned to|cuda visible devices|cuda devices|gerate|设备|显卡编号|卡号",
+    r"|assigned to|cuda visible devices|cuda devices|设备|显卡编号|卡号",
     "experts": r"ids|(?:experts?|hosted experts?|local experts?)(?: (?:ids?|range|list|hosted|indices))?|专家(?:编号)?",
     "expert_placement": r"expert (?:placement|map|mapping|assignment|distribution|location)|experts? (?:per|by|on) "
     r"(?:gpu|device|rank)|experts? to (?:gpus?|devices?|ranks?)|专家分布",
     "stages": r"(?:pipeline |pp )?stages|stage (?:map|assignment|placement|config)|pipeline|stage list"
-    r"|(?:pipeline ?)?stufen|流水线|流水级"
+    r"|流水线|流水级"
     r"|device map",
-    "phases": r"phases|stages of inference|branches|phasen|阶段",
+    "phases": r"phases|stages of inference|branches|阶段",
     "nodes": r"nodes|vertices|vertexes|node list|dag nodes|operators|ops|tasks|节点列表|节点",
     "edges": r"edges|links|connections|dependencies|arcs|edge list|dag edges|边",
     "children": r"children|childs|subnodes|sub nodes|child nodes|subgraph|body|contains|members|components|子节点",
@@ -133,10 +131,10 @@ _CONCEPTS = [(name, re.compile(pattern)) for name, pattern in ({**_DEGREES, **_F
 DEGREE_NAMES = frozenset(_DEGREES)
 
 PHASE_WORDS = {
-    "prefill": r"pre ?fill(?:ing)?|prompt(?: processing)?|context(?: phase| encoding)?|vorbefullung"
+    "prefill": r"pre ?fill(?:ing)?|prompt(?: processing)?|context(?: phase| encoding)?"
     r"|预填充|预填|首次推理",
     "decode": r"decod(?:e|ing)|generat(?:e|ion|ing)|token generation|incremental(?: decoding)?"
-    r"|dekodier(?:ung|en)|解码|生成",
+    r"|解码|生成",
 }
 _PHASES = {
     phase: re.compile(

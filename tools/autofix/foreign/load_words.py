@@ -26,19 +26,18 @@ _PAIRS = (
 _LENGTH = r"(?:\s(?:tokens?|lengths?|len|sequence length))?|(?:长度|序列长度)"
 _SINGLE = {
     "input_tokens": re.compile(
-        rf"(?<![A-Za-z_-])(?:(?:input|prompt)s?|isl|eingabe|输入)(?:{_LENGTH}){_IS}{_N}"
+        rf"(?<![A-Za-z_-])(?:(?:input|prompt)s?|isl|输入)(?:{_LENGTH}){_IS}{_N}"
         rf"|{_N}{_UNIT}[\s-]?(?:of\s)?(?:input|prompt)s?(?![A-Za-z])",
         re.IGNORECASE,
     ),
     "output_tokens": re.compile(
-        rf"(?<![A-Za-z_-])(?:outputs?|osl|ausgabe|输出)(?:{_LENGTH}){_IS}{_N}"
+        rf"(?<![A-Za-z_-])(?:outputs?|osl|输出)(?:{_LENGTH}){_IS}{_N}"
         rf"|{_N}{_UNIT}[\s-]?(?:of\s)?outputs?(?![A-Za-z])",
         re.IGNORECASE,
     ),
     "concurrency": re.compile(
         rf"(?<![A-Za-z_-])(?:concurrency|batch size|并发(?:数|量|用户)?){_IS}{_N}"
         rf"|{_N}[\s-](?:concurrent|simultaneous|parallel)\s?(?:requests?|users?|sequences?|sessions?|streams?)?(?![A-Za-z])"
-        rf"|{_N}\sgleichzeitige[nr]?\s(?:anfragen|nutzer)(?![A-Za-z])"
         rf"|{_N}\susers(?![A-Za-z])(?!\s?(?:/|per|a|an|each)(?![A-Za-z]))"
         rf"|{_N}\s?(?:个|路|名|位)?\s?(?:并发|用户)",
         re.IGNORECASE,

@@ -1,4 +1,4 @@
-"""From a text to the values that may be a proposal: JSON, what was meant to be JSON, YAML, DOT, and flags of engines.
+"""From a text to the values that may be a proposal: JSON, broken JSON, YAML, tables, flags of engines.
 
 Strict JSON first. Of several candidates the one with the most that a plan holds is taken, of equals the last: people
 correct themselves downwards. Bounded: long texts are read as JSON alone, and few places are tried.
@@ -15,12 +15,9 @@ from ...checkpoint import checkpoint
 from ...strict_json import parse, parse_each
 from ...strict_values import JsonError, cleaned
 from .choice import note_choice, note_commands, proposes, recommended_part
-from .dot import digraph_of
 from .flags import command_flags, flags_in, sides_in
 from .lexicon import concept_of, phase_of
-from .markup import markup_of
 from .notes import Notes, shortened
-from .outline import outline_of
 from .shapes import is_list, is_nested, is_object
 from .tables import csv_of, table_of
 from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
@@ -38,7 +35,6 @@ _SCORED_VALUES = 3_000
 _FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
 _OPENING = re.compile(rf"[{{\[]|\b{OBJECT_CALL.pattern}")
-_TABLE = re.compile(r"^\[[\w.\-]{1,80}\][ \t]{0,10}$", re.MULTILINE)
 # An alias stands for what its anchor names, however much that is: such YAML is not read.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
 _FLAG_ITEM = re.compile(r"^[ \t]{0,40}- [\"']?--[a-z]", re.MULTILINE)
@@ -161,8 +157,6 @@ def _flag_concepts(words: list[Any]) -> set[str]:
 
 
 def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
-    if (graph := digraph_of(text)) is not None:
-        yield Extract(graph, False, text[:MOST_PROSE])
     fences = list(_fences(text))
     around = _FENCE.sub("\n", text[:MOST_PROSE]) if not fences else _without(text, fences)
     found = False
@@ -171,7 +165,6 @@ def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
             found = True
             yield candidate
         yield from _yaml(text[start:end], around)
-        yield from _toml(text[start:end], around)
     if not found:
         lines: list[Any] = []
         for candidate in _objects(text, text, notes):
@@ -181,10 +174,7 @@ def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
         if len(lines) > 2 and all(is_object(line) and "id" in line for line in lines):
             yield Extract({"nodes": lines}, False, "")
         yield from _yaml(text, text[:MOST_PROSE])
-        yield from _toml(text, text[:MOST_PROSE])
-    if (element := markup_of(text)) is not None:
-        yield Extract(element, False, "")
-    for reader in (table_of, csv_of, outline_of):
+    for reader in (table_of, csv_of):
         if (read := reader(text[:MOST_PROSE])) is not None:
             yield Extract(read, False, text[:MOST_PROSE])
 
@@ -229,18 +219,6 @@ def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
             before = text[: min(opening.start(), MOST_PROSE)]
             prose = around if around is not text else before + text[at : at + MOST_PROSE]
             yield Extract(read.value, read.is_cut, prose, repairs=read.repairs)
-
-
-def _toml(text: str, around: str) -> Iterator[Extract]:
-    """The text as TOML, where it has tables: lines such as `[hardware]`."""
-    if len(text) > _MOST_YAML or _TABLE.search(text) is None:
-        return
-    import tomllib
-
-    try:
-        yield Extract(cleaned(tomllib.loads(text))[0], False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
-    except (ValueError, RecursionError):  # also too many digits, and nesting, of which the library has no bound
-        return
 
 
 def _yaml(text: str, around: str) -> Iterator[Extract]:
