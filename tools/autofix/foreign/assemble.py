@@ -11,7 +11,7 @@ from typing import Any, get_args
 from ...plan.document import FORMAT, PHASES, VERSION, Carries
 from ...plan.view import PlanView, parse_device
 from ...rules.document.wrong_edge_type import called_for
-from .edge_words import Joint
+from .edges import NamedEdge
 from .graph import GraphMaker, Placed
 from .notes import Notes
 from .settle import graph_setting, relaxations, settle_hardware, settle_model, settle_strategy, state_as_is
@@ -50,7 +50,7 @@ def assemble(walker: Walker, notes: Notes) -> dict[str, Any]:
         "strategy": strategy,
         "serving": {"engine": engine} if engine else {},
         "nodes": maker.nodes,
-        "edges": _edges(walker.joints, maker, notes),
+        "edges": _edges(walker.edges, maker, notes),
     }
     said = {name: block for name, block in blocks.items() if block}
     return {"format": FORMAT, "version": VERSION, **said} if said else {}
@@ -66,11 +66,11 @@ def _size_by_names(hardware: dict[str, Any], maker: GraphMaker, notes: Notes) ->
         notes.assumed(f"{nodes} nodes of {maker.setting.gpus_per_node}, since GPUs of so many are named", "/hardware")
 
 
-def _edges(joints: list[Joint], maker: GraphMaker, notes: Notes) -> list[dict[str, Any]]:
+def _edges(edges: list[NamedEdge], maker: GraphMaker, notes: Notes) -> list[dict[str, Any]]:
     """The edges between nodes that were read, of the type that their ends call for, each once."""
     by_id = PlanView({"nodes": maker.nodes}, compares=False).by_id
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for joint in joints:
+    for joint in edges:
         pairs = _ends(joint, maker)
         if not pairs:
             notes.unclear(f"edge {joint.source} → {joint.target}: its ends are no nodes that were read", joint.where)
@@ -91,7 +91,7 @@ def _edges(joints: list[Joint], maker: GraphMaker, notes: Notes) -> list[dict[st
     return list(found.values())
 
 
-def _ends(joint: Joint, maker: GraphMaker) -> list[tuple[Placed, Placed]]:
+def _ends(joint: NamedEdge, maker: GraphMaker) -> list[tuple[Placed, Placed]]:
     """Every pair of placed nodes that the edge may mean: one for each phase, none where a name means several."""
     sources, targets = maker.named.get(joint.source, []), maker.named.get(joint.target, [])
     if joint.phase is not None:

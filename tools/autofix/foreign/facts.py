@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .lexicon import words_of
 from .notes import Notes
 
 _ABSENT = object()
@@ -67,10 +66,6 @@ class Facts:
         self._values[field] = value
         self._where.setdefault(field, "/")
 
-    def drop(self, field: str) -> None:
-        """Take back a claim that was said in other terms."""
-        self._values.pop(field, None)
-
     def of(self, prefix: str) -> Iterator[tuple[str, Any]]:
         """The claims whose name begins with `prefix` and a point, without it."""
         for field, value in list(self._values.items()):
@@ -83,24 +78,3 @@ def block_of(claim: str) -> str:
     if claim == "accelerator":
         return "hardware.accelerator"
     return "strategy" if claim.partition(".")[0] in ("any", "prefill", "decode") else claim
-
-
-_DTYPES = {
-    "bf16": "bf16", "bfloat16": "bf16", "torch bfloat16": "bf16", "brain float16": "bf16", "fp16": "fp16",
-    "float16": "fp16", "half": "fp16", "torch float16": "fp16", "f16": "fp16", "fp32": "fp32", "float32": "fp32",
-    "fp8": "fp8", "fp8 e4m3": "fp8", "fp8 e5m2": "fp8", "float8": "fp8", "e4m3": "fp8", "w8a8 fp8": "fp8",
-    "float8 e4m3fn": "fp8", "int8": "int8", "w8a8": "int8", "w8a8 int8": "int8", "8bit": "int8", "8 bit": "int8",
-    "int4": "int4", "w4a16": "int4", "awq": "int4", "gptq": "int4", "4bit": "int4", "4 bit": "int4", "int4 awq": "int4",
-    "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
-}  # fmt: skip
-
-
-def number_format(value: object) -> str | None:
-    """The number format that a text names, alone or in front of other words; `None` where it names none or two."""
-    if not isinstance(value, str) or len(value) > 100:
-        return None
-    words = words_of(value)
-    if words in _DTYPES:
-        return _DTYPES[words]
-    found = {_DTYPES[word] for word in words.split() if word in _DTYPES}
-    return found.pop() if len(found) == 1 else None

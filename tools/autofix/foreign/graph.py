@@ -197,7 +197,7 @@ class GraphMaker:
         layers = item.layers or (parent.layers if item.type == "LayerBlockNode" else None)
         if layers is not None and item.type in ("PipelineStageNode", "LayerBlockNode"):
             fields["layers"] = [*layers]
-        fields |= {key: value for key, value in item.own.items() if _has(str(item.type), key)}
+        fields |= {key: value for key, value in item.fields.items() if _has(str(item.type), key)}
         if item.type in ("ShardNode", "LinearNode"):
             fields["rank"] = self._rank(item)
         if item.type == "ExpertNode" and item.experts is not None:

@@ -62,6 +62,12 @@ class HardwareWords:
     total: int | None = None
     problem: str | None = None
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The counts that it says, by the names of their fields."""
+        counts = {"nodes": self.nodes, "gpus_per_node": self.gpus_per_node, "total": self.total}
+        return {name: count for name, count in counts.items() if count is not None}
+
 
 def hardware_of(text: str) -> HardwareWords:
     """What `text` says of hardware. Never raises."""

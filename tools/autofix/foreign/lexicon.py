@@ -233,3 +233,24 @@ def _node_type(plain: str) -> str | None:
 def _foreign_type(plain: str) -> str | None:
     forms = (plain, plain.removesuffix("s"))
     return next((name for name, pattern in _TYPE_PATTERNS if any(map(pattern.fullmatch, forms))), None)
+
+
+_FORMATS = {
+    "bf16": "bf16", "bfloat16": "bf16", "torch bfloat16": "bf16", "brain float16": "bf16", "fp16": "fp16",
+    "float16": "fp16", "half": "fp16", "torch float16": "fp16", "f16": "fp16", "fp32": "fp32", "float32": "fp32",
+    "fp8": "fp8", "fp8 e4m3": "fp8", "fp8 e5m2": "fp8", "float8": "fp8", "e4m3": "fp8", "w8a8 fp8": "fp8",
+    "float8 e4m3fn": "fp8", "int8": "int8", "w8a8": "int8", "w8a8 int8": "int8", "8bit": "int8", "8 bit": "int8",
+    "int4": "int4", "w4a16": "int4", "awq": "int4", "gptq": "int4", "4bit": "int4", "4 bit": "int4", "int4 awq": "int4",
+    "fp4": "fp4", "nvfp4": "nvfp4", "mxfp4": "mxfp4", "mxfp8": "mxfp8",
+}  # fmt: skip
+
+
+def number_format(value: object) -> str | None:
+    """The number format that a text names, alone or in front of other words; `None` where it names none or two."""
+    if not isinstance(value, str) or len(value) > 100:
+        return None
+    words = words_of(value)
+    if words in _FORMATS:
+        return _FORMATS[words]
+    found = {_FORMATS[word] for word in words.split() if word in _FORMATS}
+    return found.pop() if len(found) == 1 else None

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .facts import number_format
 from .figures import whole_number
+from .lexicon import number_format
 
 _N = r"(?<![\w.,$])(\d{1,3}(?:,\d{3}){1,2}|\d{1,9}(?:\.\d{1,3})?\s?[kK]?)(?![A-Za-z0-9_%]|[.,]\d)"
 _IS = r"\s?(?:=|:|：|of|is|为|是|around|about|约)?\s?(?:up to\s)?"

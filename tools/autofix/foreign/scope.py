@@ -25,9 +25,15 @@ class Item:
     experts: list[int | list[int]] | None = None
     rank: dict[str, int] | int | None = None
     role: str | None = None
-    own: dict[str, Any] = field(default_factory=dict[str, Any])
+    # Fields that our format has under the same name.
+    fields: dict[str, Any] = field(default_factory=dict[str, Any])
     children: list[Item] = field(default_factory=list["Item"])
     parent: Item | None = None
+
+    def adopt(self, child: Item) -> None:
+        """Hang `child` below this node."""
+        child.parent = self
+        self.children.append(child)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +46,18 @@ class Scope:
     hardware: bool = False
     is_node: bool = False
     item: Item | None = None
-    replica: int | None = None
     # How many texts, one inside of the other, it stands in.
     depth: int = 0
+
+    @property
+    def phase_or_any(self) -> str:
+        """The phase by whose name claims go here; `any` where none was named."""
+        return self.phase or "any"
+
+    @property
+    def key(self) -> str:
+        """The last of the keys."""
+        return self.where.rpartition("/")[2]
 
     def inside(self, key: object, **changes: Any) -> Scope:
         """The scope of the value at `key`."""

@@ -19,7 +19,14 @@ _MAX_VALUES = 500_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*|\#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*")
 _CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "「": "」"}
-_PLAIN = {quote: re.compile(rf"[^{quote}\\]*") for quote in {*_CLOSERS.values(), '"'}}
+# Behind a quote that closes a text: the end of the element, or what follows where a comma is missing.
+_AFTER_TEXT = r"[ \t]{0,8}(?:[,:=\]})\n\r：#\"'{\[]|//|/\*|\Z)"
+_TEXTS = {
+    quote: re.compile(rf"(?:[^{quote}\\]++|\\.|{quote}(?!{_AFTER_TEXT}))*+", re.DOTALL) for quote in _CLOSERS.values()
+}
+_ESCAPE = re.compile(
+    r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
+)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": ""}
 _BARE_KEY = re.compile(r"[^\s:=,{}\[\]()\"'][^:=,{}\[\]\"'\n]{0,199}")
 _BARE = re.compile(r"[^\s,{}\[\]()\"'](?:(?!//|/\*|[ \t]#)[^,{}\[\]()\"'\n])*")
@@ -27,8 +34,6 @@ _NUMBER = re.compile(
     r"[-+]?(?:0x[0-9a-fA-F]{1,16}|\d[\d_]{0,30}(?:\.\d{0,30})?(?:[eE][-+]?\d{1,3})?)(?=[\s,\]})/#]|\Z)"
 )
 _COLON = re.compile(r":=|=>|[:=：]")
-_CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
-_PAIR = re.compile(r"\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
 _CALL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}\([^()\n]{0,200}\)")
 # Python calls whose arguments by name are the members of an object.
 OBJECT_CALL = re.compile(r"(?:dict|LLM|AsyncEngineArgs|EngineArgs|LlmArgs|Engine)(?=\()")
@@ -36,8 +41,6 @@ _WORDS = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None, "yes": True, "no": False,
 }  # fmt: skip
 _NOT_JSON = frozenset({"nan", "inf", "infinity", "-inf", "-infinity"})
-# Behind a quote that closes a text: the end of the element, or what follows where a comma is missing.
-_AFTER_TEXT = re.compile(r"[ \t]{0,8}(?:[,:=\]})\n\r：#\"'{\[]|//|/\*|\Z)")
 
 
 class _Cut:
@@ -69,9 +72,7 @@ def parse_tolerant(text: str, start: int = 0) -> Tolerated:
     """
     parser = _Parser(text, start)
     value = parser.value(0)
-    return Tolerated(
-        None if value is _CUT else value, parser.at, parser.is_cut, tuple(dict.fromkeys(parser.repairs))
-    )  # fmt: skip
+    return Tolerated(None if value is _CUT else value, parser.at, parser.is_cut, tuple(parser.repairs))
 
 
 class _Parser:
@@ -84,12 +85,15 @@ class _Parser:
         self.repairs: dict[str, None] = {}
         self.values = 0
 
+    def _repaired(self, what: str) -> None:
+        self.repairs.setdefault(what)
+
     def _peek(self) -> str:
         """The next character that means something; empty at the end."""
         match = _SPACE.match(self.text, self.at)
-        if match is not None:
-            if match.end() > self.at and any(sign in "/#" for sign in self.text[self.at : match.end()][:1]):
-                self.repairs.setdefault("comments were dropped")
+        if match is not None and match.end() > self.at:
+            if self.text[self.at] in "/#":
+                self._repaired("comments were dropped")
             self.at = match.end()
         return self.text[self.at : self.at + 1]
 
@@ -106,33 +110,24 @@ class _Parser:
             return self._object(depth, ")")
         if sign in ("[", "("):
             return self._array(depth, "]" if sign == "[" else ")")
-        if sign in _CLOSERS:
-            return self._string(sign)
-        return self._bare()
+        return self._string(sign) if sign in _CLOSERS else self._bare()
 
-    def _object(self, depth: int, closer: str) -> Any:
+    def _object(self, depth: int, closer: str) -> dict[str, Any]:
         members: dict[str, Any] = {}
         self.at += 1
-        while True:
-            sign = self._peek()
-            if sign in (",", ";"):
+        while sign := self._peek():
+            if sign in ",;":
                 self.at += 1
-            elif sign == closer:
-                self.at += 1
-                self.half_written = False
-                return members
-            elif sign in ("]", ")", "}", "{"):
-                self.repairs.setdefault("a missing } was put in")
-                self.half_written = False
-                return members
-            elif sign == "":
-                # Where a list inside broke off, that lost its last element, and this object stands.
-                if not self.is_cut:
-                    self._mark_cut()
+            elif sign in "])}{":
+                self._close(sign == closer, "}")
                 return members
             elif not self._member(members, depth):
                 self._mark_cut()
                 return members
+        # Where a list inside broke off, that lost its last element, and this object stands.
+        if not self.is_cut:
+            self._mark_cut()
+        return members
 
     def _member(self, members: dict[str, Any], depth: int) -> bool:
         """Read one member; whether it is whole."""
@@ -141,107 +136,81 @@ class _Parser:
         if key is _CUT or self._peek() == "":
             return False
         colon = _COLON.match(self.text, self.at)
-        if colon is None:
+        if colon is not None:
+            self.at = colon.end()
+        elif not key:
+            self.at += 1
+        if colon is None or self._peek() in ("}", "]", ")", ","):
             # A word without a value, as in a set: there is nothing that it could mean here.
-            self.repairs.setdefault("a member without a value was dropped")
-            self.at += 1 if not key else 0
-            return True
-        self.at = colon.end()
-        if self._peek() in ("}", "]", ")", ","):
-            self.repairs.setdefault("a member without a value was dropped")
+            self._repaired("a member without a value was dropped")
             return True
         value = self.value(depth + 1)
         if value is _CUT:
             return False
         if key in members and members[key] != value:
-            self.repairs.setdefault(f"{key[:60]!r} stands twice in one object; the last one counts")
+            self._repaired(f"{key[:60]!r} stands twice in one object; the last one counts")
         members[key] = value
         return True
 
     def _array(self, depth: int, closer: str) -> Any:
         items: list[Any] = []
         self.at += 1
-        while True:
-            sign = self._peek()
-            if sign in (",", ";", ":"):
+        while sign := self._peek():
+            if sign in ",;:":
                 self.at += 1
-            elif sign in ("]", ")"):
-                self.at += 1
-                self.half_written = False
-                return items
-            elif sign == "}":
-                self.repairs.setdefault(f"a missing {closer} was put in")
-                self.half_written = False
+            elif sign in "])}":
+                self._close(sign != "}", closer)
                 return items
             elif self.text.startswith("...", self.at) or sign == "…":
-                self.repairs.setdefault("something was left out with '...'")
+                self._repaired("something was left out with '...'")
                 self.at += 3 if sign == "." else 1
-            elif sign == "":
-                return self._cut_array(items)
             else:
                 item = self.value(depth + 1)
                 if item is _CUT:
-                    return self._cut_array(items)
-                if self.is_cut and self.half_written:
-                    self.half_written = False
-                    continue
-                items.append(item)
-
-    def _cut_array(self, items: list[Any]) -> Any:
-        """A list of texts or numbers that is cut may name more than it shows; a list of objects has whole ones."""
+                    break
+                if not (self.is_cut and self.half_written):
+                    items.append(item)
+                self.half_written = self.half_written and not self.is_cut
         self._mark_cut()
         self.half_written = False
+        # A list of texts or numbers that is cut may name more than it shows; a list of objects has whole ones.
         return items if any(isinstance(item, dict | list) for item in items) else _CUT
+
+    def _close(self, is_closed: bool, closer: str) -> None:
+        if is_closed:
+            self.at += 1
+        else:
+            self._repaired(f"a missing {closer} was put in")
+        self.half_written = False
 
     def _mark_cut(self) -> None:
         self.is_cut = self.half_written = True
-        self.repairs.setdefault("the text breaks off; what was open was closed, what was half-written dropped")
+        self._repaired("the text breaks off; what was open was closed, what was half-written dropped")
 
     def _string(self, quote: str) -> Any:
         closer = _CLOSERS[quote]
         if quote != '"':
-            self.repairs.setdefault("other quotes than JSON's were read")
-        plain, parts = _PLAIN[closer], list[str]()
-        at = self.at + 1
-        while True:
-            match = plain.match(self.text, at)
-            if match is None:
-                raise AssertionError("the pattern matches nothing at least")
-            parts.append(match.group())
-            at = match.end()
-            if at >= len(self.text):
-                self.at = at
-                self._mark_cut()
-                return _CUT
-            if self.text[at] == "\\":
-                taken, at = self._escape(at)
-                parts.append(taken)
-            elif _AFTER_TEXT.match(self.text, at + 1):
-                self.at = at + 1
-                return "".join(parts)
-            else:
-                self.repairs.setdefault("a quote inside a text was kept as text")
-                parts.append(self.text[at])
-                at += 1
-
-    def _escape(self, at: int) -> tuple[str, int]:
-        """The character that the escape at `at` stands for, and where the text goes on."""
-        sign = self.text[at + 1 : at + 2]
-        if sign == "u":
-            if match := _PAIR.match(self.text, at):
-                return bytes.fromhex(match[1] + match[2]).decode("utf-16-be"), match.end()
-            if match := _CODE.match(self.text, at):
-                return whole_characters(chr(int(match[1], 16))), match.end()
-        return _ESCAPES.get(sign, sign), at + 2
+            self._repaired("other quotes than JSON's were read")
+        match = _TEXTS[closer].match(self.text, self.at + 1)
+        if match is None:
+            raise AssertionError("the pattern matches nothing at least")
+        if closer in _ESCAPE.sub("", match[0]):
+            self._repaired("a quote inside a text was kept as text")
+        if self.text[match.end() : match.end() + 1] != closer:
+            self.at = len(self.text)
+            self._mark_cut()
+            return _CUT
+        self.at = match.end() + 1
+        return _ESCAPE.sub(_unescaped, match[0])
 
     def _bare_key(self) -> str:
         match = _BARE_KEY.match(self.text, self.at)
         if match is None:
             self.at += 1
             return ""
-        self.repairs.setdefault("keys without quotes were read")
+        self._repaired("keys without quotes were read")
         self.at = match.end()
-        return match.group().strip()
+        return match[0].strip()
 
     def _bare(self) -> Any:
         """A number, a literal or a word that stands without quotes."""
@@ -251,19 +220,26 @@ class _Parser:
             self.at += 1
             return _CUT if self.at >= len(self.text) else None
         self.at = match.end()
-        words = match.group().strip()
+        words = match[0].strip()
         if self.at >= len(self.text):
             self._mark_cut()
             return _CUT
         if number is not None:
             return _number(words)
         if words.lower() in _NOT_JSON:
-            self.repairs.setdefault(f"{words} is no number of JSON and was read as absent")
+            self._repaired(f"{words} is no number of JSON and was read as absent")
             return None
         if words.lower() in _WORDS:
             return _WORDS[words.lower()]
-        self.repairs.setdefault("texts without quotes were read")
+        self._repaired("texts without quotes were read")
         return words
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    """The character that an escape stands for; a pair of halves is one character."""
+    if escape[1]:
+        return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
+    return whole_characters(chr(int(escape[3], 16))) if escape[3] else _ESCAPES.get(escape[4], escape[4])
 
 
 def _number(words: str) -> int | float:

@@ -23,7 +23,7 @@ _TARGET = ("target", "to", "dst", "dest", "destination", "head", "end", "v", "co
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class NamedEdge:
     """One edge by the names of its ends, with the phase that it was written in."""
 
     source: str
@@ -33,9 +33,9 @@ class Joint:
     carries: str | None = None
 
 
-def joints_of(value: object, scope: Scope, notes: Notes) -> list[Joint]:
+def edges_of(value: object, scope: Scope, notes: Notes) -> list[NamedEdge]:
     """The edges that `value` states; what of it states none is noted."""
-    found: list[Joint] = []
+    edges: list[NamedEdge] = []
     if isinstance(value, str):
         parts: list[Any] = [part for part in _STATEMENTS.split(value) if part.strip()]
     elif is_object(value):
@@ -45,54 +45,41 @@ def joints_of(value: object, scope: Scope, notes: Notes) -> list[Joint]:
     for place, part in enumerate(parts):
         where = scope.inside(place).where
         pairs = _pairs(part)
-        if not pairs or len(found) + len(pairs) > MOST_EDGES:
+        if not pairs or len(edges) + len(pairs) > MOST_EDGES:
             notes.unclear(f"{shortened(part)!r} is no edge that can be read", where)
-            if len(found) >= MOST_EDGES - 1:
+            if len(edges) >= MOST_EDGES - 1:
                 break
             continue
         carries = part.get("carries") if is_object(part) else None
-        found.extend(Joint(a, b, scope.phase, where, carries if isinstance(carries, str) else None) for a, b in pairs)
-    return found
+        carries = carries if isinstance(carries, str) else None
+        edges.extend(NamedEdge(source, target, scope.phase, where, carries) for source, target in pairs)
+    return edges
 
 
 def _pairs(part: Any) -> list[tuple[str, str]]:
+    """Every edge of a chain of names or groups of names; nothing where it is none, or the edges would be too many."""
+    groups: list[list[str]] = []
     if isinstance(part, str):
-        return _chain([_group(words) for words in _ARROW.split(part[:20_000])])
-    if is_list(part):
-        items = part
-        return _chain([_ends(item) for item in items[:2]]) if len(items) in (2, 3) else []
-    if is_object(part):
-        edge = part
-        return _chain([_ends(_first(edge, _SOURCE)), _ends(_first(edge, _TARGET))])
-    return []
+        groups = [_names_in(words) for words in _ARROW.split(part[:20_000])]
+    elif is_list(part) and len(part) in (2, 3):
+        groups = [_names(item) for item in part[:2]]
+    elif is_object(part):
+        ends = [next((part[name] for name in names if name in part), None) for names in (_SOURCE, _TARGET)]
+        groups = [_names(end) for end in ends]
+    if not all(groups) or sum(len(a) * len(b) for a, b in pairwise(groups)) > MOST_EDGES:
+        return []
+    return [(a, b) for sources, targets in pairwise(groups) for a in sources for b in targets]
 
 
-def _first(edge: dict[str, Any], names: tuple[str, ...]) -> Any:
-    return next((edge[name] for name in names if name in edge), None)
-
-
-def _ends(value: Any) -> list[str]:
+def _names(value: Any) -> list[str]:
     """A node's name, or several."""
-    if isinstance(value, str | int) and not isinstance(value, bool):
-        return [str(value).strip()]
-    if is_list(value):
-        return [str(item).strip() for item in value if isinstance(item, str | int)]
-    return []
+    names = value if is_list(value) else [] if isinstance(value, bool) else [value]
+    return [str(name).strip() for name in names if isinstance(name, str | int)]
 
 
-def _group(words: str) -> list[str]:
+def _names_in(words: str) -> list[str]:
     """ "{c d}", "[c, d]" or "c, d" as names; without brackets or commas the words are one name."""
     words = words.strip().strip('"')
     if words[:1] in ("{", "[", "(") or "," in words:
         return [name.strip("\"'()") for name in _NAMES.findall(words)]
     return [words] if words else []
-
-
-def _chain(groups: list[list[str]]) -> list[tuple[str, str]]:
-    """Every edge of a chain of groups; nothing where a group is empty or the edges would be too many."""
-    if len(groups) < 2 or not all(groups):
-        return []
-    count = sum(len(a) * len(b) for a, b in pairwise(groups))
-    if count > MOST_EDGES:
-        return []
-    return [(a, b) for first, second in pairwise(groups) for a in first for b in second]

@@ -8,9 +8,8 @@ from ...bounds import DEGREE
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
 from .figures import whole_number
-from .hardware_words import hardware_of
+from .hardware_words import HardwareWords, hardware_of
 from .lexicon import words_of
-from .notes import shortened
 from .scope import Scope
 from .shapes import is_list, is_object
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from .walker import Walker
 
 _COUNTS = ("count", "num", "number", "quantity", "total")
+CONCEPTS = ("hardware", "accelerator", "node_count", "gpus_per_node", "gpu_total", "devices")
 
 
 class HardwareReader:
@@ -26,43 +26,38 @@ class HardwareReader:
     def __init__(self, walker: Walker) -> None:
         self._walker = walker
 
-    def member(self, concept: str | None, value: Any, scope: Scope) -> bool:
-        """A member of an object that describes hardware; whether it was one."""
+    def takes_member(self, concept: str | None, value: Any, scope: Scope) -> bool:
+        """Read a member of an object that describes hardware; whether it was one."""
         if concept in ("type", "id", "model", "accelerator") and isinstance(value, str):
             self._accelerator(value, scope, must=concept != "id")
-        elif concept == "accelerator" and is_object(value):
-            self._walker.walk(value, scope)
         elif concept in ("gpu_total", "devices", "accelerator") and whole_number(value) is not None:
             self._count("gpus_per_node" if scope.is_node else "total", value, scope)
         elif concept in ("node_count", "nodes") and is_list(value):
             self._walker.facts.claim("nodes", len(value), scope.where)
             self._walker.walk(value, scope.but(is_node=True))
-        elif concept is None and words_of(scope.where.rpartition("/")[2]) in _COUNTS:
+        elif concept is None and words_of(scope.key) in _COUNTS:
             self._count("total", value, scope)
-        elif concept is None and words_of(scope.where.rpartition("/")[2]) == "per node":
+        elif concept is None and words_of(scope.key) == "per node":
             self._count("gpus_per_node", value, scope)
         else:
             return False
         return True
 
-    def plain(self, concept: str, value: Any, scope: Scope) -> None:
-        if concept == "gpu_total" and isinstance(value, str) and (hardware_of(value).accelerator is not None):
+    def read(self, concept: str, value: Any, scope: Scope) -> None:
+        """Read the value of one of `CONCEPTS`, wherever it stands."""
+        if concept == "gpu_total" and isinstance(value, str) and hardware_of(value).accelerator is not None:
             concept = "hardware"
-        if is_object(value) and concept in ("hardware", "accelerator", "gpu_total", "devices"):
+        if is_object(value) and concept not in ("node_count", "gpus_per_node"):
             self._walker.walk(value, scope.but(hardware=True))
         elif isinstance(value, str) and concept in ("hardware", "accelerator"):
             self._accelerator(value, scope, must=True)
-        elif concept == "node_count":
-            self._count("nodes", value, scope)
-        elif concept == "gpus_per_node":
-            self._count("gpus_per_node", value, scope)
+        elif concept in ("node_count", "gpus_per_node"):
+            self._count("nodes" if concept == "node_count" else concept, value, scope)
         elif whole_number(value) is not None and not is_list(value):
-            if concept == "gpu_total" and scope.phase is None:
+            if concept != "gpu_total":
+                self._walker.unclear("{} is a count of devices or the number of one", value, scope)
+            elif scope.phase is None:
                 self._count("total", value, scope)
-            elif concept != "gpu_total":
-                self._walker.notes.unclear(
-                    f"{shortened(value)!r} is a count of devices or the number of one", scope.where
-                )
         elif self._walker.places_of(value) is None:
             self._walker.unknown(concept, concept, value, scope)
         else:
@@ -71,21 +66,20 @@ class HardwareReader:
     def _count(self, field: str, value: Any, scope: Scope) -> None:
         number = whole_number(value)
         if number is None or not DEGREE.hold(number):
-            self._walker.notes.unclear(f"{shortened(value)!r} is no count", scope.where)
+            self._walker.unclear("{} is no count", value, scope)
         elif scope.phase is None:
             self._walker.facts.claim(field, number, scope.where)
 
     def _accelerator(self, text: str, scope: Scope, *, must: bool) -> None:
-        """Take down an accelerator by name, with the counts that stand beside it."""
+        """Claim an accelerator by name, with the counts that stand beside it."""
         words = hardware_of(text)
         if words.accelerator is None:
             try:
-                words = type(words)(find_accelerator(text).id)
+                words = HardwareWords(find_accelerator(text).id)
             except InputError as error:
                 if must:
                     self._walker.notes.unclear(words.problem or str(error), scope.where, "hardware.accelerator")
                 return
         self._walker.facts.claim("accelerator", words.accelerator, scope.where)
-        for field in ("nodes", "gpus_per_node", "total"):
-            if (number := getattr(words, field)) is not None:
-                self._walker.facts.claim(field, number, scope.where)
+        for field, number in words.counts.items():
+            self._walker.facts.claim(field, number, scope.where)
