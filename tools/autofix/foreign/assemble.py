@@ -12,7 +12,7 @@ from ...plan.document import FORMAT, PHASES, VERSION, Carries
 from ...plan.view import PlanView, parse_device
 from ...rules.document.wrong_edge_type import called_for
 from .edges import NamedEdge
-from .graph import GraphMaker, Placed
+from .graph import GraphMaker, Spot
 from .notes import Notes
 from .settle import graph_setting, relaxations, settle_hardware, settle_model, settle_strategy, state_as_is
 from .tree import devices_from_zero, rooted, sides_apart
@@ -91,7 +91,7 @@ def _edges(edges: list[NamedEdge], maker: GraphMaker, notes: Notes) -> list[dict
     return list(found.values())
 
 
-def _ends(joint: NamedEdge, maker: GraphMaker) -> list[tuple[Placed, Placed]]:
+def _ends(joint: NamedEdge, maker: GraphMaker) -> list[tuple[Spot, Spot]]:
     """Every pair of placed nodes that the edge may mean: one for each phase, none where a name means several."""
     sources, targets = maker.named.get(joint.source, []), maker.named.get(joint.target, [])
     if joint.phase is not None:
@@ -104,18 +104,18 @@ def _ends(joint: NamedEdge, maker: GraphMaker) -> list[tuple[Placed, Placed]]:
     return [(source, target) for source in sources for target in targets if source.phase == target.phase]
 
 
-def _siblings_only(sources: list[Placed], targets: list[Placed]) -> tuple[list[Placed], list[Placed]]:
+def _siblings_only(sources: list[Spot], targets: list[Spot]) -> tuple[list[Spot], list[Spot]]:
     """Of names that several nodes have, the ends of the one pair that are siblings, if there is but one."""
     pairs = [(a, b) for a in sources[:100] for b in targets[:100] if a.parent == b.parent and a is not b]
     return ([pairs[0][0]], [pairs[0][1]]) if len(pairs) == 1 else ([], [])
 
 
-def _is_order_only(source: Placed, target: Placed) -> bool:
+def _is_order_only(source: Spot, target: Spot) -> bool:
     types = {source.type, target.type}
     return "RequestNode" in types or (types == {"PhaseNode"} and source.phase == "prefill")
 
 
-def _has_place(source: Placed, target: Placed) -> bool:
+def _has_place(source: Spot, target: Spot) -> bool:
     if source.type == "KVCacheUpdateNode" and target.type == "AttentionNode":
         return source.phase == "prefill" and target.phase == "decode"
     return source.parent == target.parent and not {source.type, target.type} & _NO_EDGES

@@ -1,6 +1,6 @@
-"""Says that a text holds several proposals, and which of them was taken; of options with names the recommended one.
+"""Which of several proposals in a text is taken: the one with the most of a plan; of options with names the recommended.
 
-It judges none of them: without a recommendation it does not choose.
+It judges none of them; that there were several is noted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .lexicon import DEGREE_NAMES, concept_of
+from .lexicon import DEGREE_NAMES, concept_of, phase_of
 from .notes import Notes, shortened
 from .shapes import is_list, is_object
 
@@ -33,12 +33,27 @@ _AGAINST = re.compile(r"(?:\b(?:not|never|less|rather than|instead of|over|again
 _MOST_VALUES = 3_000
 _MOST_RIVALS = 40
 _PROPOSED = (DEGREE_NAMES - {"replicas", "cp"}) | {"stages", "nodes"}
+# What any object may hold.
+_ORDINARY = {None, "aside", "id", "type"}
+
+
+def score(value: object) -> int:
+    """How much of `value` speaks of a plan: the different concepts that its keys, pairs and flags name."""
+    named: set[str | None] = set()
+    for part in _parts(value):
+        if is_object(part):
+            named.update(concept_of(key) or phase_of(key) for key in map(str, part))
+        elif is_list(part):
+            flags = [word for word in part[:_MOST_VALUES] if isinstance(word, str) and word.startswith("-")]
+            pair = part[:1] if len(part) == 2 and isinstance(part[0], str) else []
+            named.update(concept_of(word.partition("=")[0]) for word in flags)
+            named.update(map(concept_of, pair))
+    return len(named - _ORDINARY)
 
 
 def proposes(value: object) -> bool:
     """Whether `value` says how something is split: a degree, stages or nodes."""
-    objects = (part for part in _parts(value) if is_object(part))
-    return any(concept_of(str(key)) in _PROPOSED for part in objects for key in part)
+    return any(concept_of(str(key)) in _PROPOSED for part in _parts(value) if is_object(part) for key in part)
 
 
 def recommended_part(text: str) -> str | None:
@@ -47,13 +62,10 @@ def recommended_part(text: str) -> str | None:
     names = [heading["name"].lower() for heading in headings]
     if len(set(names)) < 2:
         return None
-    chosen: set[str] = set()
-    for match in _RECOMMENDED.finditer(text):
-        name = (match["name"] or match["first"]).lower()
-        if name in names and not _AGAINST.search(match[0]):
-            chosen.add(name)
+    praised = [match for match in _RECOMMENDED.finditer(text) if not _AGAINST.search(match[0])]
+    chosen = {(match["name"] or match["first"]).lower() for match in praised} & set(names)
     places = [place for place, name in enumerate(names) if name in chosen]
-    if len(chosen) != 1 or len(places) != 1:
+    if len(places) != 1:
         return None
     ends = [heading.start() for heading in headings[places[0] + 1 :]]
     return text[headings[places[0]].end() : ends[0] if ends else len(text)]
@@ -68,29 +80,27 @@ def note_choice(proposals: list[Any], taken: object, notes: Notes) -> None:
         if rival not in parts and not any(part == taken for part in _parts(rival))
     ]
     if rivals and proposes(taken):
-        notes.assumed(
-            f"of {len(rivals) + 1} proposals in the text the one that says most: {shortened(taken)[:70]}", "/"
-        )
+        count = f"of {len(rivals) + 1} proposals in the text the one that says most"
+        notes.assumed(f"{count}: {shortened(taken)[:70]}", "/")
 
 
 def note_commands(flags: Iterable[tuple[str, str]], notes: Notes) -> None:
     """Note where command lines of one text differ: of each flag the first was taken."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, dict[str, None]] = {}
     for name, value in flags:
-        if concept_of(name) in DEGREE_NAMES | {"model"} and value not in found.setdefault(name, []):
-            found[name].append(value)
-    several = [f"{name} {' and '.join(values)}" for name, values in found.items() if len(values) > 1]
+        if concept_of(name) in DEGREE_NAMES | {"model"}:
+            values.setdefault(name, {})[value] = None
+    several = [f"{name} {' and '.join(said)}" for name, said in values.items() if len(said) > 1]
     if several:
         notes.assumed(f"of several command lines in the text the first counts: {', '.join(several)}", "/")
 
 
 def _parts(value: object) -> Iterator[object]:
+    """`value` and what it holds, down to some thousands of values."""
     waiting = [value]
     for part in waiting:
         yield part
-        if len(waiting) > _MOST_VALUES:
-            continue
-        if is_object(part):
+        if len(waiting) <= _MOST_VALUES and is_object(part):
             waiting.extend(part.values())
-        elif is_list(part):
+        elif len(waiting) <= _MOST_VALUES and is_list(part):
             waiting.extend(part[:_MOST_VALUES])

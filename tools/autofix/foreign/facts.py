@@ -7,11 +7,21 @@ guessed. It refuses to complete anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from ...plan.document import PHASES
 from .notes import Notes
 
-_ABSENT = object()
+
+@dataclass(slots=True)
+class _Claim:
+    """A value with the place where it was said first; a `weak` one is only shown by what else was said."""
+
+    value: Any
+    where: str
+    weak: bool = False
+    disputed: bool = False
 
 
 class Facts:
@@ -19,62 +29,53 @@ class Facts:
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
-        self._values: dict[str, Any] = {}
-        self._where: dict[str, str] = {}
-        self._disputed: set[str] = set()
-        self._weak: set[str] = set()
+        self._claims: dict[str, _Claim] = {}
 
     def claim(self, field: str, value: Any, where: str, *, weak: bool = False) -> None:
         """Note that `field` is `value`; a weak claim counts only where nothing else was said."""
-        known = self._values.get(field, _ABSENT)
-        if field in self._disputed or known == value:
-            return
-        if known is _ABSENT or (field in self._weak and not weak):
-            self._values[field] = value
-            self._where[field] = where
-            (self._weak.add if weak else self._weak.discard)(field)
-        elif not weak:
-            self._disputed.add(field)
-            del self._values[field]
-            said = f"{field} is {known} at {self._where[field]} and {value} here: neither was taken"
+        known = self._claims.get(field)
+        if known is None or (known.weak and not weak and known.value != value):
+            self._claims[field] = _Claim(value, where, weak)
+        elif not weak and not known.disputed and known.value != value:
+            said = f"{field} is {known.value} at {known.where} and {value} here: neither was taken"
             self.notes.unclear(said, where, block_of(field))
+            self._claims[field] = _Claim(None, known.where, disputed=True)
 
     def get(self, field: str) -> Any:
         """The value of `field`, `None` where it was not said or not said clearly."""
-        return self._values.get(field)
+        known = self._claims.get(field)
+        return None if known is None else known.value
 
     def has(self, field: str) -> bool:
         """Whether anything at all was said of `field`, clear or not."""
-        return field in self._values or field in self._disputed
+        return field in self._claims
 
     def is_stated(self, field: str) -> bool:
         """Whether `field` was said in so many words, not only shown by what else was said."""
-        return field in self._values and field not in self._weak
+        known = self._claims.get(field)
+        return known is not None and not known.weak and not known.disputed
 
     def says_degrees(self) -> bool:
         """Whether any parallel degree was said."""
-        return any(
-            field.partition(".")[0] in ("any", "prefill", "decode") for field in (*self._values, *self._disputed)
-        )
+        return any(block_of(field) == "strategy" for field in self._claims)
 
     def where(self, field: str) -> str:
         """Where `field` was said first."""
-        return self._where.get(field, "/")
+        return self._claims[field].where if field in self._claims else "/"
 
     def put(self, field: str, value: Any) -> None:
         """Set what follows from other claims."""
-        self._values[field] = value
-        self._where.setdefault(field, "/")
+        self._claims[field] = _Claim(value, self.where(field))
 
     def of(self, prefix: str) -> Iterator[tuple[str, Any]]:
         """The claims whose name begins with `prefix` and a point, without it."""
-        for field, value in list(self._values.items()):
-            if field.startswith(f"{prefix}."):
-                yield field[len(prefix) + 1 :], value
+        for field, known in list(self._claims.items()):
+            if field.startswith(f"{prefix}.") and not known.disputed:
+                yield field.removeprefix(f"{prefix}."), known.value
 
 
-def block_of(claim: str) -> str:
+def block_of(field: str) -> str:
     """What of a plan a claim is: a degree is the strategy, `accelerator` the hardware's."""
-    if claim == "accelerator":
+    if field == "accelerator":
         return "hardware.accelerator"
-    return "strategy" if claim.partition(".")[0] in ("any", "prefill", "decode") else claim
+    return "strategy" if field.partition(".")[0] in ("any", *PHASES) else field

@@ -12,8 +12,9 @@ from typing import Any
 
 from ...plan.document import PHASES
 from .figures import Place
+from .nodes import OPERATORS
 from .notes import Notes
-from .scope import Item
+from .scope import Item, all_below
 
 LEVELS = {
     "RequestNode": 0, "ReplicaNode": 1, "PhaseNode": 2, "PipelineStageNode": 3, "EmbeddingNode": 4, "LMHeadNode": 4,
@@ -21,8 +22,12 @@ LEVELS = {
     "RouterNode": 6, "ExpertNode": 6, "KVCacheUpdateNode": 6, "AllReduceNode": 6, "AllGatherNode": 6,
     "ReduceScatterNode": 6, "AllToAllNode": 6,
 }  # fmt: skip
-# Operators that follow from what is inside of them alone.
+# Containers by level; an operator follows only from what is inside of it alone.
+_CONTAINERS = ("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode")
 _IMPLIED = {"RouterNode": "MoENode", "ExpertNode": "MoENode", "KVCacheUpdateNode": "AttentionNode"}
+_SUFFIXES = {"PipelineStageNode": "s", "LayerBlockNode": "b", "MoENode": "moe", "AttentionNode": "attn"}
+# The types of nodes that have a field which is written as ours is.
+_OWNERS = {"offset": OPERATORS, "period": ("LayerBlockNode",)}
 _MOST_NODES = 200_000
 
 
@@ -35,14 +40,14 @@ class Setting:
     gpus_per_node: int
     degrees: dict[str, dict[str, Any]]
 
-    def degree(self, phase: str | None, name: str) -> int | None:
-        """A degree of `phase` as it was stated."""
-        return self.degrees.get(phase or "", {}).get(name)
+    def stages(self, phase: str | None) -> int:
+        """The pipeline stages of `phase` as they were stated; one where none were."""
+        return self.degrees.get(phase or "", {}).get("pp") or 1
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place in the tree: a node of ours, and what it says of everything below it."""
+    """A node of ours in the tree, and what it says of everything below it."""
 
     id: str | None
     type: str | None
@@ -52,15 +57,10 @@ class Spot:
     layers: tuple[int, int] | None = None
     above: Spot | None = None
 
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A node of ours with the name that the proposal has for it."""
-
-    id: str
-    parent: str | None
-    type: str
-    phase: str | None
+    @property
+    def parent(self) -> str | None:
+        """The id of the node above."""
+        return None if self.above is None else self.above.id
 
 
 class GraphMaker:
@@ -70,181 +70,153 @@ class GraphMaker:
         self.setting = setting
         self.notes = notes
         self.nodes: list[dict[str, Any]] = []
-        self.named: dict[str, list[Placed]] = {}
+        self.named: dict[str, list[Spot]] = {}
         self._ids: set[str] = set()
-        self._made: dict[tuple[Any, ...], Spot] = {}
-        self._root = Spot(None, None, -1)
+        self._containers: dict[tuple[Any, ...], Spot] = {}
 
     def make(self, items: list[Item]) -> None:
         """Place every item and what hangs below it."""
         for item in items:
-            self._place(item, self._root)
+            self._place(item, Spot(None, None, -1))
 
     def _place(self, item: Item, spot: Spot) -> None:
-        spot = replace(
-            spot, phase=item.phase or spot.phase, replica=spot.replica if item.replica is None else item.replica
-        )
-        if item.type is None:
-            self._children(item, spot)
-            return
-        level = LEVELS[item.type]
+        replica = spot.replica if item.replica is None else item.replica
+        spot = replace(spot, phase=item.phase or spot.phase, replica=replica)
+        level = -1 if item.type is None else LEVELS[item.type]
         if level >= 2 and spot.phase is None:
             for phase in PHASES:
                 self._place(item, replace(spot, phase=phase))
             return
-        while (
-            spot.above is not None
-            and spot.level >= level
-            and not (spot.type in ("MoENode", "ExpertNode") and level >= 5)
-        ):
-            spot = replace(spot.above, phase=spot.phase, replica=spot.replica)
-        parent = spot if spot.level >= level else self._ensure(spot, level - 1, item)
-        if parent is None or len(self.nodes) >= _MOST_NODES:
-            self.notes.unclear(
-                f"{item.type.removesuffix('Node')} {item.name or ''}: not clear what it is a part of", item.where
-            )
+        here = spot if item.type is None else self._spot_of(item, level, spot)
+        if here is None:
             return
-        here = self._container(item, parent) if level in (0, 1, 2) else self._add(item, parent, level)
-        self._children(item, here)
-        if level in (1, 2, 3) and item.devices and not _names_devices(item.children):
+        for child in item.children:
+            self._place(child, here)
+        if level in (1, 2, 3) and item.devices and not any(below.devices for below in all_below(item.children)):
             self._occupy(item, here)
 
-    def _children(self, item: Item, spot: Spot) -> None:
-        for child in item.children:
-            self._place(child, spot)
-
-    def _container(self, item: Item, parent: Spot) -> Spot:
-        """The root, a replica or a phase: each of them once."""
-        index = item.index if item.type == "ReplicaNode" and item.index is not None else parent.replica
-        spot = self._made_once(str(item.type), replace(parent, replica=index), item.name)
-        self.named.setdefault(item.name or "", []).append(Placed(str(spot.id), parent.id, str(item.type), spot.phase))
-        return spot
-
-    def _made_once(self, kind: str, parent: Spot, name: str | None) -> Spot:
-        key = (
-            kind,
-            parent.id,
-            parent.replica if kind == "ReplicaNode" else parent.phase if kind == "PhaseNode" else None,
-        )
-        if key not in self._made:
-            fields: dict[str, Any] = {}
-            if kind == "ReplicaNode":
-                fields, usual = {"index": parent.replica}, f"replica{parent.replica}"
-            elif kind == "PhaseNode":
-                fields, usual = {"phase": parent.phase}, f"{parent.id}.{parent.phase}"
-            else:
-                usual = "request"
-            identity = self._node(kind, name or usual, parent.id, fields)
-            phase = None if kind == "RequestNode" else parent.phase
-            self._made[key] = Spot(identity, kind, LEVELS[kind], phase, parent.replica, None, parent)
-        return replace(self._made[key], phase=parent.phase, replica=parent.replica)
-
-    def _ensure(self, spot: Spot, level: int, item: Item) -> Spot | None:
-        """The container of `level` below `spot` that `item` belongs in, put in where there is none."""
-        while spot.level < level:
-            step = spot.level + 1
-            if step <= 2:
-                spot = self._made_once(("RequestNode", "ReplicaNode", "PhaseNode")[step], spot, None)
-                continue
-            made = self._made_between(step, spot, item)
-            if made is None:
-                return None
-            spot = made
-        return spot
-
-    def _made_between(self, step: int, spot: Spot, item: Item) -> Spot | None:
-        """A stage, a block or an operator around what was written without one, where only one can be meant."""
-        if step == 3:
-            if (self.setting.degree(spot.phase, "pp") or 1) != 1:
-                return None
-            whole = None if self.setting.layers is None else (0, self.setting.layers - 1)
-            kind, layers = "PipelineStageNode", whole or item.layers
-        elif step == 4:
-            own = item.layers or (
-                self.setting.moe_layers if item.type in ("ExpertNode", "RouterNode", "MoENode") else None
-            )
-            kind, layers = "LayerBlockNode", own or spot.layers
+    def _spot_of(self, item: Item, level: int, spot: Spot) -> Spot | None:
+        """The node of `item`, below `spot` or above it; `None` where it is not clear what it is a part of."""
+        while spot.above is not None and spot.level >= level:
+            if spot.type in ("MoENode", "ExpertNode") and level >= 5:
+                break
+            spot = replace(spot.above, phase=spot.phase, replica=spot.replica)
+        parent: Spot | None = spot
+        while parent is not None and parent.level < level - 1:
+            parent = self._container(parent, item)
+        if parent is None or len(self.nodes) >= _MOST_NODES:
+            what = f"{str(item.type).removesuffix('Node')} {item.name or ''}"
+            self.notes.unclear(f"{what}: not clear what it is a part of", item.where)
+            return None
+        if level > 2:
+            here = self._new(item, parent, level)
         else:
-            kind, layers = _IMPLIED.get(str(item.type)), spot.layers
-        if kind is None:
+            index = item.index if item.type == "ReplicaNode" else None
+            here = self._outer(replace(parent, replica=parent.replica if index is None else index), item.name)
+        self.named.setdefault(item.name or "", []).append(here)
+        return here
+
+    def _container(self, spot: Spot, item: Item) -> Spot | None:
+        """The container below `spot` that `item` belongs in, put in where there is none; `None` where it is open."""
+        if spot.level < 2:
+            return self._outer(spot, None)
+        kind = _CONTAINERS[spot.level + 1] if spot.level < 4 else _IMPLIED.get(str(item.type))
+        layers = spot.layers
+        if kind == "PipelineStageNode":
+            layers = item.layers if self.setting.layers is None else (0, self.setting.layers - 1)
+        elif kind == "LayerBlockNode":
+            is_moe = item.type in ("ExpertNode", "RouterNode", "MoENode")
+            layers = item.layers or (self.setting.moe_layers if is_moe else None) or spot.layers
+        if kind is None or (kind == "PipelineStageNode" and self.setting.stages(spot.phase) != 1):
             return None
         key = (kind, spot.id, layers)
-        if key not in self._made:
-            count = sum(1 for made in self._made if made[:2] == (kind, spot.id))
-            suffix = {"PipelineStageNode": "s", "LayerBlockNode": "b", "MoENode": "moe"}.get(kind, "attn")
-            fields: dict[str, Any] = {"index": count} if step == 3 else {}
-            if layers is not None and step < 5:
+        if key not in self._containers:
+            count = sum(1 for known in self._containers if known[:2] == (kind, spot.id))
+            fields: dict[str, Any] = {"index": count} if kind == "PipelineStageNode" else {}
+            if layers is not None and spot.level < 4:
                 fields["layers"] = [*layers]
-            identity = self._node(kind, f"{spot.id}.{suffix}{count}", spot.id, fields)
-            self._made[key] = Spot(identity, kind, step, spot.phase, spot.replica, layers, spot)
-        return self._made[key]
+            identity = self._node(kind, f"{spot.id}.{_SUFFIXES[kind]}{count}", spot.id, fields)
+            self._containers[key] = Spot(identity, kind, spot.level + 1, spot.phase, spot.replica, layers, spot)
+        return self._containers[key]
 
-    def _add(self, item: Item, parent: Spot, level: int) -> Spot:
+    def _outer(self, parent: Spot, name: str | None) -> Spot:
+        """The request, a replica or a phase below `parent`: each of them once."""
+        kind = _CONTAINERS[parent.level + 1]
+        key = (kind, parent.id, (None, parent.replica, parent.phase)[parent.level + 1])
+        if key not in self._containers:
+            usual, fields = (
+                ("request", {}),
+                (f"replica{parent.replica}", {"index": parent.replica}),
+                (f"{parent.id}.{parent.phase}", {"phase": parent.phase}),
+            )[parent.level + 1]
+            identity = self._node(kind, name or usual, parent.id, dict[str, Any](fields))
+            self._containers[key] = Spot(identity, kind, parent.level + 1, above=parent)
+        return replace(self._containers[key], phase=parent.phase, replica=parent.replica)
+
+    def _new(self, item: Item, parent: Spot, level: int) -> Spot:
         """The node of `item` below `parent`."""
         kind = str(item.type)
-        name = item.name or f"{parent.id}.{kind.removesuffix('Node').lower()}{'' if item.index is None else item.index}"
-        if item.name and item.phase is None and (parent.phase is not None and level >= 3):
-            name = item.name if item.parent is not None and item.parent.phase else f"{parent.phase}.{item.name}"
+        name = f"{parent.id}.{kind.removesuffix('Node').lower()}{'' if item.index is None else item.index}"
+        if item.name:
+            is_apart = item.phase is not None or (item.parent is not None and item.parent.phase is not None)
+            name = item.name if is_apart else f"{parent.phase}.{item.name}"
         identity = self._node(kind, name, parent.id, self._fields(item, parent, level))
-        self.named.setdefault(item.name or "", []).append(Placed(identity, parent.id, kind, parent.phase))
-        layers = item.layers or parent.layers
-        return Spot(identity, kind, level, parent.phase, parent.replica, layers, parent)
+        return Spot(identity, kind, level, parent.phase, parent.replica, item.layers or parent.layers, parent)
 
     def _fields(self, item: Item, parent: Spot, level: int) -> dict[str, Any]:
-        fields: dict[str, Any] = {}
-        if item.type == "PipelineStageNode" and item.index is not None:
+        kind, fields = str(item.type), dict[str, Any]()
+        if kind == "PipelineStageNode" and item.index is not None:
             fields["index"] = item.index
-        layers = item.layers or (parent.layers if item.type == "LayerBlockNode" else None)
-        if layers is not None and item.type in ("PipelineStageNode", "LayerBlockNode"):
+        layers = item.layers or (parent.layers if kind == "LayerBlockNode" else None)
+        if layers is not None and kind in ("PipelineStageNode", "LayerBlockNode"):
             fields["layers"] = [*layers]
-        fields |= {key: value for key, value in item.fields.items() if _has(str(item.type), key)}
-        if item.type in ("ShardNode", "LinearNode"):
+        fields |= {key: value for key, value in item.fields.items() if kind in _OWNERS.get(key, ("PhaseNode",))}
+        if kind in ("ShardNode", "LinearNode"):
             fields["rank"] = self._rank(item)
-        if item.type == "ExpertNode" and item.experts is not None:
+        if kind == "ExpertNode" and item.experts is not None:
             fields["experts"] = item.experts
-        if item.type == "AllToAllNode" and item.role is not None:
+        if kind == "AllToAllNode" and item.role is not None:
             fields["role"] = item.role
-        if item.devices and (level == 6 or item.type in ("EmbeddingNode", "LMHeadNode")):
+        if item.devices and (level == 6 or kind in ("EmbeddingNode", "LMHeadNode")):
             fields["devices"] = self._devices(item.devices)
         return fields
 
     def _rank(self, item: Item) -> dict[str, int]:
         if isinstance(item.rank, dict):
             return {name: number for name, number in item.rank.items() if name in ("tp", "sp", "dp", "kv_sp")}
+        if item.rank is not None:
+            return {"tp": item.rank}
         siblings = [] if item.parent is None else [child for child in item.parent.children if child.type == "ShardNode"]
-        if item.rank is None and len(siblings) < 2:
+        if len(siblings) < 2:
             return {}
-        if item.rank is None:
-            self.notes.assumed("shards without a rank are in the order in which they are written", item.where)
-        return {"tp": siblings.index(item) if item.rank is None else item.rank}
+        self.notes.assumed("shards without a rank are in the order in which they are written", item.where)
+        return {"tp": siblings.index(item)}
 
     def _occupy(self, item: Item, spot: Spot) -> None:
-        """Devices that were said of a stage, a phase or a replica as a whole: its attention runs there."""
+        """Place devices that were said of a stage, a phase or a replica as a whole: its attention runs there."""
         devices = item.devices or []
         if spot.level == 3:
-            block = self._made_between(4, spot, item)
-            if block is not None:
+            if (block := self._container(spot, item)) is not None:
                 operator = self._node("AttentionNode", f"{block.id}.attn", block.id, {})
                 self._node("KVCacheUpdateNode", f"{operator}.kv", operator, {"devices": self._devices(devices)})
             return
+        if any(child.type in ("PipelineStageNode", "PhaseNode") for child in item.children):
+            return
         for phase in (spot.phase,) if spot.phase else PHASES:
-            if any(child.type == "PipelineStageNode" or child.type == "PhaseNode" for child in item.children):
-                return
-            branch = self._ensure(replace(spot, phase=phase), 2, item)
-            pp = self.setting.degree(phase, "pp") or 1
-            if branch is None or len(devices) % pp:
+            branch = spot if spot.level == 2 else self._outer(replace(spot, phase=phase), None)
+            pp = self.setting.stages(phase)
+            if len(devices) % pp:
                 self.notes.unclear(f"{len(devices)} devices for {pp} stages", item.where)
                 return
             if pp > 1:
-                self.notes.assumed(
-                    f"the stages of {phase} take the devices in the order in which they are written", item.where
-                )
+                in_order = f"the stages of {phase} take the devices in the order in which they are written"
+                self.notes.assumed(in_order, item.where)
             share = len(devices) // pp
             whole = (0, self.setting.layers - 1) if self.setting.layers is not None and pp == 1 else None
             for index in range(pp):
-                part = Item("PipelineStageNode", None, item.where, phase, index=index, layers=whole,
-                            devices=devices[index * share : (index + 1) * share])  # fmt: skip
-                self._place(part, branch)
+                part = devices[index * share : (index + 1) * share]
+                stage = Item("PipelineStageNode", None, item.where, phase, index=index, layers=whole, devices=part)
+                self._place(stage, branch)
 
     def _node(self, kind: str, name: str, parent: str | None, fields: dict[str, Any]) -> str:
         identity, count = name, 2
@@ -261,19 +233,3 @@ class GraphMaker:
         size = self.setting.gpus_per_node
         pairs = [divmod(place, size) if isinstance(place, int) else place for place in places]
         return [f"n{node}.g{gpu}" for node, gpu in pairs]
-
-
-def _has(kind: str, field: str) -> bool:
-    """Whether nodes of `kind` have a field that is written as ours is."""
-    owners = {"offset": ("AttentionNode", "FFNNode", "MoENode"), "period": ("LayerBlockNode",)}
-    return kind in owners.get(field, ("PhaseNode",))
-
-
-def _names_devices(items: list[Item]) -> bool:
-    """Whether any of `items`, or of what hangs below them, names devices."""
-    waiting = [*items]
-    for item in waiting:
-        if item.devices:
-            return True
-        waiting.extend(item.children)
-    return False

@@ -32,7 +32,7 @@ class HardwareReader:
             self._accelerator(value, scope, must=concept != "id")
         elif concept in ("gpu_total", "devices", "accelerator") and whole_number(value) is not None:
             self._count("gpus_per_node" if scope.is_node else "total", value, scope)
-        elif concept in ("node_count", "nodes") and is_list(value):
+        elif concept in ("node_count", "nodes") and is_list(value) and value:
             self._walker.facts.claim("nodes", len(value), scope.where)
             self._walker.walk(value, scope.but(is_node=True))
         elif concept is None and words_of(scope.key) in _COUNTS:

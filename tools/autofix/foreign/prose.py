@@ -18,6 +18,7 @@ from .hardware_words import hardware_of
 from .lexicon import folded
 from .load_words import limits_in_prose, load_in_prose
 from .scope import Scope
+from .text import Extract
 from .walker import UNPLANNED, Walker
 
 _MAX_CHARS = 20_000
@@ -33,14 +34,10 @@ _LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
 _DENIED = re.compile(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$", re.IGNORECASE)
 
 
-def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = False, told: str | None = None) -> None:
-    """Take down what `text` says where nothing was said before; degrees only where it stands `alone`.
-
-    A text that `holds_keys` is the proposal itself: its lines of a key and a value were read as such. Where it tells
-    of several options, `told` is the part of it whose degrees count.
-    """
-    text = folded(text[:_MAX_CHARS])
-    facts, where = walker.facts, "the text around" if not alone else "the text"
+def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
+    """Claim what the text of `source` says where nothing was said before; degrees only where it stands `alone`."""
+    text = folded(source.prose[:_MAX_CHARS])
+    facts, where = walker.facts, "the text" if alone else "the text around"
     if not facts.has("model") and not facts.has("config"):
         found = [mention for mention in mentions(text) if mention.entry is not None]
         names = {mention.entry.name for mention in found if mention.entry is not None}
@@ -50,12 +47,13 @@ def read_prose(text: str, walker: Walker, *, alone: bool, holds_keys: bool = Fal
                 facts.claim("precision.weights", suffix, where)
     _hardware(text, walker, where)
     if alone:
+        told = source.recommended
         _degrees(text if told is None else folded(told[:_MAX_CHARS]), walker, where)
-    _load(_KEY_LINE.sub("", text) if holds_keys else text, walker, where)
+    # Lines of a key and a value were read as such where the text is the proposal itself.
+    _load(_KEY_LINE.sub("", text) if source.holds_keys else text, walker, where)
     for concept, pattern in _UNPLANNED.items():
-        if any(
-            not _DENIED.search(text[max(0, match.start() - 30) : match.start()]) for match in pattern.finditer(text)
-        ):
+        before = [text[max(0, match.start() - 30) : match.start()] for match in pattern.finditer(text)]
+        if not all(map(_DENIED.search, before)):
             walker.notes.unclear(UNPLANNED[concept], where)
 
 
@@ -87,12 +85,12 @@ def _hardware(text: str, walker: Walker, where: str) -> None:
     if words.accelerator is None or facts.get("accelerator") not in (None, words.accelerator):
         return
     facts.claim("accelerator", words.accelerator, where, weak=True)
-    sizes = {name: getattr(words, name) for name in ("nodes", "gpus_per_node", "total")}
-    counts = [f"{name} {number}" for name, number in sizes.items() if number is not None]
-    walker.notes.read(", ".join((f"hardware: {words.accelerator}", *counts)), where)
-    if all(facts.get(name) in (None, number) or number is None for name, number in sizes.items()):
-        for name, number in sizes.items():
-            if number is not None and not facts.has("total"):
+    counts = words.counts
+    said = (f"hardware: {words.accelerator}", *(f"{name} {number}" for name, number in counts.items()))
+    walker.notes.read(", ".join(said), where)
+    if all(facts.get(name) in (None, number) for name, number in counts.items()):
+        for name, number in counts.items():
+            if not facts.has("total"):
                 facts.claim(name, number, where)
 
 

@@ -66,7 +66,7 @@ def _document(found: Extract, notes: Notes) -> tuple[dict[str, Any] | None, froz
         walker.walk(value, Scope())
     if found.prose:
         alone = value is None or not walker.facts.says_degrees()
-        read_prose(found.prose, walker, alone=alone, holds_keys=found.holds_keys, told=found.told)
+        read_prose(found, walker, alone=alone)
     document = assemble(walker, notes)
     if not document:
         notes.unclear("nothing that a plan holds was found", "/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +35,14 @@ class Item:
         """Hang `child` below this node."""
         child.parent = self
         self.children.append(child)
+
+
+def all_below(items: list[Item]) -> Iterator[Item]:
+    """The items and everything that hangs below them."""
+    waiting = [*items]
+    for item in waiting:
+        yield item
+        waiting.extend(item.children)
 
 
 @dataclass(frozen=True, slots=True)

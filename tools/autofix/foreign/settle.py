@@ -46,25 +46,24 @@ def settle_model(facts: Facts, notes: Notes) -> tuple[dict[str, Any] | None, Arc
 def settle_hardware(facts: Facts, notes: Notes) -> dict[str, Any]:
     """The `hardware` block as far as it was said; a count of all GPUs fills nodes of the accelerator's usual size."""
     nodes, per_node, total = facts.get("nodes"), facts.get("gpus_per_node"), facts.get("total")
-    where = facts.where("total")
-    if total is not None and per_node is not None and nodes is None:
-        nodes = total // per_node if total % per_node == 0 else None
-    elif total is not None and nodes is not None and per_node is None:
-        per_node = total // nodes if total % nodes == 0 else None
-    elif total is not None and nodes is None:
-        size = _usual_node(facts)
-        if total <= size or total % size == 0:
-            nodes, per_node = (1, total) if total <= size else (total // size, size)
+    where, usual = facts.where("total"), _usual_node(facts)
+    if total is None:
+        if nodes is not None and per_node is None and facts.get("accelerator"):
+            per_node = usual
+            size = f"a node holds {usual} GPUs, as is usual with this card ({nodes} x {usual})"
+            notes.assumed(size, facts.where("nodes"))
+    elif nodes is None and per_node is None:
+        if total <= usual or total % usual == 0:
+            nodes, per_node = max(1, total // usual), min(total, usual)
             notes.assumed(f"{total} GPUs are {nodes} x {per_node}", where)
         else:
-            notes.unclear(f"{total} GPUs do not fill nodes of {size}", where)
-    elif total is not None and nodes is not None and per_node is not None and total > nodes * per_node:
+            notes.unclear(f"{total} GPUs do not fill nodes of {usual}", where)
+    elif nodes is None:
+        nodes = total // per_node if total % per_node == 0 else None
+    elif per_node is None:
+        per_node = total // nodes if total % nodes == 0 else None
+    elif total > nodes * per_node:
         notes.unclear(f"{total} GPUs are more than {nodes} x {per_node}", where)
-    elif nodes is not None and total is None and per_node is None and facts.get("accelerator"):
-        per_node = _usual_node(facts)
-        notes.assumed(
-            f"a node holds {per_node} GPUs, as is usual with this card ({nodes} x {per_node})", facts.where("nodes")
-        )
     stated = {"accelerator": facts.get("accelerator"), "nodes": nodes, "gpus_per_node": per_node}
     return {name: value for name, value in stated.items() if value is not None}
 
@@ -79,13 +78,15 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
     _engine_switches(facts, architecture, notes)
     strategy: dict[str, Any] = {}
     for phase in PHASES:
-        degrees: dict[str, Any] = {}
-        for name in _DEGREES:
-            # A figure of a phase that is in dispute is not replaced by that of both.
-            value = facts.get(f"{phase}.{name}") if facts.has(f"{phase}.{name}") else facts.get(f"any.{name}")
-            if value is not None and not (name in _NEEDS and value == 1):
-                degrees[name] = value
-        if architecture is not None and "tp" in degrees and "tp_ffn" not in degrees and not _says_less(facts):
+        # A figure of a phase that is in dispute is not replaced by that of both.
+        said = {
+            name: facts.get(f"{phase}.{name}" if facts.has(f"{phase}.{name}") else f"any.{name}") for name in _DEGREES
+        }
+        degrees = {
+            name: value for name, value in said.items() if value is not None and not (name in _NEEDS and value == 1)
+        }
+        says_less = facts.get("attention_only") or facts.get("enable_dp_attention")
+        if architecture is not None and "tp" in degrees and "tp_ffn" not in degrees and not says_less:
             degrees["tp_ffn"] = degrees["tp"] if architecture.has_split_ffn else 1
             facts.put(f"assumed.{phase}", True)
             if degrees["tp_ffn"] > 1:
@@ -100,11 +101,6 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
     if strategy:
         notes.read(f"degrees: {strategy}", "/strategy")
     return strategy
-
-
-def _says_less(facts: Facts) -> bool:
-    """Whether the tensor parallelism that was said is attention's alone."""
-    return bool(facts.get("attention_only")) or bool(facts.get("enable_dp_attention"))
 
 
 def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
@@ -158,22 +154,19 @@ def _is_dense(architecture: Architecture | None) -> bool:
 
 
 def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
-    """`dp`, and the replicas of each phase where the phases have their own."""
-    own = {phase: facts.get(f"{phase}.replicas") or facts.get(f"{phase}.dp") for phase in PHASES}
+    """Set `dp`, and the replicas of each phase where the phases have their own."""
+    by_phase = {phase: facts.get(f"{phase}.replicas") or facts.get(f"{phase}.dp") for phase in PHASES}
     whole = facts.get("any.replicas") or facts.get("any.dp")
-    if (facts.get("separate") and whole is None) or _are_apart(facts, strategy, whole):
-        counts = {phase: count or 1 for phase, count in own.items()}
-    elif None not in own.values() and own["prefill"] != own["decode"]:
-        counts = {phase: count or 1 for phase, count in own.items()}
+    is_apart = (facts.get("separate") and whole is None) or _are_apart(facts, strategy, whole)
+    if not is_apart and None not in by_phase.values() and by_phase["prefill"] != by_phase["decode"]:
+        is_apart = True
         notes.assumed("phases with replicas of their own are disaggregated", facts.where("prefill.dp"))
-    else:
-        dp = whole or own["prefill"] or own["decode"]
-        if dp is not None:
-            strategy["dp"] = dp
-        return
-    for phase, count in counts.items():
-        strategy.setdefault(phase, {})["replicas"] = count
-    strategy["dp"] = sum(counts.values())
+    if is_apart:
+        for phase, count in by_phase.items():
+            strategy.setdefault(phase, {})["replicas"] = count or 1
+        strategy["dp"] = sum(count or 1 for count in by_phase.values())
+    elif dp := whole or by_phase["prefill"] or by_phase["decode"]:
+        strategy["dp"] = dp
 
 
 def _are_apart(facts: Facts, strategy: dict[str, Any], whole: int | None) -> bool:
@@ -181,16 +174,14 @@ def _are_apart(facts: Facts, strategy: dict[str, Any], whole: int | None) -> boo
 
     Not where the replicas, or the GPUs, of the whole plan are those of replicas that serve both.
     """
-    counts = [facts.get(f"{phase}.replicas") for phase in PHASES if facts.is_stated(f"{phase}.replicas")]
-    if len(counts) < len(PHASES):
+    if not all(facts.is_stated(f"{phase}.replicas") for phase in PHASES):
         return False
+    counts: list[int] = [facts.get(f"{phase}.replicas") for phase in PHASES]
     if whole is not None:
         return whole == sum(counts)
-    widths = [
-        phase_width(PhaseStrategy(**{name: strategy.get(phase, {}).get(name, 1) for name in _WIDE})) for phase in PHASES
-    ]
-    together = counts[0] * max(widths) if counts[0] == counts[1] else None
-    return facts.get("total") is None or facts.get("total") != together
+    degrees = [{name: strategy.get(phase, {}).get(name, 1) for name in _WIDE} for phase in PHASES]
+    widest = max(phase_width(PhaseStrategy(**widths)) for widths in degrees)
+    return counts[0] != counts[1] or facts.get("total") != counts[0] * widest
 
 
 def state_as_is(facts: Facts, strategy: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""From a text to the values that may be a proposal: JSON, broken JSON, YAML, tables, flags of engines.
+"""From a text to the value in it that may be a proposal: JSON, broken JSON, YAML, tables, flags of engines.
 
 Strict JSON first. Of several candidates the one with the most that a plan holds is taken, of equals the last: people
 correct themselves downwards. Bounded: long texts are read as JSON alone, and few places are tried.
@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from ...checkpoint import checkpoint
 from ...strict_json import parse, parse_each
 from ...strict_values import JsonError, cleaned
-from .choice import note_choice, note_commands, proposes, recommended_part
+from .choice import note_choice, note_commands, proposes, recommended_part, score
 from .flags import command_flags, flags_in, sides_in
-from .lexicon import concept_of, phase_of
 from .notes import Notes, shortened
 from .shapes import is_list, is_nested, is_object
 from .tables import csv_of, table_of
@@ -30,7 +30,6 @@ _MOST_TRIES = 2_000
 MOST_PROSE = 50_000
 # A text inside of a value is read up to this length.
 MOST_INNER_CHARS = 200_000
-_SCORED_VALUES = 3_000
 
 _FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
@@ -45,16 +44,16 @@ _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,
 class Extract:
     """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
 
-    `holds_keys` says that the text around is the one that the value was read from. `told` is the part of it that tells
-    of the one option that it recommends, where it names several.
+    `holds_keys`: the text around is the one that the value was read from. `recommended`: the part of it on the one
+    option that it recommends, where it names several.
     """
 
     value: Any
-    is_cut: bool
-    prose: str
+    is_cut: bool = False
+    prose: str = ""
     repairs: tuple[str, ...] = ()
     holds_keys: bool = False
-    told: str | None = None
+    recommended: str | None = None
 
 
 def extract(text: str, notes: Notes) -> Extract:
@@ -62,48 +61,47 @@ def extract(text: str, notes: Notes) -> Extract:
     text = text.lstrip("\ufeff")
     strict = _strict(text.strip())
     if is_object(strict):
-        return Extract(strict, False, "")
+        return Extract(strict)
     if is_list(strict):
-        items = strict
-        objects = [item for item in items if is_object(item)]
-        lines = "\n".join(item for item in items if isinstance(item, str))
-        best_object = max(objects, key=score) if objects else None
-        note_choice([item for item in objects if proposes(item)], best_object, notes)
-        return Extract(best_object, False, lines[:MOST_PROSE])
+        objects = [item for item in strict if is_object(item)]
+        lines = "\n".join(item for item in strict if isinstance(item, str))
+        best = max(objects, key=score, default=None)
+        note_choice([item for item in objects if proposes(item)], best, notes)
+        return Extract(best, prose=lines[:MOST_PROSE])
     if len(text) > MOST_CHARS:
-        found = _strict_inside(text)
-        if found is None:
+        value = _strict_inside(text)
+        if value is None:
             notes.unclear(f"{len(text):,} characters that are not JSON: too long to be repaired", "/")
-        return Extract(found, False, "")
-    told = recommended_part(text[:MOST_PROSE])
-    if told is not None:
-        notes.assumed(f"of the options in the text the recommended one: {shortened(told)[:70]}", "/")
-        of_option = _best(told, notes)
-        is_plan = proposes(of_option.value)
-        return replace(of_option, value=of_option.value if is_plan else None, prose=text[:MOST_PROSE], told=told)
-    return _best(text, notes)
+        return Extract(value)
+    option = recommended_part(text[:MOST_PROSE])
+    if option is None:
+        return _best(text, notes)
+    notes.assumed(f"of the options in the text the recommended one: {shortened(option)[:70]}", "/")
+    of_option = _best(option, notes)
+    value = of_option.value if proposes(of_option.value) else None
+    return replace(of_option, value=value, prose=text[:MOST_PROSE], recommended=option)
 
 
 def _best(text: str, notes: Notes) -> Extract:
     """The candidate of a text that is more than JSON."""
-    best: Extract | None = None
+    candidates = list(_candidates(text, notes))
     proposals: list[Any] = []
-    for candidate in _candidates(text, notes):
+    for candidate in candidates:
         if not candidate.holds_keys and proposes(candidate.value) and candidate.value not in proposals:
             proposals.append(candidate.value)
-        if best is None or score(candidate.value) >= score(best.value):
-            best = candidate
-    sides = sides_in(text[:MOST_PROSE])
-    flags = sides or flags_in(text[:MOST_PROSE])
-    if best is None or score(best.value) < score(flags):
-        best = Extract(flags, False, text[:MOST_PROSE]) if flags else best
-    if best is None or score(best.value) == 0:
-        return Extract(None, False, text[:MOST_PROSE])
+    beginning = text[:MOST_PROSE]
+    best = max(reversed(candidates), key=lambda candidate: score(candidate.value), default=Extract(None))
+    sides = sides_in(beginning)
+    flags = sides or flags_in(beginning)
+    if score(best.value) < score(flags):
+        best = Extract(flags, prose=beginning)
+    if score(best.value) == 0:
+        return Extract(None, prose=beginning)
     for repair in best.repairs:
         notes.read(repair, "/")
     note_choice(proposals, best.value, notes)
     if best.value == flags and sides is None:
-        note_commands(command_flags(text[:MOST_PROSE]), notes)
+        note_commands(command_flags(beginning), notes)
     return best
 
 
@@ -116,9 +114,7 @@ def _strict(text: str) -> Any:
 
 def _strict_inside(text: str) -> Any:
     """The first object of a long text that is strict JSON, of the first few places where one may begin."""
-    for tried, match in enumerate(re.finditer(r"\{", text[:1_000_000])):
-        if tried >= 20:
-            break
+    for match in islice(re.finditer(r"\{", text[:1_000_000]), 20):
         try:
             _, value = next(parse_each(text[match.start() :], ""))
         except JsonError:
@@ -128,55 +124,27 @@ def _strict_inside(text: str) -> Any:
     return None
 
 
-def score(value: object) -> int:
-    """How much of `value` speaks of a plan: the different concepts that its keys name."""
-    seen: set[str] = set()
-    waiting: list[object] = [value]
-    for item in waiting:
-        if len(waiting) > _SCORED_VALUES:
-            break
-        if is_object(item):
-            for key, member in item.items():
-                concept = concept_of(str(key)) or phase_of(str(key))
-                if concept not in (None, "aside", "id", "type"):
-                    seen.add(str(concept))
-                waiting.append(member)
-        elif is_list(item):
-            if len(item) == 2 and isinstance(item[0], str) and (concept := concept_of(item[0])) is not None:
-                seen.add(concept)
-            seen.update(_flag_concepts(item))
-            waiting.extend(item[:_SCORED_VALUES])
-    return len(seen)
-
-
-def _flag_concepts(words: list[Any]) -> set[str]:
-    """What the flags among the separate words of a command line mean."""
-    flags = [word for word in words[:_SCORED_VALUES] if isinstance(word, str) and word.startswith("-")]
-    found = {concept_of(flag.partition("=")[0]) for flag in flags}
-    return {concept for concept in found if concept not in (None, "aside", "id", "type")}
-
-
 def _candidates(text: str, notes: Notes) -> Iterator[Extract]:
+    beginning = text[:MOST_PROSE]
     fences = list(_fences(text))
-    around = _FENCE.sub("\n", text[:MOST_PROSE]) if not fences else _without(text, fences)
-    found = False
+    around = _without(text, fences) if fences else ""
+    is_found = False
     for start, end in fences:
         for candidate in _objects(text[start:end], around, notes):
-            found = True
+            is_found = True
             yield candidate
         yield from _yaml(text[start:end], around)
-    if not found:
+    if not is_found:
         lines: list[Any] = []
-        for candidate in _objects(text, text, notes):
-            found = found or score(candidate.value) > 1
+        for candidate in _objects(text, None, notes):
             lines.append(candidate.value)
             yield candidate
         if len(lines) > 2 and all(is_object(line) and "id" in line for line in lines):
-            yield Extract({"nodes": lines}, False, "")
-        yield from _yaml(text, text[:MOST_PROSE])
+            yield Extract({"nodes": lines})
+        yield from _yaml(text, beginning)
     for reader in (table_of, csv_of):
-        if (read := reader(text[:MOST_PROSE])) is not None:
-            yield Extract(read, False, text[:MOST_PROSE])
+        if (read := reader(beginning)) is not None:
+            yield Extract(read, prose=beginning)
 
 
 def _fences(text: str) -> Iterator[tuple[int, int]]:
@@ -186,22 +154,17 @@ def _fences(text: str) -> Iterator[tuple[int, int]]:
         if opening is None:
             return
         closing = _FENCE_END.search(text, opening.end())
-        end = closing.start() if closing else len(text)
+        end, at = (closing.start(), closing.end()) if closing else (len(text), len(text))
         yield opening.end(), end
-        at = closing.end() if closing else len(text)
 
 
 def _without(text: str, fences: list[tuple[int, int]]) -> str:
-    kept: list[str] = []
-    at = 0
-    for start, end in fences:
-        kept.append(text[at:start])
-        at = end
-    return "\n".join([*kept, text[at:]])[:MOST_PROSE]
+    starts, ends = [0, *(end for _, end in fences)], [*(start for start, _ in fences), len(text)]
+    return "\n".join(text[start:end] for start, end in zip(starts, ends, strict=True))[:MOST_PROSE]
 
 
-def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
-    """Every object that `text` holds outside of another, strict or repaired."""
+def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
+    """Every object that `text` holds outside of another, strict or repaired; `around` it, or the rest of `text`."""
     at, tries, found = 0, 0, 0
     while tries < _MOST_TRIES and found < _MOST_CANDIDATES:
         opening = _OPENING.search(text, at)
@@ -216,9 +179,8 @@ def _objects(text: str, around: str, notes: Notes) -> Iterator[Extract]:
         at = max(read.end, opening.end())
         if is_nested(read.value) and read.value and score(read.value) > 0:
             found += 1
-            before = text[: min(opening.start(), MOST_PROSE)]
-            prose = around if around is not text else before + text[at : at + MOST_PROSE]
-            yield Extract(read.value, read.is_cut, prose, repairs=read.repairs)
+            rest = text[: min(opening.start(), MOST_PROSE)] + text[at : at + MOST_PROSE]
+            yield Extract(read.value, read.is_cut, rest if around is None else around, read.repairs)
 
 
 def _yaml(text: str, around: str) -> Iterator[Extract]:
@@ -244,7 +206,7 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
         return
     for document in documents[:_MOST_CANDIDATES]:
         if is_object(document):
-            yield Extract(cleaned(document)[0], False, around, holds_keys=around.startswith(text[:MOST_PROSE]))
+            yield Extract(cleaned(document)[0], prose=around, holds_keys=around.startswith(text[:MOST_PROSE]))
 
 
 def parsed(text: str) -> dict[str, Any] | list[Any] | None:
