@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import astuple
 from typing import Any
 
 import pytest
@@ -12,12 +11,17 @@ from hypothesis import strategies as st
 
 from shardwright.tools.autofix.foreign.degree_words import degrees_of
 from shardwright.tools.autofix.foreign.figures import experts_of, places_of, span_of, whole_number
-from shardwright.tools.autofix.foreign.hardware_words import hardware_of
+from shardwright.tools.autofix.foreign.hardware_words import HardwareWords, hardware_of
 from shardwright.tools.autofix.foreign.reader import read_proposal
 from shardwright.tools.autofix.foreign.tolerant import parse_tolerant
 from shardwright.tools.rules.examples import base_plan
 
 from .proposals import table
+
+
+def _hardware(words: HardwareWords) -> list[Any]:
+    return [words.accelerator, *(words.counts.get(name) for name in ("nodes", "gpus_per_node", "total"))]
+
 
 _READERS = {
     "places": places_of,
@@ -25,7 +29,7 @@ _READERS = {
     "numbers": whole_number,
     "degrees": degrees_of,
     "experts": experts_of,
-    "hardware": lambda text: astuple(hardware_of(text))[:4],
+    "hardware": lambda text: _hardware(hardware_of(text)),
 }
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=8),

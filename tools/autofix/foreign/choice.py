@@ -1,4 +1,4 @@
-"""Which of several proposals in a text is taken: the one with the most of a plan; of options with names the recommended.
+"""Which of several proposals in a text is taken: what says most of a plan, or the option that the text recommends.
 
 It judges none of them; that there were several is noted.
 """

@@ -9,20 +9,14 @@ from __future__ import annotations
 import re
 
 from .figures import digits_for_words
-from .lexicon import PHASE_WORDS, folded
+from .lexicon import DEGREE_WORDS, PHASE_WORDS, folded
 
 _SIZE = r"(?:[ _-](?:size|degree))?"
+_ALSO = {"pp": r"|pipeline stages?", "dp": r"|(?:model )?replicas?|(?:模型)?副本数?"}
 _NAMES = {
     "attention_dp": r"(?:attention|attn)[ _-]?(?:dp|data[ -]parallel(?:ism)?)|dp[ _-]attention",
     "tp_ffn": r"(?:ffn|mlp|dense)[ _-]?tp",
-    "tp": rf"tp(?:[ _-]size)?|tensor[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|张量并行(?:度|数)?",
-    "pp": rf"pp(?:[ _-]size)?|pipeline[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}|pipeline stages?"
-    r"|流水线?并行(?:度|数)?",
-    "ep": rf"ep(?:[ _-]size)?|expert[ _-](?:model[ _-])?parallel(?:ism)?{_SIZE}"
-    r"|专家并行(?:度|数)?",
-    "sp": rf"sp(?:[ _-]size)?|sequence[ _-]parallel(?:ism)?{_SIZE}|序列并行(?:度|数)?",
-    "dp": rf"dp(?:[ _-]size)?|data[ _-]parallel(?:ism)?{_SIZE}|(?:model )?replicas?"
-    r"|数据并行(?:度|数)?|(?:模型)?副本数?",
+    **{name: rf"(?:{words.replace(' ', '[ _-]')}){_SIZE}{_ALSO.get(name, '')}" for name, words in DEGREE_WORDS.items()},
 }
 _LINK = r"(?: ?(?:=|:|：|of|is|为|是) ?| ?\(?(?:(?:of|with|to) )?(?:a )?(?:degree|size) (?:(?:of|=) ?)?| ?[-_]?)"
 _OFF = {"pp": f"{_NAMES['pp']}|pipelin(?:e|ing)|流水线"}
@@ -52,8 +46,6 @@ _COUNTED = {
     phase: re.compile(rf"(?<![A-Za-z\d.-])(\d{{1,4}}) ?个? ?(?:{words})[ -]?{_KIND}(?![A-Za-z])", re.IGNORECASE)
     for phase, words in PHASE_WORDS.items()
 }
-# "TP8", "8-way TP", "no TP".
-_FORMS = ("after", "before", "none")
 _GLUE = re.compile(
     r"(?:[\s,;，、x×*+/&|()\[\]{}\-_.@:]|\b(?:and|with|within|across|inside|per|stage|each|using|use|run|choose|only|parallelism)\b"
     r"|和|加|每级)*",
@@ -76,56 +68,58 @@ def degrees_of(text: str) -> dict[str, int] | None:
     if len(text) > 300:
         return None
     text = digits_for_words(folded(text))
-    found = _found(text)
-    rest = _PATTERN.sub(" ", text)
-    return found if found and _GLUE.fullmatch(rest) else None
+    degrees = _stated(text)
+    return degrees if degrees and _GLUE.fullmatch(_PATTERN.sub(" ", text)) else None
 
 
-def _found(text: str) -> dict[str, int] | None:
+def _stated(text: str) -> dict[str, int] | None:
     """Every degree that `text` states; `None` where one is stated twice with different figures."""
-    found: dict[str, int] = {}
+    degrees: dict[str, int] = {}
     for match in _PATTERN.finditer(text):
-        name = next(name for name in _NAMES if any(match[f"{name}_{form}"] for form in _FORMS))
+        name = str(match.lastgroup).rpartition("_")[0]
         number = int(match[f"{name}_n"] or match[f"{name}_m"] or 1)
-        if found.setdefault(name, number) != number:
+        if degrees.setdefault(name, number) != number:
             return None
-    return found
+    return degrees
 
 
 def degrees_in_prose(text: str) -> dict[str | None, dict[str, int]]:
     """Degrees by the phase that their line names (`None`: no phase), less lines that weigh one against another."""
-    said: dict[str | None, dict[str, int]] = {}
-    unsure: set[tuple[str | None, str]] = set()
+    said: dict[str | None, dict[str, set[int]]] = {}
     text = digits_for_words(folded(text[:_MAX_CHARS]))
     for clause in re.split(r"[\n;；。]|\.\s", _BOTH.sub("both phases", text)):
-        for phase, words in [*_replicas(clause), *_by_phase(clause)]:
-            degrees = words if isinstance(words, dict) else _certain(words)
-            for name, number in (degrees or {}).items():
-                if said.setdefault(phase, {}).setdefault(name, number) != number:
-                    unsure.add((phase, name))
-    for phase, name in unsure:
-        said[phase].pop(name, None)
-    return {phase: degrees for phase, degrees in said.items() if degrees}
+        parts = [(phase, _certain(words)) for phase, words in _by_phase(clause)]
+        for phase, degrees in [*_replicas(clause), *parts]:
+            for name, number in degrees.items():
+                said.setdefault(phase, {}).setdefault(name, set()).add(number)
+    certain = {
+        phase: {name: numbers.pop() for name, numbers in degrees.items() if len(numbers) == 1}
+        for phase, degrees in said.items()
+    }
+    return {phase: degrees for phase, degrees in certain.items() if degrees}
 
 
-def _certain(words: str) -> dict[str, int] | None:
-    """The degrees that `words` state; `None` where they weigh one against another."""
-    if _OPEN.search(_PATTERN.sub(" ", words)):
-        return None
-    found, stages = _found(words), set(_STAGES.findall(words)) if _PIPELINE.search(words) else set[str]()
-    if found is not None and "pp" not in found and len(stages) == 1:
-        found["pp"] = int(stages.pop())
-    return found
+def _certain(words: str) -> dict[str, int]:
+    """The degrees that `words` state; none where they weigh one against another."""
+    degrees = None if _OPEN.search(_PATTERN.sub(" ", words)) else _stated(words)
+    stages = set(_STAGES.findall(words)) if _PIPELINE.search(words) else set[str]()
+    if degrees is not None and "pp" not in degrees and len(stages) == 1:
+        degrees["pp"] = int(stages.pop())
+    return degrees or {}
 
 
 def _replicas(clause: str) -> list[tuple[str | None, dict[str, int]]]:
     """Replicas of each phase, where a clause counts those of both: "2P1D", "2 prefill workers and 1 decode worker"."""
-    if _OPEN.search(clause):
+    both = _SIDES.search(clause)
+    counts = {phase: both[phase] if both else _count(pattern, clause) for phase, pattern in _COUNTED.items()}
+    if _OPEN.search(clause) or not all(counts.values()):
         return []
-    if (both := _SIDES.search(clause)) is not None:
-        return [(phase, {"replicas": int(both[phase])}) for phase in _COUNTED]
-    counts = {phase: pattern.search(clause) for phase, pattern in _COUNTED.items()}
-    return [(phase, {"replicas": int(match[1])}) for phase, match in counts.items() if match and all(counts.values())]
+    return [(phase, {"replicas": int(count)}) for phase, count in counts.items()]
+
+
+def _count(pattern: re.Pattern[str], clause: str) -> str:
+    match = pattern.search(clause)
+    return "" if match is None else match[1]
 
 
 def _by_phase(clause: str) -> list[tuple[str | None, str]]:
@@ -153,4 +147,4 @@ def _stated_behind(words: str) -> int | None:
         return None
     if _GLUE.fullmatch(_PATTERN.sub(" ", words[: joined.start()])):
         return 0
-    return max((one.end() for one in _AND.finditer(words, 0, degrees[-1].start())), default=0)
+    return max((match.end() for match in _AND.finditer(words, 0, degrees[-1].start())), default=0)

@@ -7,17 +7,16 @@ of nested repetition, and no range is unrolled beyond what a cluster or a model 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from ...bounds import INDEX
 from ...catalog.hardware import mentions
-from ...plan.elements import as_list
 from .lexicon import concept_of
 from .shapes import is_list, is_object
 
+# Of devices, and of experts, no proposal names more in one place.
 MOST_DEVICES = 10_000
-MOST_EXPERTS = 10_000
 _MOST = int(INDEX.most)
 
 _INTEGER = re.compile(
@@ -42,16 +41,18 @@ _NUMBERED = re.compile(
     rf"(?:\s?(?:-|–|—|~|\.\.|:|to|至|到)\s?(?:{_GPU})?(\d{{1,6}}))?[\])]?",
     re.IGNORECASE,
 )
+_EXPERT = re.compile(r"(?:expert|e)?[\s_\-]?(\d{1,5})", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 
-_WORDS = {
+NUMBER_WORDS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "twelve": 12, "sixteen": 16, "twenty-four": 24, "thirty-two": 32, "sixty-four": 64,
+    "单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8,
 }  # fmt: skip
-_CHINESE = {"单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8}
+_LONGEST_FIRST = sorted(NUMBER_WORDS, key=len, reverse=True)
 _NUMBER_WORDS = re.compile(
-    rf"(?<![A-Za-z-])(?:{'|'.join(sorted(_WORDS, key=len, reverse=True))})(?![A-Za-z])"
-    rf"|(?<![一二三四五六七八九十])[{''.join(_CHINESE)}](?=个|路|级|份|副本|实例|阶段)",
+    rf"(?<![A-Za-z-])(?:{'|'.join(filter(str.isascii, _LONGEST_FIRST))})(?![A-Za-z])"
+    r"|(?<![一二三四五六七八九十])[单一两二双三四五六七八](?=个|路|级|份|副本|实例|阶段)",
     re.IGNORECASE,
 )
 
@@ -59,6 +60,7 @@ Place = int | tuple[int, int]
 """A device: counted through over all nodes, or (node, GPU)."""
 PlacesOf = Callable[[object], list[Place] | None]
 """`places_of`, within the devices that one document may name."""
+_Part = TypeVar("_Part")
 
 
 def whole_number(value: object) -> int | None:
@@ -82,7 +84,7 @@ def whole_number(value: object) -> int | None:
 
 def digits_for_words(text: str) -> str:
     """`text` with digits for the small numbers that it spells out: "two replicas", "四路张量并行"."""
-    return _NUMBER_WORDS.sub(lambda match: str((_WORDS | _CHINESE)[match[0].lower()]), text)
+    return _NUMBER_WORDS.sub(lambda match: str(NUMBER_WORDS[match[0].lower()]), text)
 
 
 def figure_of(value: object) -> float | None:
@@ -99,35 +101,36 @@ def figure_of(value: object) -> float | None:
 
 def span_of(value: object) -> tuple[int, int] | None:
     """A range with both its ends: "0-39", "0..39", [0, 39], range(0, 40), {"start": 0, "end": 39}, a row of numbers."""
+    if is_list(value):
+        return span_of(value[0]) if len(value) == 1 and not _are_numbers(value) else _span_of_numbers(value)
     if is_object(value):
-        return _span_of_members(value)
-    if isinstance(value, list | tuple):
-        items = as_list(cast("object", value))[: MOST_DEVICES + 1]
-        numbers = [item for item in items if type(item) is int and 0 <= item <= _MOST]
-        if not numbers or len(numbers) != len(items):
-            return span_of(items[0]) if len(items) == 1 else None
-        is_row = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-        if is_row or (len(numbers) == 2 and numbers[0] <= numbers[1]):
-            return numbers[0], numbers[-1]
-        return None
+        ends = {concept_of(key): whole_number(member) for key, member in value.items()}
+        first, last = ends.get("layers_first"), ends.get("layers_last")
+        if len(value) != 2 or first is None or last is None:
+            return None
+        return (first, last) if first <= last else None
     if not isinstance(value, str) or len(value) > 60:
         return None
     words = value.strip()
     if match := _HALF_OPEN.fullmatch(words):
-        first, end = int(match[1] or 0), int(match[2])
-        return (first, end - 1) if first < end else None
-    match = _RANGE.fullmatch(words)
-    if match is None or int(match[1]) > int(match[2]):
+        first, last = int(match[1] or 0), int(match[2]) - 1
+    elif match := _RANGE.fullmatch(words):
+        first, last = int(match[1]), int(match[2])
+    else:
         return None
-    return int(match[1]), int(match[2])
+    return (first, last) if first <= last else None
 
 
-def _span_of_members(value: dict[str, Any]) -> tuple[int, int] | None:
-    if len(value) != 2:
+def _are_numbers(items: list[Any]) -> bool:
+    return all(type(item) is int and 0 <= item <= _MOST for item in items[: MOST_DEVICES + 1])
+
+
+def _span_of_numbers(items: list[Any]) -> tuple[int, int] | None:
+    """The ends of two numbers, or of a row of them without a gap."""
+    if not items or not _are_numbers(items):
         return None
-    found = {concept_of(key): whole_number(member) for key, member in value.items()}
-    first, last = found.get("layers_first"), found.get("layers_last")
-    return (first, last) if first is not None and last is not None and first <= last else None
+    is_row = items == list(range(items[0], items[0] + min(len(items), MOST_DEVICES)))
+    return (items[0], items[-1]) if is_row or (len(items) == 2 and items[0] <= items[1]) else None
 
 
 def places_of(value: object) -> list[Place] | None:
@@ -135,80 +138,66 @@ def places_of(value: object) -> list[Place] | None:
 
     "gpu0-7", 3, [0, 1], "node0:gpu3", "cuda:0", "n1.g2", "0-3, 8-11", range(0, 8). A lone number is one device.
     """
-    if isinstance(value, list | tuple):
-        items = as_list(cast("object", value))
-        found: list[Place] = []
-        for item in items[: MOST_DEVICES + 1]:
-            places = None if is_list(item) else places_of(item)
-            if places is None or len(found) + len(places) > MOST_DEVICES:
-                return None
-            found.extend(places)
-        return found if found and len(items) <= MOST_DEVICES else None
-    if type(value) is int:
-        return [value] if 0 <= value < MOST_DEVICES else None
+    if is_list(value):
+        return _joined(None if is_list(item) else places_of(item) for item in value)
     if is_object(value):
         return _place_of_members(value)
+    if type(value) is int:
+        return [value] if 0 <= value < MOST_DEVICES else None
     if not isinstance(value, str) or len(value) > 2_000:
         return None
-    if match := _HALF_OPEN.fullmatch(value.strip()):
+    words = value.strip()
+    if match := _HALF_OPEN.fullmatch(words):
         return list(range(int(match[1] or 0), min(int(match[2]), MOST_DEVICES))) or None
-    parts = [part for part in _BETWEEN.split(value.strip().strip("[](){}")) if part]
-    found = []
-    for part in parts:
-        places = _places_in(part)
-        if places is None or len(found) + len(places) > MOST_DEVICES:
+    return _joined(_places_in(part) for part in _BETWEEN.split(words.strip("[](){}")) if part)
+
+
+def _joined(groups: Iterable[list[_Part] | None]) -> list[_Part] | None:
+    """All that the groups hold; `None` where one of them holds nothing, or there are none or too many."""
+    joined: list[_Part] = []
+    for group in groups:
+        if group is None or len(joined) + len(group) > MOST_DEVICES:
             return None
-        found.extend(places)
-    return found or None
+        joined.extend(group)
+    return joined or None
 
 
 def _place_of_members(value: dict[str, Any]) -> list[Place] | None:
     """`{"node": 0, "gpu": 3}` or `{"node": 0, "gpus": [0, 1]}`."""
     node = whole_number(value.get("node", value.get("host")))
     inner = next((value[key] for key in ("gpu", "gpus", "device", "local_rank", "devices") if key in value), None)
-    gpus = None if is_object(inner) else places_of(inner)
-    if node is None or gpus is None or len(value) != 2 or not all(isinstance(gpu, int) for gpu in gpus):
-        return None
-    return [(node, gpu) for gpu in gpus if isinstance(gpu, int)]
+    numbers = [] if is_object(inner) else [gpu for gpu in places_of(inner) or [] if isinstance(gpu, int)]
+    return [(node, gpu) for gpu in numbers] if node is not None and len(value) == 2 and numbers else None
 
 
 def _places_in(words: str) -> list[Place] | None:
     if match := _PLACED.fullmatch(words):
-        node, first = int(match[1]), int(match[2])
-        last = int(match[3] or first)
+        node, first, last = int(match[1]), int(match[2]), int(match[3] or match[2])
         return [(node, gpu) for gpu in range(first, last + 1)] if first <= last < MOST_DEVICES else None
     if match := _NUMBERED.fullmatch(words):
         first, last = int(match[1]), int(match[2] or match[1])
         return list(range(first, last + 1)) if first <= last < MOST_DEVICES else None
-    if (named := next(iter(mentions(words)), None)) is not None and named.start == 0:  # "H100-3"
-        return _places_in(words[named.end :].lstrip(" _-:")) if named.end < len(words) else None
-    return None
+    named = next(iter(mentions(words)), None)
+    if named is None or named.start != 0 or named.end == len(words):
+        return None
+    return _places_in(words[named.end :].lstrip(" _-:"))  # "H100-3"
 
 
 def experts_of(value: object) -> list[int | list[int]] | None:
     """Expert ids and inclusive ranges as our format lists them: "0-15", [0, 1, 2], ["0-3", 8]; `None` if unclear."""
     if type(value) is int:
-        return [value] if value < MOST_EXPERTS else None
-    if isinstance(value, str):
-        parts = [part.strip() for part in value[:2000].strip("[]() ").split(",")]
-        if len(parts) > 1 and all(part.isdigit() for part in parts):
-            return [int(part) for part in parts if len(part) < 6]
-        span = span_of(value)
-        single = re.fullmatch(r"(?:expert|e)?[\s_\-]?(\d{1,5})", value[:40].strip(), re.IGNORECASE)
-        if span is None:
-            return [int(single[1])] if single else None
-        return [[*span]] if span[1] < MOST_EXPERTS else None
-    if isinstance(value, list | tuple):
-        found: list[int | list[int]] = []
-        for item in as_list(cast("object", value))[: MOST_EXPERTS + 1]:
-            read = experts_of(item) if not is_list(item) else _range_item(item)
-            if read is None:
-                return None
-            found.extend(read)
-        return found or None
-    return None
+        return [value] if value < MOST_DEVICES else None
+    if is_list(value):
+        return _joined(_range_item(item) if is_list(item) else experts_of(item) for item in value)
+    if not isinstance(value, str):
+        return None
+    parts = [part.strip() for part in value[:2000].strip("[]() ").split(",")]
+    if len(parts) > 1 and all(part.isdigit() for part in parts):
+        return [int(part) for part in parts if len(part) < 6]
+    single = _EXPERT.fullmatch(value[:40].strip())
+    return [int(single[1])] if single else _range_item(value)
 
 
-def _range_item(item: list[Any]) -> list[int | list[int]] | None:
-    span = span_of(item) if len(item) == 2 else None
-    return None if span is None else [[*span]]
+def _range_item(item: object) -> list[int | list[int]] | None:
+    span = span_of(item) if isinstance(item, str) or (is_list(item) and len(item) == 2) else None
+    return [[*span]] if span is not None and span[1] < MOST_DEVICES else None

@@ -26,11 +26,11 @@ _SETTING = re.compile(
     re.MULTILINE,
 )
 _SERVE = re.compile(r"\b(vllm|sglang|trtllm)[ \t-]serve[ \t]+([^\s-]\S{0,200})")
-_ENGINES = (
-    ("vllm", re.compile(r"\bvllm[ .]")),
-    ("sglang", re.compile(r"\bsglang[ .]")),
-    ("trtllm", re.compile(r"\btrtllm-")),
-)
+_ENGINES = {
+    "vllm": re.compile(r"\bvllm[ .]"),
+    "sglang": re.compile(r"\bsglang[ .]"),
+    "trtllm": re.compile(r"\btrtllm-"),
+}
 _LAUNCH = re.compile(
     r"(?:\bvllm[ \t]+serve\b|\b(?:vllm|sglang|trtllm|dynamo)[\w.]{0,60}[.](?:launch_server|api_server)\b"
     r"|\bdynamo[.](?:vllm|sglang|trtllm)\b|\btrtllm-serve\b)"
@@ -56,23 +56,23 @@ def command_flags(text: str) -> list[tuple[str, str]]:
 def flags_in(text: str) -> dict[str, Any]:
     """Flags of engines' command lines and settings of shells in `text`, as an object."""
     joined = text.replace("\\\n", " ")
-    found: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
+    flags: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
     for name, plain in command_flags(joined):
         if not plain.startswith("$"):
-            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain if plain else True
-            found.setdefault(name, read)
-    if found and _SHORT_SWITCH.search(joined):
-        found.setdefault("enable-expert-parallel", True)
+            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain or True
+            flags.setdefault(name, read)
+    if flags and _SHORT_SWITCH.search(joined):
+        flags.setdefault("enable-expert-parallel", True)
     if serve := _SERVE.search(joined):
-        found["model"] = serve[2]
-    engine = next((name for name, pattern in _ENGINES if pattern.search(joined)), None)
-    if engine is not None and found:
-        found["engine"] = engine
-    found.pop("workers", None)  # processes of a converter or a server, not replicas
-    for flag in ("bf16", "fp16", "fp8"):
-        if found.pop(flag, None) is not None:
-            found["dtype"] = flag
-    return found
+        flags["model"] = serve[2]
+    engine = next((name for name, pattern in _ENGINES.items() if pattern.search(joined)), None)
+    if engine is not None and flags:
+        flags["engine"] = engine
+    flags.pop("workers", None)  # processes of a converter or a server, not replicas
+    for dtype in ("bf16", "fp16", "fp8"):
+        if flags.pop(dtype, None) is not None:
+            flags["dtype"] = dtype
+    return flags
 
 
 def sides_in(text: str) -> dict[str, Any] | None:
@@ -82,11 +82,9 @@ def sides_in(text: str) -> dict[str, Any] | None:
     if len(starts) < 2:
         return None
     sides: dict[str, list[dict[str, Any]]] = {}
-    for place, start in enumerate(starts):
+    for start, next_start in zip(starts, [*starts[1:], len(joined)], strict=True):
         begin = joined.rfind("\n", 0, start) + 1
-        end = starts[place + 1] if place + 1 < len(starts) else len(joined)
-        line_end = joined.find("\n", start)
-        command = joined[begin : min(end, line_end if line_end >= 0 else end)]
+        command = joined[begin:next_start].partition("\n")[0]
         side = _side_of(command, joined[joined.rfind("\n", 0, max(0, begin - 1)) + 1 : begin])
         if side is None:
             return None
@@ -101,25 +99,27 @@ def sides_in(text: str) -> dict[str, Any] | None:
 def _side_of(command: str, before: str) -> str | None:
     """The side that a command is: what it says itself counts before the line above it."""
     for patterns, words in ((_SIDES, command), (_NAMED, before)):
-        found = [phase for phase, pattern in patterns.items() if pattern.search(words)]
-        if len(found) == 1:
-            return found[0]
+        phases = [phase for phase, pattern in patterns.items() if pattern.search(words)]
+        if len(phases) == 1:
+            return phases[0]
     return None
 
 
 def _as_sides(sides: dict[str, list[dict[str, Any]]]) -> dict[str, Any] | None:
     """One object with a server of each side, and how many of it there are; `None` where those of a side differ."""
-    found: dict[str, Any] = {}
+    servers: dict[str, Any] = {}
+    used: list[str] = []
     for side, commands in sides.items():
-        said = [{name: value for name, value in one.items() if concept_of(name) in DEGREE_NAMES} for one in commands]
-        if any(one != said[0] for one in said):
+        names = {name for command in commands for name in command if concept_of(name) in DEGREE_NAMES}
+        if any(command.get(name) != commands[0].get(name) for command in commands for name in names):
             return None
-        devices = [device for one in commands for device in str(one.get("devices", "")).split(",") if device]
-        own = {**commands[0], "replicas": len(commands)}
-        found[f"{side} workers"] = {**own, "devices": ",".join(devices)} if devices else own
-    used = [device for own in found.values() for device in own.get("devices", "").split(",") if device]
+        devices = [device for command in commands for device in command.get("devices", "").split(",") if device]
+        used += devices
+        servers[f"{side} workers"] = {**commands[0], "replicas": len(commands), "devices": ",".join(devices)}
     if len(set(used)) < len(used):
-        for own in found.values():  # numbers of different machines
-            own.pop("devices", None)
-    models = {str(one["model"]) for commands in sides.values() for one in commands if "model" in one}
-    return {**found, **({"model": models.pop()} if len(models) == 1 else {})}
+        used = []  # numbers of different machines
+    for server in servers.values():
+        if not used or not server["devices"]:
+            del server["devices"]
+    models = {str(command["model"]) for commands in sides.values() for command in commands if "model" in command}
+    return {**servers, **({"model": models.pop()} if len(models) == 1 else {})}

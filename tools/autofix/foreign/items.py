@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...checkpoint import checked
+from ...plan.elements import as_list
 from .figures import Place, experts_of, span_of
 from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
 from .nodes import (
@@ -146,7 +147,7 @@ class ItemReader:
         """ "gpu0": "0-15", a list of lists by device, or "expert_3": "gpu1"."""
         hosted: dict[Place, list[int | list[int]]] = {}
         names_experts = _OF_EXPERTS.match(words_of(scope.key)) is not None
-        members: dict[Any, Any] = value if is_object(value) else dict(enumerate(value))
+        members: dict[Any, Any] = value if is_object(value) else dict(enumerate(as_list(value)))
         for key, member in members.items():
             by_expert = isinstance(key, str) and (names_experts or _EXPERT.match(key) is not None)
             places = self.walker.places_of(member if by_expert else key)

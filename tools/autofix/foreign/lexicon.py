@@ -18,23 +18,26 @@ _BREAKS = re.compile(r"[^a-z0-9一-鿿]+")
 _OF = r"(?: (?:size|degree|world size|group size|group|ways?|width|num|count|parallel|parallelism))?"
 _NUM = r"(?:l\d )?(?:(?:num|number of|n|no of|degree of|size of) )?"
 
+# The names of the five degrees, in keys and in sentences alike.
+DEGREE_WORDS = {
+    "tp": r"tp|tensor (?:model )?parallel(?:ism)?|张量并行(?:度|数|大小)?",
+    "pp": r"pp|pipeline (?:model )?parallel(?:ism)?|流水线?并行(?:度|数|大小)?",
+    "ep": r"ep|expert (?:model )?parallel(?:ism)?|专家并行(?:度|数|大小)?",
+    "sp": r"sp|sequence (?:model )?parallel(?:ism)?|序列并行(?:度|数|大小)?",
+    "dp": r"dp|data parallel(?:ism)?|数据并行(?:度|数|大小)?",
+}
 _DEGREES = {
-    "attention_dp": rf"(?:attention|attn) (?:dp|data parallel(?:ism)?){_OF}|dp (?:attention|attn) size|注意力数据并行",
-    "tp_ffn": rf"(?:ffn|mlp|dense|moe dense) (?:tp|tensor parallel(?:ism)?){_OF}|tp ffn",
-    "tp_expert": rf"(?:moe|expert) (?:tp|tensor parallel(?:ism)?){_OF}|etp{_OF}|tp expert"
-    rf"|expert tensor parallel size",
+    "attention_dp": rf"(?:attention|attn) (?:{DEGREE_WORDS['dp']}){_OF}|dp (?:attention|attn) size|注意力数据并行",
+    "tp_ffn": rf"(?:ffn|mlp|dense|moe dense) (?:{DEGREE_WORDS['tp']}){_OF}|tp ffn",
+    "tp_expert": rf"(?:moe|expert) (?:{DEGREE_WORDS['tp']}){_OF}|etp{_OF}|tp expert",
     "kv_sp": rf"(?:decode context parallel|dcp|kv sp){_OF}",
-    "tp": rf"{_NUM}(?:(?:attention|attn) )?(?:tp|tensor (?:model )?(?:parallel(?:ism)?|slicing|shards?)|mp){_OF}"
-    rf"|tensor|张量并行(?:度|数|大小)?|tensor parallel ranks",
-    "pp": rf"{_NUM}(?:pp|pipeline (?:model )?(?:parallel(?:ism)?|stages?|depth)){_OF}|stages count"
-    rf"|流水线?并行(?:度|数|大小)?|流水线级数",
-    "ep": rf"{_NUM}(?:(?:moe )?(?:ep|expert (?:model )?parallel(?:ism)?)){_OF}"
-    rf"|专家并行(?:度|数|大小)?",
-    "sp": rf"{_NUM}(?:sp|sequence (?:model )?parallel(?:ism)?|ulysses){_OF}|序列并行(?:度|数|大小)?",
-    "dp": rf"{_NUM}(?:dp|data (?:parallel(?:ism)?|parallelism)){_OF}|(?:dp|data parallel) (?:groups|ranks)"
-    rf"|数据并行(?:度|数|大小)?",
+    "tp": rf"{_NUM}(?:(?:attention|attn) )?(?:{DEGREE_WORDS['tp']}|tensor (?:model )?(?:slicing|shards?)|mp){_OF}"
+    r"|tensor|tensor parallel ranks",
+    "pp": rf"{_NUM}(?:{DEGREE_WORDS['pp']}|pipeline (?:model )?(?:stages?|depth)){_OF}|stages count|流水线级数",
+    "ep": rf"{_NUM}(?:moe )?(?:{DEGREE_WORDS['ep']}){_OF}",
+    "sp": rf"{_NUM}(?:{DEGREE_WORDS['sp']}|ulysses){_OF}",
+    "dp": rf"{_NUM}(?:{DEGREE_WORDS['dp']}){_OF}|(?:dp|data parallel) (?:groups|ranks)",
     "replicas": rf"{_NUM}(?:model )?(?:replicas?|instances?|workers?)(?: (?:count|num|number))?"
-    rf"|replica (?:count|num)"
     r"|(?:dp )?replicas|replica list|副本数?|实例数",
     "cp": rf"(?:(?:prefill )?cp|context parallel(?:ism)?){_OF}|上下文并行",
 }
@@ -121,7 +124,7 @@ _FIELDS = {
     r"|(?:num )?draft (?:model|tokens|tokens num)(?: .*)?|(?:eagle|medusa)(?: config| model)?|投机(?:解码|采样)",
     "lora": r"(?:(?:enable|use|max|num) )?(?:cpu )?loras?(?: .*)?|max (?:cpu )?loras?(?: .*)?|peft(?: .*)?"
     r"|adapters?",
-    # What is told beside a plan, and speaks of another plan, of what it yields, or of nothing that a plan holds.
+    # What stands beside a plan, and speaks of another plan, of what it yields, or of nothing that a plan holds.
     "aside": r"alternatives?|rejected.*|considered.*|baselines?|comparisons?|performance.*|estimates?.*|expected.*|"
     r"metrics|notes?|comments?|rationale|reason(?:ing|s)?|explanation|descriptions?|title|summary|version|format|"
     r"author|date|warnings?|assumptions?|draft.*|tips?|references?|benefits?|risks?|pros|cons|steps|"
@@ -252,5 +255,5 @@ def number_format(value: object) -> str | None:
     words = words_of(value)
     if words in _FORMATS:
         return _FORMATS[words]
-    found = {_FORMATS[word] for word in words.split() if word in _FORMATS}
-    return found.pop() if len(found) == 1 else None
+    named = {_FORMATS[word] for word in words.split() if word in _FORMATS}
+    return named.pop() if len(named) == 1 else None

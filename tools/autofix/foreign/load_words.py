@@ -70,12 +70,10 @@ _LIMIT = re.compile(
 
 def load_in_prose(text: str) -> dict[str, list[int | str]]:
     """Every value that `text` states of each field of workload and precision, each once, in the order of the text."""
-    found: dict[str, list[int | str]] = {}
-    for field, value in (*_lengths(text), *_formats(text)):
-        known = found.setdefault(field, [])
-        if value not in known:
-            known.append(value)
-    return found
+    said: dict[str, list[int | str]] = {}
+    for field, value in dict.fromkeys((*_lengths(text), *_formats(text))):
+        said.setdefault(field, []).append(value)
+    return said
 
 
 def limits_in_prose(text: str) -> list[str]:

@@ -39,16 +39,16 @@ def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
     text = folded(source.prose[:_MAX_CHARS])
     facts, where = walker.facts, "the text" if alone else "the text around"
     if not facts.has("model") and not facts.has("config"):
-        found = [mention for mention in mentions(text) if mention.entry is not None]
-        names = {mention.entry.name for mention in found if mention.entry is not None}
+        named = [(mention.entry.name, mention.words) for mention in mentions(text) if mention.entry is not None]
+        names = {name for name, _ in named}
         if len(names) == 1:
             facts.claim("model", names.pop(), where)
-            if (suffix := named_format(found[0].words)) is not None and not facts.has("precision.weights"):
+            if (suffix := named_format(named[0][1])) is not None and not facts.has("precision.weights"):
                 facts.claim("precision.weights", suffix, where)
     _hardware(text, walker, where)
     if alone:
-        told = source.recommended
-        _degrees(text if told is None else folded(told[:_MAX_CHARS]), walker, where)
+        option = source.recommended
+        _degrees(text if option is None else folded(option[:_MAX_CHARS]), walker, where)
     # Lines of a key and a value were read as such where the text is the proposal itself.
     _load(_KEY_LINE.sub("", text) if source.holds_keys else text, walker, where)
     for concept, pattern in _UNPLANNED.items():

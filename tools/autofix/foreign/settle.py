@@ -79,12 +79,11 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
     strategy: dict[str, Any] = {}
     for phase in PHASES:
         # A figure of a phase that is in dispute is not replaced by that of both.
-        said = {
-            name: facts.get(f"{phase}.{name}" if facts.has(f"{phase}.{name}") else f"any.{name}") for name in _DEGREES
-        }
-        degrees = {
-            name: value for name, value in said.items() if value is not None and not (name in _NEEDS and value == 1)
-        }
+        scopes = {name: phase if facts.has(f"{phase}.{name}") else "any" for name in _DEGREES}
+        degrees = {name: facts.get(f"{scope}.{name}") for name, scope in scopes.items()}
+        absent = [name for name, value in degrees.items() if value is None or (name in _NEEDS and value == 1)]
+        for name in absent:
+            del degrees[name]
         says_less = facts.get("attention_only") or facts.get("enable_dp_attention")
         if architecture is not None and "tp" in degrees and "tp_ffn" not in degrees and not says_less:
             degrees["tp_ffn"] = degrees["tp"] if architecture.has_split_ffn else 1

@@ -165,8 +165,8 @@ def _without(text: str, fences: list[tuple[int, int]]) -> str:
 
 def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
     """Every object that `text` holds outside of another, strict or repaired; `around` it, or the rest of `text`."""
-    at, tries, found = 0, 0, 0
-    while tries < _MOST_TRIES and found < _MOST_CANDIDATES:
+    at, tries, objects = 0, 0, 0
+    while tries < _MOST_TRIES and objects < _MOST_CANDIDATES:
         opening = _OPENING.search(text, at)
         if opening is None:
             return
@@ -178,7 +178,7 @@ def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
             return
         at = max(read.end, opening.end())
         if is_nested(read.value) and read.value and score(read.value) > 0:
-            found += 1
+            objects += 1
             rest = text[: min(opening.start(), MOST_PROSE)] + text[at : at + MOST_PROSE]
             yield Extract(read.value, read.is_cut, rest if around is None else around, read.repairs)
 
@@ -187,7 +187,7 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
     """The text as YAML without anchors, where it looks like it: half of its lines state something."""
     lines = [line for line in text[:_MOST_YAML].splitlines() if line.strip() and not line.lstrip().startswith("#")]
     is_one_line = len(lines) < 2
-    if _FLAG_ITEM.search(text[:_MOST_YAML]):  # a command line, each of its words in a line of its own
+    if _FLAG_ITEM.search(text[:_MOST_YAML]):  # a command line, each of its words in another line
         lines = [line for line in lines if not line.lstrip().startswith("- ")] or lines
     if len(text) > _MOST_YAML or is_one_line or _ANCHOR.search(text) or 2 * len(_YAML_LINE.findall(text)) < len(lines):
         return

@@ -43,7 +43,7 @@ def _is_below(item: Item, other: Item) -> bool:
 
 
 def _count_layers(stages: list[Item], layers: int, notes: Notes) -> None:
-    """Give stages inclusive ranges from 0, where their counts or ranges have all layers of the model in one way only."""
+    """Give stages inclusive ranges from 0, where their counts or ranges can mean all layers in one way only."""
     counts = [stage.layer_count or 0 for stage in stages]
     if not any(stage.layers for stage in stages) and min(counts) > 0 and sum(counts) == layers:
         for stage, count, end in zip(stages, counts, accumulate(counts), strict=True):
