@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .lexicon import DEGREE_NAMES, concept_of, phase_of
+from .lexicon import DEGREE_NAMES, any_case, concept_of, phase_of
 from .notes import Notes, shortened
 from .shapes import is_list, is_object
 
@@ -24,12 +24,11 @@ _PRAISE = (
     r"recommend(?:ed|ation|s)?|prefer(?:red|ence|s)?|choose|chosen|choice|pick|go(?:ing)? with|would use|best|final|"
     r"suggest(?:ed|ion)?|select(?:ed)?|推荐|建议|选择?|采用|最终|最优|更好"
 )
-_RECOMMENDED = re.compile(
+_RECOMMENDED = any_case(
     rf"(?P<before>[^\n.!?。！？]{{0,60}})(?:{_PRAISE})[^\n.!?。！？]{{0,40}}?(?<![A-Za-z]){_LABEL}"
-    rf"|(?<![A-Za-z]){_LABEL.replace('name', 'first')}[^\n.!?。！？]{{0,30}}?(?:{_PRAISE}|wins)",
-    re.IGNORECASE,
+    rf"|(?<![A-Za-z]){_LABEL.replace('name', 'first')}[^\n.!?。！？]{{0,30}}?(?:{_PRAISE}|wins)"
 )
-_AGAINST = re.compile(r"(?:\b(?:not|never|less|rather than|instead of|over|against)\b|n't\b|不|勿)", re.IGNORECASE)
+_AGAINST = any_case(r"(?:\b(?:not|never|less|rather than|instead of|over|against)\b|n't\b|不|勿)")
 _MOST_VALUES = 3_000
 _MOST_RIVALS = 40
 _PROPOSED = (DEGREE_NAMES - {"replicas", "cp"}) | {"stages", "nodes"}

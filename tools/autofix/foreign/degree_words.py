@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from .figures import digits_for_words
-from .lexicon import DEGREE_WORDS, PHASE_WORDS, folded
+from .lexicon import DEGREE_WORDS, PHASE_WORDS, any_case, folded
 
 _SIZE = r"(?:[ _-](?:size|degree))?"
 _ALSO = {"pp": r"|pipeline stages?", "dp": r"|(?:model )?replicas?|(?:模型)?副本数?"}
@@ -24,41 +24,37 @@ _NOT = (
     r"(?:no|without|not (?:use|using|need|needing)(?: any)?)\s"
     r"|(?:不(?:使用|采用|启用|需要?|用|做|开)?|无需?|没有|未使用)(?:任何)?\s?"
 )
-_PATTERN = re.compile(
+_PATTERN = any_case(
     "|".join(
         rf"(?P<{name}_after>(?<![A-Za-z])(?:{words}){_LINK}(?P<{name}_n>\d{{1,6}})(?![\d%]|\.\d))"
         rf"|(?P<{name}_none>(?<![A-Za-z])(?:{_NOT})(?:{_OFF.get(name, words)})(?![A-Za-z0-9]))"
         rf"|(?P<{name}_before>(?<![\dA-Za-z.第])(?P<{name}_m>\d{{1,6}})[ -]?(?:way|路|个|份)?[ -]?"
         rf"(?:{words})(?![A-Za-z0-9]| ?groups?(?![A-Za-z])))"
         for name, words in _NAMES.items()
-    ),
-    re.IGNORECASE,
+    )
 )
 # "two stages" is a pipeline where one is spoken of; else the stages may be the phases.
-_PIPELINE = re.compile(r"pipelin|流水|(?<![A-Za-z])pp(?![A-Za-z])", re.IGNORECASE)
-_STAGES = re.compile(
-    r"(?<![\d.第A-Za-z])(\d{1,4})[ -]?个?(?:stages?(?![A-Za-z0-9])|(?:流水线?)?(?:阶段|级(?!别)))", re.IGNORECASE
-)
+_PIPELINE = any_case(r"pipelin|流水|(?<![A-Za-z])pp(?![A-Za-z])")
+_STAGES = any_case(r"(?<![\d.第A-Za-z])(\d{1,4})[ -]?个?(?:stages?(?![A-Za-z0-9])|(?:流水线?)?(?:阶段|级(?!别)))")
 # "2P1D"; "2 prefill instances and 1 decode instance".
 _SIDES = re.compile(r"(?<![A-Za-z\d.])(?P<prefill>\d{1,4}) ?P ?[+&]? ?(?P<decode>\d{1,4}) ?D(?![A-Za-z\d])")
 _KIND = r"(?:replicas?|instances?|workers?|servers?|engines?|副本|实例|节点)"
 _COUNTED = {
-    phase: re.compile(rf"(?<![A-Za-z\d.-])(\d{{1,4}}) ?个? ?(?:{words})[ -]?{_KIND}(?![A-Za-z])", re.IGNORECASE)
+    phase: any_case(rf"(?<![A-Za-z\d.-])(\d{{1,4}}) ?个? ?(?:{words})[ -]?{_KIND}(?![A-Za-z])")
     for phase, words in PHASE_WORDS.items()
 }
-_GLUE = re.compile(
+_GLUE = any_case(
     r"(?:[\s,;，、x×*+/&|()\[\]{}\-_.@:]|\b(?:and|with|within|across|inside|per|stage|each|using|use|run|choose|only|parallelism)\b"
-    r"|和|加|每级)*",
-    re.IGNORECASE,
+    r"|和|加|每级)*"
 )
-_PHASE = re.compile(rf"(?P<prefill>{PHASE_WORDS['prefill']})|(?P<decode>{PHASE_WORDS['decode']})", re.IGNORECASE)
+_PHASE = any_case(rf"(?P<prefill>{PHASE_WORDS['prefill']})|(?P<decode>{PHASE_WORDS['decode']})")
 _OPEN = re.compile(
     r"\b(?:or|vs|versus|either|instead|not|than|rather|whichever|could|alternatively|unlike|avoid|might|maybe|perhaps)\b|或|还是|不"
 )
 # "… in prefill": the phase of what stands before it.
-_BEHIND = re.compile(r"(?:\s(?:per|in each) stage)?\s?\(?\b(?:in|for|during|at)\s(?:the\s)?$", re.IGNORECASE)
-_BOTH = re.compile(r"pre-?fill\s?(?:and|&|/|\+|as well as)\s?(?:the\s)?decode", re.IGNORECASE)
-_AND = re.compile(r"[,;]|\b(?:and|then|while|but)\b", re.IGNORECASE)
+_BEHIND = any_case(r"(?:\s(?:per|in each) stage)?\s?\(?\b(?:in|for|during|at)\s(?:the\s)?$")
+_BOTH = any_case(r"pre-?fill\s?(?:and|&|/|\+|as well as)\s?(?:the\s)?decode")
+_AND = any_case(r"[,;]|\b(?:and|then|while|but)\b")
 
 _MAX_CHARS = 20_000
 

@@ -63,9 +63,11 @@ class Facts:
         """Where `field` was said first."""
         return self._claims[field].where if field in self._claims else "/"
 
-    def put(self, field: str, value: Any) -> None:
-        """Set what follows from other claims."""
-        self._claims[field] = _Claim(value, self.where(field))
+    def put(self, scope: str, **values: Any) -> None:
+        """Set in `scope` what follows from other claims."""
+        for name, value in values.items():
+            field = f"{scope}.{name}"
+            self._claims[field] = _Claim(value, self.where(field))
 
     def of(self, prefix: str) -> Iterator[tuple[str, Any]]:
         """The claims whose name begins with `prefix` and a point, without it."""

@@ -12,36 +12,32 @@ from typing import Any, TypeVar
 
 from ...bounds import INDEX
 from ...catalog.hardware import mentions
-from .lexicon import concept_of
+from .lexicon import any_case, concept_of
 from .shapes import is_list, is_object
 
 # Of devices, and of experts, no proposal names more in one place.
 MOST_DEVICES = 10_000
 _MOST = int(INDEX.most)
 
-_INTEGER = re.compile(
-    r"[x×]?\s?(\d{1,9})\s?(?:[x×]|-?\s?ways?|个|张|卡|路|gpus?|tokens?|ms|stages?)?(?:\s?\([^()]{0,60}\))?",
-    re.IGNORECASE,
+_INTEGER = any_case(
+    r"[x×]?\s?(\d{1,9})\s?(?:[x×]|-?\s?ways?|个|张|卡|路|gpus?|tokens?|ms|stages?)?(?:\s?\([^()]{0,60}\))?"
 )
 _COMMAS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_THOUSANDS = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s?([km])(?:\s?tokens?)?", re.IGNORECASE)
-_RANGE = re.compile(
+_THOUSANDS = any_case(r"(\d{1,6}(?:\.\d{1,3})?)\s?([km])(?:\s?tokens?)?")
+_RANGE = any_case(
     r"(?:layers?|experts?|blocks?|l|第)?\s?[\[(]?\s?(\d{1,9})\s?(?:-|–|—|~|\.{2,3}|:|to|,|至|到)\s?"
-    r"(?:layers?\s?|l)?(\d{1,9})\s?[\])]?\s?(?:层)?",
-    re.IGNORECASE,
+    r"(?:layers?\s?|l)?(\d{1,9})\s?[\])]?\s?(?:层)?"
 )
 _HALF_OPEN = re.compile(r"range\(\s?(?:(\d{1,9})\s?,\s?)?(\d{1,9})\s?\)")
 _NODE = r"(?:node|n|host|server|machine|机|节点)[\s_\-]?(\d{1,6})"
 _GPU = r"(?:gpu|g|cuda|device|dev|rank|card|npu|d|卡)[\s_\-:]?"
-_PLACED = re.compile(rf"{_NODE}[\s_\-:/.,]{{1,3}}(?:{_GPU})?(\d{{1,6}})(?:\s?(?:-|–|~|\.\."
-rf"|to)\s?(?:{_GPU})?(\d{{1,6}}))?",
-                     re.IGNORECASE)  # fmt: skip
-_NUMBERED = re.compile(
+_PLACED = any_case(rf"{_NODE}[\s_\-:/.,]{{1,3}}(?:{_GPU})?(\d{{1,6}})(?:\s?(?:-|–|~|\.\."
+rf"|to)\s?(?:{_GPU})?(\d{{1,6}}))?")  # fmt: skip
+_NUMBERED = any_case(
     rf"(?:nvidia[\s_\-:]?)?(?:{_GPU})?[\[(]?(\d{{1,6}})"
-    rf"(?:\s?(?:-|–|—|~|\.\.|:|to|至|到)\s?(?:{_GPU})?(\d{{1,6}}))?[\])]?",
-    re.IGNORECASE,
+    rf"(?:\s?(?:-|–|—|~|\.\.|:|to|至|到)\s?(?:{_GPU})?(\d{{1,6}}))?[\])]?"
 )
-_EXPERT = re.compile(r"(?:expert|e)?[\s_\-]?(\d{1,5})", re.IGNORECASE)
+_EXPERT = any_case(r"(?:expert|e)?[\s_\-]?(\d{1,5})")
 _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 
 NUMBER_WORDS = {
@@ -50,10 +46,9 @@ NUMBER_WORDS = {
     "单": 1, "一": 1, "两": 2, "二": 2, "双": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7, "八": 8,
 }  # fmt: skip
 _LONGEST_FIRST = sorted(NUMBER_WORDS, key=len, reverse=True)
-_NUMBER_WORDS = re.compile(
+_NUMBER_WORDS = any_case(
     rf"(?<![A-Za-z-])(?:{'|'.join(filter(str.isascii, _LONGEST_FIRST))})(?![A-Za-z])"
-    r"|(?<![一二三四五六七八九十])[单一两二双三四五六七八](?=个|路|级|份|副本|实例|阶段)",
-    re.IGNORECASE,
+    r"|(?<![一二三四五六七八九十])[单一两二双三四五六七八](?=个|路|级|份|副本|实例|阶段)"
 )
 
 Place = int | tuple[int, int]

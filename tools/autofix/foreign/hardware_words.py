@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ...catalog.hardware import mentions
 from .figures import NUMBER_WORDS
+from .lexicon import any_case
 
 _MAX_CHARS = 20_000
 _WORDS = {**NUMBER_WORDS, "a": 1, "an": 1, "single": 1, "both": 2}
@@ -24,33 +25,27 @@ _GPUS = r"(?:gpus?|cards?|accelerators?|张|卡|块)"
 _VENDOR = r"(?:nvidia\s|amd\s)?"
 _PER_NODE = rf"\s?{_GPUS}?\s?(?:per|each|a)\s(?:node|server|machine|host)"
 _NAME = "\x00"  # stands for each character of an accelerator's name while counts are looked for
-
-
-def _pattern(words: str) -> re.Pattern[str]:
-    return re.compile(words, re.IGNORECASE)
-
-
-_NODE_COUNT = _pattern(rf"{_N}[\s-]?(?:x\s?)?{_NODES}")
-_NODES_NAMED = _pattern(rf"{_N}(?:\s|-|个\s?)?{_VENDOR}{_NAME}+(?:\s|-)?{_NODES}")
-_GPUS_OF_NODES = _pattern(rf"(?:{_N}(?:\s|-)?(?:x\s?)?)?{_N}\s?(?:[x×*]|{_GPUS})\s?{_VENDOR}{_NAME}+(?:\s|-)?{_NODES}")
-_ONE_NODE = _pattern(r"[\s-]?(?:gpu )?(?:node|server|machine|host|box)(?![A-Za-z])")
-_EACH_BEFORE = _pattern(
+_NODE_COUNT = any_case(rf"{_N}[\s-]?(?:x\s?)?{_NODES}")
+_NODES_NAMED = any_case(rf"{_N}(?:\s|-|个\s?)?{_VENDOR}{_NAME}+(?:\s|-)?{_NODES}")
+_GPUS_OF_NODES = any_case(rf"(?:{_N}(?:\s|-)?(?:x\s?)?)?{_N}\s?(?:[x×*]|{_GPUS})\s?{_VENDOR}{_NAME}+(?:\s|-)?{_NODES}")
+_ONE_NODE = any_case(r"[\s-]?(?:gpu )?(?:node|server|machine|host|box)(?![A-Za-z])")
+_EACH_BEFORE = any_case(
     rf"{_NODES}\s?(?:\(|,|x|×|\*|of|with|each)?\s?(?:with|having|have)?\s?{_N}[\s-]?(?:x\s?)?(?:{_GPUS}|$|(?=\s?[A-Z]))"
     rf"|{_N}{_PER_NODE}"
 )
-_EACH_AFTER = _pattern(
+_EACH_AFTER = any_case(
     rf"{_N}(?:\s?x\s)?{_PER_NODE}"
     rf"|^(?:(?:\s|-)?{_NODES})?[\s,(:]{{0,3}}(?:(?:of|with|having)\s)?{_N}[\s-]?{_GPUS}\s(?:each|per)"
     rf"|^(?:\s|-)?{_NODES}[\s,(:]{{0,3}}(?:of|with|having)\s{_N}[\s-]?{_GPUS}"
 )
-_RACKS = _pattern(r"\s?(?:racks?|pods?|机柜)")
-_GPUS_NAMED = _pattern(rf"{_GPUS}\s?$")
-_GRID_BEFORE = _pattern(
+_RACKS = any_case(r"\s?(?:racks?|pods?|机柜)")
+_GPUS_NAMED = any_case(rf"{_GPUS}\s?$")
+_GRID_BEFORE = any_case(
     rf"(?<![A-Za-z\d.])(\d{{1,4}})\s?[x×*]\s?(\d{{1,4}})(?:\s?[x×*])?\s?(?:[x×*]\s?)?(?:{_GPUS}\s)?{_VENDOR}$"
 )
-_MULTIPLIED = _pattern(r"[x×*]\s?$|per|each")
-_COUNT_BEFORE = _pattern(rf"{_N}\s?(?:[x×*]|{_GPUS})?\s?(?:nvidia|amd)?\s?$")
-_COUNT_AFTER = _pattern(r"^\s?(?:gpus?\s?)?(?:[x×*]\s?|\(|:\s?)(\d{1,5})(?!\d|\s?(?:gb|g\b|tb))")
+_MULTIPLIED = any_case(r"[x×*]\s?$|per|each")
+_COUNT_BEFORE = any_case(rf"{_N}\s?(?:[x×*]|{_GPUS})?\s?(?:nvidia|amd)?\s?$")
+_COUNT_AFTER = any_case(r"^\s?(?:gpus?\s?)?(?:[x×*]\s?|\(|:\s?)(\d{1,5})(?!\d|\s?(?:gb|g\b|tb))")
 
 
 @dataclass(frozen=True, slots=True)

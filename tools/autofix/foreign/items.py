@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...checkpoint import checked
 from ...plan.elements import as_list
 from .figures import Place, experts_of, span_of
-from .lexicon import DEGREE_NAMES, concept_of, node_type_of, phase_of, words_of
+from .lexicon import DEGREE_NAMES, any_case, concept_of, node_type_of, phase_of, words_of
 from .nodes import (
     OPERATORS,
     are_stages,
@@ -40,7 +40,7 @@ _LISTS: dict[str | None, str | None] = {
 _ONLY_OBJECTS = ("layers", "experts", "pp", "dp", "replicas")
 _PLACEMENT = re.compile(r"/[^/]*(?:expert|moe)[^/]*/(?:placement|map|mapping|assignment)$")
 _OF_EXPERTS = re.compile(r"experts? to\b")
-_EXPERT = re.compile(r"e(xperts?)?[\s_\-]?\d", re.IGNORECASE)
+_EXPERT = any_case(r"e(xperts?)?[\s_\-]?\d")
 
 
 class ItemReader:

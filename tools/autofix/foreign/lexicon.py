@@ -41,53 +41,46 @@ _DEGREES = {
     r"|(?:dp )?replicas|replica list|副本数?|实例数",
     "cp": rf"(?:(?:prefill )?cp|context parallel(?:ism)?){_OF}|上下文并行",
 }
+_GPUS = r"(?:gpus?|devices?|cards?|accelerators?|npus?)"
+_COUNT = r"(?:count|num|number|total)"
+_TOKENS = r"(?:tokens?|len(?:gth)?|seq(?:uence)? len(?:gth)?|token count|sequence length|seqlen)"
+_USUAL = r"(?:(?:avg|average|mean|num|max|typical) )?"
+_AS_LIMIT = r"(?: (?:ms|limit|target|slo|max|ms max|sla))*"
+_DTYPE = r"(?:dtype|precision|data type|quantization)"
 _FIELDS = {
-    "model": r"(?:(?:base|target|llm|language) )?model(?: (?:name|id|path|name or path|or path|tag|type name"
-    r"|repo))?|llm"
-    r"|served model name|hf model(?: id)?|checkpoint|for model|模型(?:名称|名)?",
+    "model": r"(?:(?:base|target|llm|language) )?model(?: (?:name|id|path|name or path|or path|tag|type name|repo))?"
+    r"|llm|served model name|hf model(?: id)?|checkpoint|for model|模型(?:名称|名)?",
     "config": r"(?:hf |model )?config(?:uration)?|architecture|model (?:spec|params|architecture)",
     "hardware": r"(?:target )?(?:hardware|hw|cluster|topology|env|system|machines?|infrastructure|environment|platform)"
     r"(?: (?:config|spec|setup|topology|info))?|resources|accelerators|硬件(?:配置)?|集群",
-    "accelerator": r"(?:gpu|accelerator|device|card|hardware|node)s? (?:type|model|name|kind|sku)|accelerator"
-    r"|gpu|card"
-    r"|device kind|gpu型号|显卡(?:型号)?|卡型|加速卡",
-    "node_count": rf"{_NUM}(?:nodes|servers|hosts|machines)(?: (?:count|num|number))?|(?:num|n) node"
-    rf"|node (?:count|num|number)|nnodes|节点数?|机器数|服务器数",
-    "gpus_per_node": r"(?:num |n )?(?:gpus?|devices?|cards?|accelerators?|npus?) per (?:node|server|host|machine)"
-    r"|nproc per node|ngpus per node|node size"
+    "accelerator": r"(?:gpu|accelerator|device|card|hardware|node)s? (?:type|model|name|kind|sku)|accelerator|gpu|card"
+    r"|gpu型号|显卡(?:型号)?|卡型|加速卡",
+    "node_count": rf"{_NUM}(?:nodes|servers|hosts|machines)(?: {_COUNT})?|(?:num|n) node|node {_COUNT}|nnodes"
+    r"|节点数?|机器数|服务器数",
+    "gpus_per_node": rf"(?:num |n )?{_GPUS} per (?:node|server|host|machine)|nproc per node|ngpus per node|node size"
     r"|每节点(?:gpu|卡)数?|单机卡数|每台卡数",
-    "gpu_total": r"(?:(?:total|num|number of|n) )(?:gpus?|devices?|cards?|accelerators?|npus?)|world size"
-    r"|(?:gpu|device|card|accelerator)s? (?:count|num|number|total)|gpus|cards|total gpu count"
+    "gpu_total": rf"(?:total|num|number of|n) {_GPUS}|(?:total )?{_GPUS} {_COUNT}|gpus|cards|world size"
     r"|卡数|gpu数量?|总卡数",
-    "weights": r"(?:(?:weights?|model|param(?:eter)?s?|torch) )?(?:dtype|precision|data type|quantization|quant|format)"
-    r"|weights|精度|量化|权重精度|数据类型",
-    "kv_cache": r"kv(?: cache)?|(?:kv|kv cache|kvcache|cache) (?:dtype|precision|type|data type|quantization)"
-    r"|kv缓存精度",
+    "weights": rf"(?:(?:weights?|model|param(?:eter)?s?|torch) )?(?:{_DTYPE}|quant|format)|weights"
+    r"|精度|量化|权重精度|数据类型",
+    "kv_cache": rf"kv(?: cache)?|(?:kv|kv cache|kvcache|cache) (?:{_DTYPE}|type)|kv缓存精度",
     "activations": r"(?:activations?|compute) (?:dtype|precision|type)|activations|激活精度",
-    "input_tokens": r"(?:(?:avg|average|mean|num|max|typical) )?(?:input|prompt|prefill)"
-    r"(?: (?:tokens?|len(?:gth)?|seq(?:uence)? len(?:gth)?|token count|sequence length|seqlen))|isl|seq len in"
-    r"|prompt(?:token|tokens)?|输入长度"
-    r"|输入(?:token)?(?:数|长度)?"
-    r"|random input len|input sequence length",
-    "output_tokens": r"(?:(?:avg|average|mean|num|max|typical) )?(?:output|generation|generated|decode|completion|new)"
-    r"(?: (?:tokens?|len(?:gth)?|seq(?:uence)? len(?:gth)?|token count|sequence length|seqlen))|osl|seq len out"
-    r"|输出长度|输出(?:token)?(?:数|长度)?"
-    r"|random output len|max new tokens|output sequence length|gen len(?:gth)?",
+    "input_tokens": rf"{_USUAL}(?:input|prompt|prefill) {_TOKENS}|isl|seq len in|prompt(?:tokens?)?|random input len"
+    r"|输入(?:token)?(?:数|长度)?",
+    "output_tokens": rf"{_USUAL}(?:output|generation|generated|decode|completion|new|gen) {_TOKENS}|osl|seq len out"
+    r"|random output len|输出(?:token)?(?:数|长度)?",
     "concurrency": r"(?:max |num )?(?:concurrency|concurrent (?:requests|users|sequences)|batch(?: size)?|num seqs|"
-    r"concurrencies|max concurrency|requests in flight|global batch size)|bs|并发(?:数|量)?|批大小|批次大小",
-    "ttft_ms_max": r"(?:max |target )?(?:ttft|time to first token)(?: (?:ms|limit|target|slo|max|ms max|sla))*",
-    "tpot_ms_max": r"(?:max |target )?(?:tpot|itl|tbt|time per output token|inter token latency)"
-    r"(?: (?:ms|limit|target|slo|max|ms max|sla))*",
+    r"concurrencies|requests in flight|global batch size)|bs|并发(?:数|量)?|批大小|批次大小",
+    "ttft_ms_max": rf"(?:max |target )?(?:ttft|time to first token){_AS_LIMIT}",
+    "tpot_ms_max": rf"(?:max |target )?(?:tpot|itl|tbt|time per output token|inter token latency){_AS_LIMIT}",
     "objective": r"(?:optimi[sz]ation )?(?:objective|goal|optimi[sz]e(?: for)?|target metric|priority)|目标|优化目标",
-    "request_rate": r"(?:request rate|qps|rps|requests per second|arrival rate)",
+    "request_rate": r"request rate|qps|rps|requests per second|arrival rate",
     "memory_utilization": r"(?:gpu )?(?:memory|mem) (?:utili[sz]ation|fraction static|fraction)"
     r"|free gpu memory fraction|kv cache free gpu mem(?:ory)? fraction",
     "engine": r"(?:serving |inference )?(?:engine|framework|runtime|server)|推理引擎|框架",
-    "layers": r"(?:layer|block|decoder layer)s?(?: (?:range|ids|indices|span|idx))?|(?:start end )layers?"
-    r"|层|层范围",
-    "layers_first": r"(?:start|first|from|begin)(?: (?:layer|layers|idx|index))?|layer (?:start|from|begin|first)"
-    r"|起始层",
-    "layers_last": r"(?:end|last|to|stop)(?: (?:layer|layers|idx|index))?|layer (?:end|to|last)|结束层",
+    "layers": r"(?:layer|block|decoder layer)s?(?: (?:range|ids|indices|span|idx))?|start end layers?|层|层范围",
+    "layers_first": r"(?:start|first|from|begin)(?: (?:layers?|idx|index))?|layer (?:start|from|begin|first)|起始层",
+    "layers_last": r"(?:end|last|to|stop)(?: (?:layers?|idx|index))?|layer (?:end|to|last)|结束层",
     "layer_count": r"(?:num|n|number of) layers|layer (?:count|num)|层数",
     "bare_dp": r"data",
     "stage_layers": r"(?:num |n )?layers? (?:per|by|in each) (?:pp |pipeline )?(?:stage|rank)s?"
@@ -100,9 +93,8 @@ _FIELDS = {
     "experts": r"ids|(?:experts?|hosted experts?|local experts?)(?: (?:ids?|range|list|hosted|indices))?|专家(?:编号)?",
     "expert_placement": r"expert (?:placement|map|mapping|assignment|distribution|location)|experts? (?:per|by|on) "
     r"(?:gpu|device|rank)|experts? to (?:gpus?|devices?|ranks?)|专家分布",
-    "stages": r"(?:pipeline |pp )?stages|stage (?:map|assignment|placement|config)|pipeline|stage list"
-    r"|流水线|流水级"
-    r"|device map",
+    "stages": r"(?:pipeline |pp )?stages|stage (?:map|assignment|placement|config|list)|pipeline|device map"
+    r"|流水线|流水级",
     "phases": r"phases|stages of inference|branches|阶段",
     "nodes": r"nodes|vertices|vertexes|node list|dag nodes|operators|ops|tasks|节点列表|节点",
     "edges": r"edges|links|connections|dependencies|arcs|edge list|dag edges|边",
@@ -111,8 +103,7 @@ _FIELDS = {
     "type": r"type|kind|op|node|op type|node type|operator|operation|class|category|layer type|类型|stage type",
     "parent": r"parents?|parent id|belongs to|of|inside|in|within|scope|container|父节点",
     "rank": r"rank|shard(?: (?:rank|id|index|idx))?|(?:local )?rank id|tp rank|shard rank",
-    "sp_rank": r"sp rank|sequence rank",
-    "pp_rank": r"pp rank|pipeline rank|stage rank",
+    "other_rank": r"(?:sp|sequence|pp|pipeline|stage) rank",
     "index": r"index|idx|stage(?: (?:index|idx))?|replica(?: (?:index|idx))?|order|stage number",
     "phase": r"phase|branch|阶段名|inference phase",
     "role": r"role|purpose",
@@ -134,18 +125,15 @@ _CONCEPTS = [(name, re.compile(pattern)) for name, pattern in ({**_DEGREES, **_F
 DEGREE_NAMES = frozenset(_DEGREES)
 
 PHASE_WORDS = {
-    "prefill": r"pre ?fill(?:ing)?|prompt(?: processing)?|context(?: phase| encoding)?"
-    r"|预填充|预填|首次推理",
-    "decode": r"decod(?:e|ing)|generat(?:e|ion|ing)|token generation|incremental(?: decoding)?"
-    r"|解码|生成",
+    "prefill": r"pre ?fill(?:ing)?|prompt(?: processing)?|context(?: phase| encoding)?|预填充|预填|首次推理",
+    "decode": r"decod(?:e|ing)|generat(?:e|ion|ing)|token generation|incremental(?: decoding)?|解码|生成",
 }
 _PHASES = {
     phase: re.compile(
         rf"(?:(?:vllm|sglang|trt ?llm|dynamo|llm) )?"
-        rf"(?:{words})(?: (?:phase|stage|branch|strategy|config(?:uration)?|plan|workers?|engine|parallel(?:ism)?"
-        rf"|graph|"
-        r"dag|instances?|pool|cluster|server|nodes?|group|side|model))?|(?:phase|branch) (?:" + words + r")|"
-        rf"(?:{words})(?:阶段|节点|实例)"
+        rf"(?:{words})(?: (?:phase|stage|branch|strategy|config(?:uration)?|plan|workers?|engine|parallel(?:ism)?|graph"
+        r"|dag|instances?|pool|cluster|server|nodes?|group|side|model))?"
+        rf"|(?:phase|branch) (?:{words})|(?:{words})(?:阶段|节点|实例)"
     )
     for phase, words in PHASE_WORDS.items()
 }
@@ -181,6 +169,11 @@ _TYPES = {
     "LinearNode": r"linear|matmul|gemm|(?:q|k|v|o|qkv|gate|up|down) proj(?:ection)?",
 }  # fmt: skip
 _TYPE_PATTERNS = [(name, re.compile(pattern)) for name, pattern in _TYPES.items()]
+
+
+def any_case(pattern: str) -> re.Pattern[str]:
+    """The pattern for words in upper or lower case."""
+    return re.compile(pattern, re.IGNORECASE)
 
 
 def words_of(key: str) -> str:

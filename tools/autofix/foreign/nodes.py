@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .figures import Place, PlacesOf, experts_of, span_of, whole_number
-from .lexicon import concept_of, node_type_of, phase_of, words_of
+from .lexicon import any_case, concept_of, node_type_of, phase_of, words_of
 from .scope import Item, Scope
 from .shapes import is_nested, is_object
 
@@ -15,7 +15,7 @@ OUTER = ("RequestNode", "ReplicaNode", "PhaseNode")
 OPERATORS = ("AttentionNode", "FFNNode", "MoENode")
 _HOLD_LAYERS = ("PipelineStageNode", "LayerBlockNode")
 _NUMBER_AT_END = re.compile(r"(\d{1,6})$")
-_RANK_IN_NAME = re.compile(r"(?<![a-z])(tp|sp)[ _\-.]?(?:rank[ _\-.]?)?(\d{1,5})$", re.IGNORECASE)
+_RANK_IN_NAME = any_case(r"(?<![a-z])(tp|sp)[ _\-.]?(?:rank[ _\-.]?)?(\d{1,5})$")
 # Keys of a concept, the plainest first: "id" before "name", "type" before "op".
 _PLAINEST = ("id", "name", "type", "kind", "op")
 # Fields that mean the same in our format under the same name.

@@ -15,7 +15,7 @@ from ...plan.document import PHASES
 from ...search.shorthand import read_shorthand
 from .degree_words import degrees_in_prose
 from .hardware_words import hardware_of
-from .lexicon import folded
+from .lexicon import any_case, folded
 from .load_words import limits_in_prose, load_in_prose
 from .scope import Scope
 from .text import Extract
@@ -27,11 +27,11 @@ _KEY_LINE = re.compile(
     r"^[ \t-]{0,40}[\w\u4e00-\u9fff\"'][\w .\u4e00-\u9fff/\"'-]{0,60}[:：=][^\n]{0,2000}$", re.MULTILINE
 )
 _UNPLANNED = {
-    "speculative": re.compile(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)", re.IGNORECASE),
-    "lora": re.compile(r"(?<![a-z_-])q?loras?(?![a-z_])", re.IGNORECASE),
+    "speculative": any_case(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)"),
+    "lora": any_case(r"(?<![a-z_-])q?loras?(?![a-z_])"),
 }
 _LIMITS = ("ttft_ms_max", "tpot_ms_max", "request_rate")
-_DENIED = re.compile(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$", re.IGNORECASE)
+_DENIED = any_case(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。，；]{0,20}$")
 
 
 def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:

@@ -42,57 +42,45 @@ class ReadProposal:
 
 
 @collector_paused()
-def read_proposal(text: str | Mapping[str, Any]) -> ReadProposal:
+def read_proposal(source: str | Mapping[str, Any]) -> ReadProposal:
     """Read a proposal in whatever form. Never raises."""
     notes = Notes()
-    if isinstance(text, str):
-        found = extract(whole_characters(text), notes)
+    if isinstance(source, str):
+        extracted = extract(whole_characters(source), notes)
     else:
-        value, faults = cleaned(text)
-        found = Extract(value, False, "")
+        value, faults = cleaned(source)
+        extracted = Extract(value)
         for fault in faults:
             notes.unclear(fault.reason, fault.pointer or "/")
-    document, assumed = _document(found, notes)
-    return ReadProposal(document, notes.all(), assumed)
-
-
-def _document(found: Extract, notes: Notes) -> tuple[dict[str, Any] | None, frozenset[str]]:
-    """The document, and the phases in which something was assumed."""
-    value = found.value
+    value = extracted.value
     if is_object(value) and is_ours(value):
-        return _expanded(value, notes), frozenset()
-    walker = Walker(notes, is_cut=found.is_cut)
+        return ReadProposal(_expanded(value, notes), notes.all())
+    walker = Walker(notes, is_cut=extracted.is_cut)
     if value is not None:
         walker.walk(value, Scope())
-    if found.prose:
-        alone = value is None or not walker.facts.says_degrees()
-        read_prose(found, walker, alone=alone)
+    if extracted.prose:
+        read_prose(extracted, walker, alone=value is None or not walker.facts.says_degrees())
     document = assemble(walker, notes)
     if not document:
         notes.unclear("nothing that a plan holds was found", "/")
-        return None, frozenset()
-    return document, frozenset(phase for phase, _ in walker.facts.of("assumed"))
+        return ReadProposal(None, notes.all())
+    return ReadProposal(document, notes.all(), frozenset(phase for phase, _ in walker.facts.of("assumed")))
 
 
 def is_ours(document: Mapping[str, Any]) -> bool:
-    """Whether a document is in our format, damaged perhaps: it says so, or most of its nodes have our types."""
-    nodes = document.get("nodes")
+    """Whether a document is in our format, damaged perhaps: it says so, or most of its nodes have our types.
+
+    Not where nodes hold others, or edges are texts: forms that ours does not have.
+    """
+    nodes, edges = document.get("nodes"), as_list(document.get("edges"))
+    listed = [as_mapping(node) for node in checked(as_list(nodes))]
+    if any("children" in node for node in listed) or isinstance(document.get("edges"), str | dict):
+        return False
+    if edges and all(isinstance(edge, str) for edge in edges):
+        return False
     if document.get("format") == FORMAT:
-        return not is_object(nodes) and not _is_foreign_graph(document)
-    listed = map(as_mapping, checked(as_list(nodes)))
-    typed = [as_str(node.get("type")) in LEVELS and "id" in node for node in listed]
-    return bool(typed) and 2 * sum(typed) > len(typed) and not _is_foreign_graph(document)
-
-
-def _is_foreign_graph(document: Mapping[str, Any]) -> bool:
-    """Whether nodes hold others, or edges are texts: forms that ours does not have."""
-    nodes, edges = as_list(document.get("nodes")), as_list(document.get("edges"))
-    nested = any("children" in as_mapping(node) for node in nodes)
-    return (
-        nested
-        or isinstance(document.get("edges"), str | dict)
-        or (bool(edges) and all(isinstance(e, str) for e in edges))
-    )
+        return not is_object(nodes)
+    return 2 * sum(as_str(node.get("type")) in LEVELS and "id" in node for node in listed) > len(listed)
 
 
 def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
         says_less = facts.get("attention_only") or facts.get("enable_dp_attention")
         if architecture is not None and "tp" in degrees and "tp_ffn" not in degrees and not says_less:
             degrees["tp_ffn"] = degrees["tp"] if architecture.has_split_ffn else 1
-            facts.put(f"assumed.{phase}", True)
+            facts.put("assumed", **{phase: True})
             if degrees["tp_ffn"] > 1:
                 notes.assumed("tensor parallelism that names no operator is that of attention and of the FFN", phase)
         if "stage_layers" in degrees and not facts.has(f"{phase}.pp") and not facts.has("any.pp"):
@@ -108,9 +108,7 @@ def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Not
     if facts.get("enable_dp_attention") and dp and dp > 1:
         if tp is not None and tp % dp == 0:
             notes.read(f"DP attention: {dp} groups of {tp // dp} inside of TP {tp}", facts.where("any.dp"))
-            facts.put("any.attention_dp", dp)
-            facts.put("any.tp", tp // dp)
-            facts.put("any.dp", 1)
+            facts.put("any", attention_dp=dp, tp=tp // dp, dp=1)
         else:
             notes.unclear(f"DP attention of {dp} in TP {tp}", facts.where("any.dp"))
     elif facts.get("enable_ep"):
@@ -130,26 +128,20 @@ def _expert_parallel(scope: str, facts: Facts, architecture: Architecture | None
     if tp is None and dp is not None and not facts.has(f"{scope}.tp") and facts.get("engine") == "vllm":
         notes.assumed("tensor parallelism 1, as vLLM has it where none is stated", where)
         tp = 1
-        facts.put(f"{scope}.tp", tp)
+        facts.put(scope, tp=tp)
     if tp is None:
         return
-    if _is_dense(architecture):
+    if architecture is not None and all(layer.moe is None for layer in architecture.layers):
         notes.unclear("expert parallelism is on, but the model has no experts", where)
     elif dp in (None, 1):
         if said["ep"] is None:
-            facts.put(f"{scope}.ep", tp)
+            facts.put(scope, ep=tp)
     elif said["ep"] not in (None, tp * dp) or architecture is None or facts.get("engine") not in (None, "vllm"):
         notes.unclear("expert parallelism together with data parallelism: attention is replicated, or all is", where)
     else:
         notes.read(f"expert parallelism over TP {tp} x DP {dp}: attention is data parallel in one group", where)
-        facts.put(f"{scope}.attention_dp", dp)
-        facts.put(f"{scope}.ep", tp * dp)
-        facts.put(f"{scope}.dp", 1)
-        facts.put("attention_only", True)
-
-
-def _is_dense(architecture: Architecture | None) -> bool:
-    return architecture is not None and all(layer.moe is None for layer in architecture.layers)
+        facts.put(scope, attention_dp=dp, ep=tp * dp, dp=1)
+        facts.claim("attention_only", True, where)
 
 
 def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:

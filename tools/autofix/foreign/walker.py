@@ -25,7 +25,7 @@ from .facts import Facts
 from .figures import Place, digits_for_words, figure_of, places_of, span_of, whole_number
 from .flags import flags_in
 from .items import ItemReader
-from .lexicon import DEGREE_NAMES, OBJECTIVES, concept_of, node_type_of, number_format, phase_of, words_of
+from .lexicon import DEGREE_NAMES, OBJECTIVES, any_case, concept_of, node_type_of, number_format, phase_of, words_of
 from .notes import Notes, shortened
 from .scope import Item, Scope
 from .shapes import is_list, is_nested, is_object
@@ -67,7 +67,7 @@ UNPLANNED = {
 }
 _OFF = ("false", "none", "null", "off", "0", "0.0", "[]", "{}")
 # Where a number of GPUs is that of the plan, not only of the hardware.
-_OF_STRATEGY = re.compile(r"strategy$|parallel\w{0,20}$", re.IGNORECASE)
+_OF_STRATEGY = any_case(r"strategy$|parallel\w{0,20}$")
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
 
