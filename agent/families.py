@@ -12,10 +12,9 @@ from ..tools.engines.names import JUDGED
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest, SearchResult
-from ..tools.search.describe import describe, number
-from ..tools.search.families import family
+from ..tools.search.describe import describe, family, number
 from ..tools.search.sizing import least_weights_bytes
-from ..tools.search.space import PairOption, SpaceRequest, pair_options, stage_widths
+from ..tools.search.space import Replica, SpaceRequest, colocated_replicas, stage_widths
 from .reasons import Lost, named, why_lost
 from .search_results import Excluded, FamilyLost
 
@@ -45,18 +44,18 @@ def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[Fami
 
 def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) -> Iterator[FamilyLost]:
     """Families of one replica that no listed candidate is of, by their widest layout: most cannot hold the weights."""
-    layouts: dict[str, list[PairOption]] = {}
-    for option in pair_options(request.space):
-        layouts.setdefault(family(option.strategy(1)), []).append(option)
+    layouts: dict[str, list[Replica]] = {}
+    for replica in colocated_replicas(request.space):
+        layouts.setdefault(family(replica.strategy(1)), []).append(replica)
     need = least_weights_bytes(request)
     usable = request.usable_bytes_per_gpu
-    for name, options in layouts.items():
+    for name, replicas in layouts.items():
         if name in seen or f"DP × {name}" in seen:
             continue
-        widest = max(options, key=lambda option: option.width)
-        lost = Lost(f"none of its {len(options)} layouts is among the {len(result.candidates)} best")
-        if widest.width * usable < need:
-            held = f"{number(widest.width * usable / 1e9)} GB"
+        widest = max(replicas, key=lambda replica: replica.gpus)
+        lost = Lost(f"none of its {len(replicas)} layouts is among the {len(result.candidates)} best")
+        if widest.gpus * usable < need:
+            held = f"{number(widest.gpus * usable / 1e9)} GB"
             lost = Lost(f"ME001: the weights take {number(need / 1e9)} GB, its replicas have {held}", "ME001")
         strategy = widest.strategy(1)
         yield FamilyLost(family=name, strategy=strategy, summary=describe(strategy), reason=lost.reason, rule=lost.rule)

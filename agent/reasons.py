@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from ..tools.plan.document import Strategy
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
-from ..tools.search.columns import TIE_SHARE
 from ..tools.search.describe import describe, in_format, number, precision_name
+from ..tools.search.strategy_rows import TIE_SHARE
 from .intent.formats import QUALITY, formats_on
 from .intent.intent import Assumption, OpenPrecisions
 from .results import Alternative

@@ -13,7 +13,7 @@ from ..tools.errors import InputError
 from ..tools.plan.placement import StageDegrees
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.describe import describe
-from ..tools.search.space import stage_options
+from ..tools.search.space import stage_degrees
 from .intent.intent import StatedDegrees, StatedStrategy
 from .results import Alternative
 from .stated_strategy import read_strategy
@@ -48,7 +48,7 @@ def _asked(request: SearchRequest) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 def _judged(request: SearchRequest, name: str, width: int) -> Alternative | None:
     """What forbids `name` of this width; `None` where a legal strategy has it, or where no rule on that degree does."""
-    legal = stage_options(request.space, width, prefill=False)
+    legal = stage_degrees(request.space, width, "decode")
     if any(getattr(degrees, name) == width for degrees in legal):
         return None
     stated = StatedDegrees.model_validate({name: width})

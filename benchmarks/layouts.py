@@ -45,14 +45,14 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.plan.placement import gpu_count, stage_width
 from shardwright.tools.search.candidate import Candidate, SearchRequest
-from shardwright.tools.search.columns import TIE_SHARE
 from shardwright.tools.search.describe import describe
 from shardwright.tools.search.loads import shared_batches
+from shardwright.tools.search.phase_replicas import PhaseScreen
 from shardwright.tools.search.ranking import worth
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.sides import PhaseSides
-from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.simulated import candidate_at
 from shardwright.tools.search.sizing import facts_of
+from shardwright.tools.search.strategy_rows import TIE_SHARE
 
 CASES = Path(__file__).resolve().parent.parent / "tests" / "cases"
 OBJECTIVES: tuple[Objective, ...] = ("latency", "throughput", "cost")
@@ -181,13 +181,13 @@ def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
     workload = case.request.workload.model_copy(update={"concurrency": concurrency})
     request = replace(case.request, hardware=hardware, facts=facts, workload=workload)
     loads = np.array([concurrency])
-    sides = PhaseSides(request, base_setting(request), phase, shared_batches(loads, request.space.gpus), loads)
-    side = sides.side(0)
-    seconds, best = (side.second if phase == "prefill" else side.first), dict[tuple[int, ...], tuple[bool, float]]()
-    for row in range(len(side)):
-        degrees = sides.replicas[int(side.option[row])].degrees
-        key = case.side_key(degrees, int(side.replicas[row]))
-        best[key] = min(best.get(key, (True, math.inf)), (bool(side.warned[row]), float(seconds[row])))
+    screen = PhaseScreen(request, base_setting(request), phase, shared_batches(loads, request.space.gpus), loads)
+    rows, best = screen.rows, dict[tuple[int, ...], tuple[bool, float]]()
+    seconds = rows.prompts_s if phase == "prefill" else rows.pass_s
+    for row in range(len(rows)):
+        degrees = screen.options[int(rows.replica[row])].degrees(phase)
+        key = case.side_key(degrees, int(rows.replicas[row]))
+        best[key] = min(best.get(key, (True, math.inf)), (bool(rows.warnings[row]), float(seconds[row])))
     found = best.get(case.side_key(own, own.replicas))
     if found is None:
         return None, f"{phase}: not feasible"

@@ -19,15 +19,15 @@ import numpy as np
 
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tests.spaces import strategies
+from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PHASES, Strategy
+from shardwright.tools.plan.placement import own_cut
 from shardwright.tools.search.candidate import Candidate, SearchRequest
-from shardwright.tools.search.columns import joined
-from shardwright.tools.search.cuts import engine_cut
-from shardwright.tools.search.found import Found
 from shardwright.tools.search.ranking import worth
+from shardwright.tools.search.screen import Screen
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.simulated import candidate_at
 
 
 def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:
@@ -37,7 +37,7 @@ def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:
         return strategy
     phases = {phase: getattr(strategy, phase) for phase in PHASES}
     cut = {
-        phase: one.model_copy(update={"stage_layers": engine_cut(engine, layers, one.pp)})
+        phase: one.model_copy(update={"stage_layers": own_cut(JUDGED[engine].default_cut(layers, one.pp))})
         for phase, one in phases.items()
     }
     return strategy.model_copy(update=cut)
@@ -59,14 +59,16 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
         except InputError:
             continue
     ratios = []
-    found = Found(request, setting)
-    rows = joined(found.rows)
+    screen = Screen(request, setting)
+    rows = screen.rows
     by_strategy = {one.strategy: one for one in every if one.ttft_ms is not None}
     for row in range(len(rows)):
-        one = by_strategy.get(found.name(rows, row))
+        one = by_strategy.get(screen.strategy(rows, row))
         if one is not None and one.tpot_ms and one.ttft_ms:
             cost = worth(one, objective) / float(rows.cost[row])
-            ratios.append((one.ttft_ms / float(rows.ttft[row]) / 1e3, one.tpot_ms / float(rows.tpot[row]) / 1e3, cost))
+            ratios.append(
+                (one.ttft_ms / float(rows.ttft_s[row]) / 1e3, one.tpot_ms / float(rows.tpot_s[row]) / 1e3, cost)
+            )
     good = [one for one in every if one.feasible]
     if not good:
         return (0.0 if result.best is None else None), len(space), result.simulated, ratios

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from shardwright.tools.plan.document import PhaseStrategy, Strategy
-from shardwright.tools.search.inventory import Footprint, end_of_replicas
-from shardwright.tools.search.space import SpaceRequest, pair_options, phase_shapes, split_strategy
+from shardwright.tools.plan.document import Phase, PhaseStrategy, Strategy
+from shardwright.tools.plan.placement import even_cut
+from shardwright.tools.search.devices import Footprint, end_of_replicas
+from shardwright.tools.search.space import Replica, SpaceRequest, colocated_replicas, phase_kinds, split_strategy
 
 # The degrees of a replica of one phase, and the devices that it takes.
 PhaseReplica = tuple[PhaseStrategy, Footprint]
@@ -25,16 +26,16 @@ def strategies(request: SpaceRequest) -> Iterator[Strategy]:
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:
     """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
-    for pair in pair_options(request):
-        for dp in range(1, pair.room + 1):
+    for replica in colocated_replicas(request):
+        for dp in range(1, replica.room.most + 1):
             if request.allows(None, dp):
-                yield pair.strategy(dp)
+                yield replica.strategy(dp)
 
 
 def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
     """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow."""
-    decodes = list(_phase_replicas(request, prefill=False))
-    for prefill in _phase_replicas(request, prefill=True):
+    decodes = list(_phase_replicas(request, "decode"))
+    for prefill in _phase_replicas(request, "prefill"):
         for decode in decodes:
             for count in range(1, request.room(prefill[1]) + 1):
                 for rest in range(1, request.room(decode[1]) + 1):
@@ -48,23 +49,23 @@ def draw_strategy(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
     """Any legal strategy of `request`; a space without one draws again."""
     if request.disaggregated:
         return _draw_apart(draw, request)
-    pairs = list(pair_options(request))
-    assume(pairs)
-    pair = draw(st.sampled_from(pairs))
-    return pair.strategy(draw(st.integers(1, pair.room)))
+    replicas = list(colocated_replicas(request))
+    assume(replicas)
+    replica = draw(st.sampled_from(replicas))
+    return replica.strategy(draw(st.integers(1, replica.room.most)))
 
 
-def _phase_replicas(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseReplica]:
-    for shape in phase_shapes(request, prefill=prefill):
-        for stages, one in shape.prints.items():
-            yield shape.replica(stages), one
+def _phase_replicas(request: SpaceRequest, phase: Phase) -> Iterator[PhaseReplica]:
+    for kind in phase_kinds(request, phase):
+        for stages, room in kind.rooms.items():
+            yield Replica(kind, even_cut(request.architecture.num_layers, stages)).degrees(phase), room.footprint
 
 
 def _draw_apart(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
-    decodes = list(_phase_replicas(request, prefill=False))
+    decodes = list(_phase_replicas(request, "decode"))
     prefills = [
         prefill
-        for prefill in _phase_replicas(request, prefill=True)
+        for prefill in _phase_replicas(request, "prefill")
         if any(_fits(request, prefill, 1, decode, 1) for decode in decodes)
     ]
     assume(prefills)

@@ -9,7 +9,7 @@ from ...tools.errors import InputError
 from ...tools.plan.document import Strategy
 from ...tools.search.candidate import Candidate, SearchRequest
 from ...tools.search.search import base_setting
-from ...tools.search.single import candidate_at, refined
+from ...tools.search.simulated import candidate_at, refined
 from ..loop.question import MOST_CONCURRENT, Question
 from .judged import CacheKey
 

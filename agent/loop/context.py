@@ -17,8 +17,8 @@ from typing import Any
 
 from ...prompts.render import prompt_hash, render
 from ...tools.catalog.models import ModelEntry
+from ...tools.performance.weights import model_bytes
 from ...tools.search.search import base_setting
-from ...tools.search.weights import weights_bytes
 from ..facts import model_facts
 from ..model.messages import Message
 from .question import Question
@@ -95,7 +95,7 @@ def facts(question: Question) -> dict[str, Any]:
     memory = question.reference.estimate.memory if question.reference.estimate is not None else None
     return {
         "model": described,
-        "weights_bytes": weights_bytes(base_setting(question.request)),
+        "weights_bytes": model_bytes(base_setting(question.request)),
         "accelerator": {"id": known.accelerator.id, "memory_bandwidth_gb_s": known.accelerator.memory_bandwidth_gb_s},
         "usable_memory_per_gpu_bytes": memory.per_device[0].usable_bytes if memory is not None else None,
         "nodes": question.request.hardware.nodes,

@@ -22,7 +22,7 @@ from ...tools.rules.base import Violation
 from ...tools.rules.registry import all_rules
 from ...tools.search.candidate import SearchRequest
 from ...tools.search.search import base_setting
-from ...tools.search.single import candidate_at
+from ...tools.search.simulated import candidate_at
 from ...tools.validate import find_violations
 from ..intent.intent import Intent
 from ..model.redaction import words_of

@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from shardwright.tools.calibration.measure.least_squares import Errors, Fitted, Floats, Places, errors
+from shardwright.tools.arrays import FloatArray, IntArray
+from shardwright.tools.calibration.measure.least_squares import Errors, Fitted, errors
 from shardwright.tools.calibration.profile_file import CarryCheck, KernelEntry, KernelKind
 from shardwright.tools.calibration.stand_ins import FRAMEWORKS, POOLED, relatives_of
 from shardwright.tools.catalog.hardware import find_accelerator
@@ -33,8 +34,8 @@ class Benchmarked(Generic[Constants]):
     """A fitted table that can be predicted again, on its own chip, with the constants of another."""
 
     fitted: Fitted[Constants]
-    measured_s: Floats
-    predict: Callable[[Constants, Places], Floats]
+    measured_s: FloatArray
+    predict: Callable[[Constants, IntArray], FloatArray]
 
 
 def carry_checks(

@@ -11,10 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.collective import CollectiveConstants, link_of, nic_of, one_level_s
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
-from shardwright.tools.calibration.measure.least_squares import Floats, Places, Problem, fit
+from shardwright.tools.calibration.measure.least_squares import Problem, fit
 from shardwright.tools.calibration.profile_file import KernelEntry
 from shardwright.tools.calibration.shapes import Collective, CollectiveOp
 from shardwright.tools.calibration.stand_ins import POOLED
@@ -61,7 +62,7 @@ def _fit_curve(table: Table, variant: str, chip: Chip) -> Benchmarked[Collective
     link_bytes_s = nic_of(chip) if variant == NETWORK else link_of(chip)
     ranks = int(table.rows[0]["ranks"])
 
-    def predict(constants: CollectiveConstants, places: Places) -> Floats:
+    def predict(constants: CollectiveConstants, places: IntArray) -> FloatArray:
         return one_level_s(constants, link_bytes_s, Collective(op, size[places], ranks, 1))
 
     return Benchmarked(

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.exchange import ExchangeConstants, exchange_s
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS
 from shardwright.tools.calibration.measure.kernel_shapes import Row
-from shardwright.tools.calibration.measure.least_squares import Floats, Places, Problem, fit
+from shardwright.tools.calibration.measure.least_squares import Problem, fit
 from shardwright.tools.calibration.profile_file import KernelEntry
 from shardwright.tools.calibration.shapes import ExpertExchange
 from shardwright.tools.calibration.stand_ins import POOLED
@@ -76,7 +77,7 @@ def _fit_curve(table: Table, phase: Phase, chip: Chip, nodes: int) -> Benchmarke
     seconds = table.numbers("us") * 1e-6
     ranks, low_latency = int(table.rows[0]["ranks"]), table.rows[0]["mode"] == "low_latency"
 
-    def predict(constants: ExchangeConstants, places: Places) -> Floats:
+    def predict(constants: ExchangeConstants, places: IntArray) -> FloatArray:
         kernel = ExpertExchange(phase, tokens[places], copy_bytes[places], top_k[places], ranks, nodes, low_latency)
         return exchange_s(constants, chip, kernel)
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from shardwright.tools.arrays import FloatArray
 from shardwright.tools.calibration.forms.gemm import GemmConstants, gemm_parts, gemm_weight_bytes
 from shardwright.tools.calibration.measure.kernel_groups import stack_of
 from shardwright.tools.calibration.measure.kernel_shapes import Row, gemm_shape
-from shardwright.tools.calibration.measure.least_squares import Floats
 from shardwright.tools.calibration.profile_file import KernelEntry
 
 from .carry import FittedAccelerators
@@ -52,7 +52,7 @@ class _Quantisation:
     launch_us: float
     us_per_element: float
 
-    def seconds(self, m: Floats, k: Floats) -> Floats:
+    def seconds(self, m: FloatArray, k: FloatArray) -> FloatArray:
         return (self.launch_us + self.us_per_element * m * k) * 1e-6
 
 

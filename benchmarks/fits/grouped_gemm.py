@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.forms.grouped_gemm import (
     GroupedGemmConstants,
     grouped_gemm_parts,
     grouped_gemm_weight_bytes,
 )
 from shardwright.tools.calibration.measure.kernel_shapes import Row, experts_shape, format_of
-from shardwright.tools.calibration.measure.least_squares import Errors, Floats, Places, errors, places_of
+from shardwright.tools.calibration.measure.least_squares import Errors, errors, places_of
 from shardwright.tools.calibration.shapes import GroupedGemm
 
 from .carry import FittedAccelerators
@@ -113,7 +114,7 @@ def _tuned(table: MeasuredTable) -> MeasuredTable:
     return table
 
 
-def _at(table: MeasuredTable, places: Places) -> MeasuredTable:
+def _at(table: MeasuredTable, places: IntArray) -> MeasuredTable:
     rows = table.rows
     shapes = [rows.shapes[int(place)] for place in places]
     return replace(table, rows=Measured(rows.chip, places_of(rows.kernel, places), rows.seconds[places], shapes))
@@ -138,7 +139,7 @@ def _shapes(rows: Table) -> GroupedGemm:
     return replace(balanced, touched=np.minimum(touched, balanced.copies))
 
 
-def _skewed_touched(copies: Floats, tokens: Floats, experts: Floats) -> Floats:
+def _skewed_touched(copies: FloatArray, tokens: FloatArray, experts: FloatArray) -> FloatArray:
     """Experts with a token where loads are drawn from a power law of exponent 1.
 
     The benchmark draws loads between 1 and 0.8 T, or 0.01 and 2 where there are fewer copies than experts, scales them

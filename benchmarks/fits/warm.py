@@ -12,11 +12,12 @@ from dataclasses import dataclass, fields, make_dataclass
 from functools import cache
 from typing import Any
 
+from shardwright.tools.arrays import FloatArray, IntArray
 from shardwright.tools.calibration.chip import Chip
 from shardwright.tools.calibration.forms.constant import constant
 from shardwright.tools.calibration.forms.elementary import Number
 from shardwright.tools.calibration.measure.kernel_groups import ACCELERATORS, stack_of
-from shardwright.tools.calibration.measure.least_squares import Fitted, Floats, Places, Problem, fit, places_of
+from shardwright.tools.calibration.measure.least_squares import Fitted, Problem, fit, places_of
 from shardwright.tools.calibration.profile_file import KernelEntry, KernelKind
 from shardwright.tools.calibration.stand_ins import POOLED
 
@@ -65,7 +66,7 @@ class WarmForm:
         """The kind of constants that is fitted."""
         return warmed(self.cold)
 
-    def seconds(self, constants: Any, chip: Chip, kernel: Any) -> Floats:
+    def seconds(self, constants: Any, chip: Chip, kernel: Any) -> FloatArray:
         """Seconds of the shapes in `kernel` as a benchmark with a warm cache measures them."""
         scale = warm_scale(constants, chip, self.read_bytes(kernel))
         fixed_s, work_s = self.parts(constants, chip, kernel, scale)
@@ -78,7 +79,7 @@ class Measured:
 
     chip: Chip
     kernel: Any
-    seconds: Floats
+    seconds: FloatArray
     shapes: Sequence[str]
 
 
@@ -105,7 +106,7 @@ def fit_warm(form: WarmForm, table: MeasuredTable, prior: Any | None = None) -> 
     """
     rows = table.rows
 
-    def predict(constants: Any, places: Places) -> Floats:
+    def predict(constants: Any, places: IntArray) -> FloatArray:
         return form.seconds(constants, rows.chip, places_of(rows.kernel, places))
 
     fitted = fit(Problem(form.warm, rows.seconds, rows.shapes, predict, form.starts, table.fixed, prior))

@@ -16,7 +16,7 @@ from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.placement import gpu_count
 from shardwright.tools.search import sizing
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.search import Holding, holding
+from shardwright.tools.search.screen import Screen
 from shardwright.tools.validate import validate
 
 CASES = Path(__file__).parent.parent / "cases"
@@ -176,11 +176,11 @@ def test_no_cluster_is_searched_twice_for_an_answer_that_there_is_none(monkeypat
     """Of limits that no number of GPUs holds: neither for the least that would do nor for what comes closest."""
     searched: list[tuple[int, bool | None, tuple[str, ...]]] = []
 
-    def noted(request: SearchRequest, setting: Setting) -> Holding:
+    def noted(request: SearchRequest, setting: Setting) -> Screen:
         searched.append((request.facts.gpus, request.disaggregated, request.policy.relaxations))
-        return holding(request, setting)
+        return Screen(request, setting)
 
-    monkeypatch.setattr(sizing, "holding", noted)
+    monkeypatch.setattr(sizing, "Screen", noted)
     result = plan("Llama-3.2-1B on H100s, TTFT under 0.1 ms, 2k in, 100 out, 16 users")
     assert result.infeasible is not None and result.infeasible.needs.gpus is None
     assert "up to 256 is enough" in (result.infeasible.needs.note or "")

@@ -19,9 +19,9 @@ from shardwright.tools.plan.document import PhaseStrategy as Phase
 from shardwright.tools.plan.placement import StageMaker, even_cut, gpu_count, place
 from shardwright.tools.search.candidate import Candidate, SearchRequest, SearchResult
 from shardwright.tools.search.cuts import BestCuts, StageCosts
-from shardwright.tools.search.inventory import end_of_replicas, footprint
+from shardwright.tools.search.devices import Footprint, end_of_replicas
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.simulated import candidate_at
 
 from ..plan.tiny import DENSE
 from ..spaces import disaggregated, strategies
@@ -235,13 +235,13 @@ def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
 @given(inventories(), st.integers(1, 12))
 @settings(max_examples=150)
 def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory, count: int) -> None:
-    prints = footprint(case.node, *case.one)
+    footprint = Footprint.of(case.node, *case.one)
     alone = phase(case.one)
     strategy = Strategy(dp=count, gpu_count=count * case.one[0] * case.one[1], prefill=alone, decode=alone)
     placed = list(devices_of(strategy, case))
-    assert (len(placed) == count) == (count <= prints.room(case.nodes, case.node))
+    assert (len(placed) == count) == (count <= footprint.room(case.nodes, case.node))
     if len(placed) == count:
-        assert placed[-1][-1] + 1 == end_of_replicas(case.node, 0, count, prints)
+        assert placed[-1][-1] + 1 == end_of_replicas(case.node, 0, count, footprint)
 
 
 @given(inventories(), st.integers(1, 8), st.integers(1, 8))
@@ -249,8 +249,8 @@ def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory,
 def test_two_kinds_of_replicas_end_where_they_are_placed(case: Inventory, count: int, rest: int) -> None:
     strategy = Strategy(dp=count + rest, gpu_count=1, prefill=phase(case.one, count), decode=phase(case.other, rest))
     strategy = strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
-    taken = end_of_replicas(case.node, 0, count, footprint(case.node, *case.one))
-    end = end_of_replicas(case.node, taken, rest, footprint(case.node, *case.other))
+    taken = end_of_replicas(case.node, 0, count, Footprint.of(case.node, *case.one))
+    end = end_of_replicas(case.node, taken, rest, Footprint.of(case.node, *case.other))
     placed = list(devices_of(strategy, case))
     assert (len(placed) == count + rest) == (end <= case.nodes * case.node)
     if len(placed) == count + rest:

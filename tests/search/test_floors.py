@@ -9,11 +9,10 @@ import pytest
 
 from shardwright.tools.checkpoint import best_so_far
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.floors import is_out_of_reach
-from shardwright.tools.search.found import fits_somehow
+from shardwright.tools.search.floors import is_out_of_reach, may_hold
+from shardwright.tools.search.screen import fits_somehow
 from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.sizing import fewest_gpus
-from shardwright.tools.search.weights import may_hold
 
 from .requests import search_request
 

@@ -9,7 +9,7 @@ import pytest
 from shardwright.tools.errors import InputError
 from shardwright.tools.search.mix import Part, search_mix
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.single import candidate_at
+from shardwright.tools.search.simulated import candidate_at
 
 from ..spaces import colocated
 from .requests import search_request

@@ -24,7 +24,7 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.plan.placement import StageDegrees, attention_width, ffn_groups, gpu_count, stage_width
 from shardwright.tools.rules.registry import all_rules
-from shardwright.tools.search.space import SpaceRequest, stage_options
+from shardwright.tools.search.space import SpaceRequest, stage_degrees
 from shardwright.tools.validate import validate
 
 from ..plan.tiny import DENSE, MLA, MOE
@@ -54,7 +54,7 @@ def stages(draw: st.DrawFn, request: SpaceRequest, phase: Phase) -> PhaseStrateg
     """The degrees of a stage, some of them in the space and most of them not."""
     devices = draw(st.sampled_from([1, 2, 3, 4, 6, 8]))
     if draw(st.booleans()):
-        options = list(stage_options(request, devices, prefill=phase == "prefill"))
+        options = list(stage_degrees(request, devices, phase))
         if options:
             return draw(st.sampled_from(options))
     part = st.sampled_from([one for one in range(1, devices + 1) if devices % one == 0])
@@ -106,7 +106,7 @@ def test_the_space_holds_what_no_rule_on_degrees_forbids(
     degrees = data.draw(stages(request, phase))
     faults = list(request.judge.faults(StageDegrees.of(degrees, phase)))
     stated = PhaseStrategy.model_validate({key: value for key, value in degrees.model_dump().items() if value != 1})
-    held = stated in {*stage_options(request, stage_width(degrees), prefill=phase == "prefill")}
+    held = stated in {*stage_degrees(request, stage_width(degrees), phase)}
     assert held == (is_of_the_shape(degrees) and all(fault.is_proposed for _, fault in faults))
     found = findings(config, request, phase, degrees)
     assert any(fault.severity == "error" for _, fault in faults) == ("error" in {gravity for _, gravity in found})

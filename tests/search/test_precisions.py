@@ -9,8 +9,8 @@ import pytest
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PrecisionBlock
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.found import fits_somehow
-from shardwright.tools.search.search import base_setting, holding, search
+from shardwright.tools.search.screen import Screen, fits_somehow
+from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.sizing import fewest_gpus
 
 from .requests import search_request
@@ -64,7 +64,7 @@ def test_a_request_is_settled_on_the_precision_of_its_plan() -> None:
 
 def test_what_looks_at_one_setting_refuses_open_formats() -> None:
     request = replace(asked(), precisions=OPEN)
-    for ask in (holding, fits_somehow):
+    for ask in (Screen, fits_somehow):
         with pytest.raises(InputError, match="number formats are open"):
             ask(request, base_setting(request))
     assert all(fits_somehow(one, base_setting(one)) for one in request.each_precision())

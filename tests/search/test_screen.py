@@ -8,14 +8,11 @@ import pytest
 
 from shardwright.tools.performance.capacity import cache_tokens
 from shardwright.tools.plan.document import HardwareBlock, PolicyBlock, ServingBlock, WorkloadBlock
-from shardwright.tools.plan.placement import even_cut
-from shardwright.tools.search.memory_columns import MemoryColumns
 from shardwright.tools.search.ranking import worth
+from shardwright.tools.search.replicas import ReplicaScreen
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.single import candidate_at, layout_at
-from shardwright.tools.search.space import pair_shapes
-from shardwright.tools.search.stage_grid import Line, lines_of
-from shardwright.tools.search.tables import Tables
+from shardwright.tools.search.simulated import candidate_at, layout_at
+from shardwright.tools.search.space import colocated_kinds
 
 from ..spaces import strategies
 from .questions import Question, drawn_questions, question
@@ -70,14 +67,11 @@ def test_what_a_replica_runs_at_once_is_what_its_engine_has_room_for() -> None:
         request, setting = asked.search, base_setting(asked.search)
         if request.disaggregated:
             continue
-        tables, layers = Tables(setting, request.hardware.gpus_per_node), request.architecture.num_layers
-        for shape in islice(pair_shapes(request.space), 4):
-            numbers = tuple(shape.rooms)
-            lines = lines_of(tuple(Line(even_cut(layers, stages)) for stages in numbers))
-            running = MemoryColumns(setting, tuple(one.layout for one in tables.pair(shape))).running(lines)
-            for stages, most in zip(numbers, running, strict=True):
-                layout = layout_at(request, setting, shape.option(stages).strategy(1), 1)
-                held = cache_tokens(layout) // setting.request_tokens
-                assert most == (shape.decode.attention_dp or 1) * max(1, min(held, setting.max_sequences)), asked.name
+        screen = ReplicaScreen(request, setting)
+        for kind in islice(colocated_kinds(request.space), 4):
+            replicas = screen.evenly_cut(kind, list(kind.rooms))
+            for replica, most in zip(replicas.each, replicas.memory.running(replicas.pipelines), strict=True):
+                held = cache_tokens(layout_at(request, setting, replica.strategy(1), 1)) // setting.request_tokens
+                assert most == kind.attention_groups * max(1, min(held, setting.max_sequences)), asked.name
                 seen += 1 < held < setting.max_sequences
     assert seen > 50

@@ -10,9 +10,9 @@ import pytest
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.plan.document import HardwareBlock
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.found import fits_somehow
 from shardwright.tools.search.kinds import Kind, cheapest, least_memory
-from shardwright.tools.search.search import base_setting, holding, search
+from shardwright.tools.search.screen import Screen, fits_somehow
+from shardwright.tools.search.search import base_setting, search
 from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized
 
 from .requests import search_request
@@ -79,7 +79,7 @@ def test_phases_apart_fit_into_memory_with_all_requests_that_are_asked_for(reque
     for gpus in (1, 2, 4):
         request = replace(search_request("Llama-3.1-8B-Instruct", (1, gpus, "h100-sxm"), **load), disaggregated=True)
         setting = base_setting(request)
-        assert fits_somehow(request, setting) == (len(holding(request, setting).columns) > 0)
+        assert fits_somehow(request, setting) == (len(Screen(request, setting).holding) > 0)
 
 
 def kinds(workload: dict[str, float], names: list[str]) -> list[Kind]:

@@ -14,9 +14,9 @@ from shardwright.tools.performance.operation import TokenLoad
 from shardwright.tools.performance.operator_times import OperatorTimes
 from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.plan.document import PolicyBlock, Relaxation
+from shardwright.tools.search.pipelines import pipelines_of
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.single import candidate_at, layout_at
-from shardwright.tools.search.stage_grid import Line, lines_of
+from shardwright.tools.search.simulated import candidate_at, layout_at
 
 from ..spaces import strategies
 from .questions import drawn_questions
@@ -88,7 +88,7 @@ def test_a_model_lives_as_long_as_what_is_kept_by_its_identity() -> None:
     request = search_request("Llama-3.1-8B", (1, 1, "h100-sxm"), input_tokens=512, output_tokens=64, concurrency=4)
     search(request)
     identity, model = id(request.architecture), weakref.ref(request.architecture)
-    caches = lines_of((Line.even(request.architecture.num_layers, 1),)).caches
+    caches = pipelines_of(((request.architecture.num_layers,),)).caches
     del request
     gc.collect()
     assert any(identity in answers for answers in caches.values())

@@ -18,14 +18,14 @@ from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.memory import shortfall_bytes
+from ..performance.weights import model_bytes
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.layout import ReplicaLayout
 from ..plan.placement import gpu_count, phase_width
 from ..search.candidate import SearchRequest
-from ..search.inventory import replica_numbers
+from ..search.devices import replica_numbers
 from ..search.search import base_setting
 from ..search.space import split_strategy
-from ..search.weights import weights_bytes
 from .distance import PairDistance, layout_key, preference
 from .options import Option, phase_options
 
@@ -78,7 +78,7 @@ class Nearest:
 
     def _options(self, phase: Phase, author: PhaseStrategy) -> list[Option]:
         usable = self.request.usable_bytes_per_gpu
-        least = weights_bytes(self.setting) / usable
+        least = model_bytes(self.setting) / usable
         return [one for one in phase_options(self.request.space, author, phase) if one.width >= least]
 
     def preference(self, strategy: Strategy) -> _Key:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..performance.weights import model_bytes
 from ..plan.document import Strategy
 from ..search.candidate import SearchRequest
 from ..search.describe import describe
 from ..search.search import base_setting, search
 from ..search.sizing import MAX_GPUS, Sized, fewest_gpus
-from ..search.weights import weights_bytes
 from .intent import PlanIntent
 from .offers import MOST_SEARCHED_GPUS, Offer, for_limits, for_memory, more_gpus, no_limits, within_positions
 
@@ -112,7 +112,7 @@ def _stated(intent: PlanIntent, failure: Failure, find: Find) -> NoPlan:
 
 
 def _memory_binds(intent: PlanIntent, request: SearchRequest, find: Find) -> NoPlan:
-    need = weights_bytes(base_setting(request))
+    need = model_bytes(base_setting(request))
     usable = request.usable_bytes
     lacking = None
     if request.facts.gpus <= MOST_SEARCHED_GPUS:

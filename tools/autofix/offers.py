@@ -14,14 +14,14 @@ from math import ceil, floor
 from typing import Any
 
 from ..catalog.dtypes import DType, weight_bytes_per_element
+from ..performance.weights import model_bytes
 from ..plan.document import PrecisionBlock, Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
-from ..search.found import fits_somehow
-from ..search.search import base_setting, holding, holds_limits
+from ..search.screen import Screen, fits_somehow
+from ..search.search import base_setting, holds_limits
 from ..search.sizing import Sized, resized
-from ..search.space import pair_shapes
-from ..search.weights import weights_bytes
+from ..search.space import colocated_kinds
 from .intent import PlanIntent
 
 # Clusters of more GPUs are not searched as a whole.
@@ -50,7 +50,7 @@ def searchable(request: SearchRequest) -> SearchRequest:
 def _sampled(request: SearchRequest) -> SearchRequest:
     """`request` on so much of its hardware as is searched again and again: less where relaxations widen the space."""
     part = searchable(request)
-    while part.facts.gpus > 1 and next(islice(pair_shapes(part.space), _MOST_SHAPES, None), None) is not None:
+    while part.facts.gpus > 1 and next(islice(colocated_kinds(part.space), _MOST_SHAPES, None), None) is not None:
         nodes, per_node = part.hardware.nodes, part.hardware.gpus_per_node
         part = resized(part, nodes // 2, per_node) if nodes > 1 else resized(part, 1, per_node // 2)
     return part
@@ -120,7 +120,7 @@ def most_requests(request: SearchRequest) -> int | None:
     """
     workload = request.workload.model_copy(update={"objective": "throughput", **NO_LIMITS})
     part = replace(_sampled(request), workload=workload, concurrency_open=True)
-    fitting = holding(part, base_setting(part)).columns
+    fitting = Screen(part, base_setting(part)).holding
     return int(fitting.concurrency.max()) if len(fitting) else None
 
 
@@ -241,7 +241,7 @@ def _narrower(intent: PlanIntent, request: SearchRequest) -> Iterator[Offer]:
             changed = precision.model_copy(update={"weights": dtype, "kv_cache": cache})
             tried.append((f"weights in {dtype}{of_cache}", changed))
     for words, changed in tried:
-        if weights_bytes(base_setting(replace(request, precision=changed))) <= usable:
+        if model_bytes(base_setting(replace(request, precision=changed))) <= usable:
             yield words, replace(intent, precision=changed)
 
 

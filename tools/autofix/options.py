@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ..plan.document import Phase, PhaseStrategy
 from ..plan.placement import StageDegrees, phase_width, stage_width
-from ..search.space import SpaceRequest, stage_options, stage_widths
+from ..search.space import SpaceRequest, stage_degrees, stage_widths
 from .distance import phase_distance, stages_distance
 
 
@@ -58,7 +58,7 @@ def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterato
     if width <= space.gpus and space.judge.accepts(StageDegrees.of(own, phase)):
         yield own
     for stage in sorted({*stage_widths(space)} | {one for one in (width,) if one <= space.gpus}):
-        for degrees in stage_options(space, stage, prefill=phase == "prefill"):
+        for degrees in stage_degrees(space, stage, phase):
             yield _exchanging(space, degrees, author, phase)
 
 

@@ -15,9 +15,10 @@ from dataclasses import astuple, dataclass
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..calibration.error_ranges import LOW_CONCURRENCY, SHARE_PCT, Cell, ErrorRange, Metric
 from ..performance.serving.load import ClosedLoop, StaticBatch
-from .engine_cases import Array, wanted_of
+from .engine_cases import wanted_of
 from .situation import Deployment, Figure, Situation, architecture_of
 
 # Fewer rows, or pairs that they are of, make no range: one in ten of a handful is no figure.
@@ -101,7 +102,7 @@ def cell_range(cell: Cell, misses: Sequence[Miss]) -> ErrorRange | None:
     )
 
 
-def _quantile(values: Array, weights: Array, share: float) -> float:
+def _quantile(values: FloatArray, weights: FloatArray, share: float) -> float:
     """The least value that `share` of the weight does not exceed; infinite where there is less weight than that."""
     order = np.argsort(values, kind="stable")
     reached: list[float] = weights[order].cumsum().tolist()

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..arrays import FloatArray
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineConstants, EngineProfile, accelerator_class
 from ..catalog.accelerators import Accelerator
@@ -41,7 +41,6 @@ _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
     "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
 )  # fmt: skip
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +66,8 @@ class Case:
     situation: Situation
     measured: Mapping[Figure, float]
     server: Server
-    parts: Mapping[str, Array]
-    head_tokens: Mapping[str, Array]
+    parts: Mapping[str, FloatArray]
+    head_tokens: Mapping[str, FloatArray]
     host_passes: int = 1
     weight: float = 1.0
 
@@ -100,13 +99,13 @@ class Case:
             first_token_steps=late_steps(constants, self.situation.deployment.engine.streams_at_intervals),
         )
 
-    def _with_head_tokens(self, columns: Mapping[str, Array], nanoseconds: float) -> dict[str, Array]:
+    def _with_head_tokens(self, columns: Mapping[str, FloatArray], nanoseconds: float) -> dict[str, FloatArray]:
         """Decode columns as long as a kernel with one block a head takes, at the middle of the load's contexts."""
         lengths, table = self.situation.lengths, self.server.table
         middle = lengths.mean_share * (lengths.input_tokens + 0.5 * lengths.output_tokens)
         cached = np.array(table.sequences) * middle, np.array(table.sequences) * min(middle, table.window_tokens)
 
-        def seconds(parts: Mapping[str, Array]) -> Array:
+        def seconds(parts: Mapping[str, FloatArray]) -> FloatArray:
             base, *rates = (parts[name] for name in _DECODE)
             return base + sum(rate * tokens for rate, tokens in zip(rates, cached, strict=True) if rate.size)
 
@@ -163,7 +162,7 @@ def case_of(
     has_head_tokens = ENGINES[engine].gives_heads_one_block(generation)
     plain = server()
     varied = [server(name) for name in _VARIED]
-    parts: dict[str, Array] = {}
+    parts: dict[str, FloatArray] = {}
     for name in _COLUMNS:
         whole = np.asarray(getattr(plain.table, name), dtype=float)
         rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in varied]
@@ -179,11 +178,11 @@ def case_of(
     )
 
 
-def _head_tokens(table: StepTable) -> dict[str, Array]:
+def _head_tokens(table: StepTable) -> dict[str, FloatArray]:
     return {name: np.asarray(getattr(table, name), dtype=float) / _FAR_LONGER_NS for name in _DECODE}
 
 
-def with_rest(rows: Sequence[Array], whole: Array) -> Array:
+def with_rest(rows: Sequence[FloatArray], whole: FloatArray) -> FloatArray:
     """The rows that constants scale, and what is left of the whole without those that are in it by default."""
     return np.array([*rows, whole - sum(rows[: len(SCALES)])])
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import least_squares
 
+from ..arrays import FloatArray
 from ..calibration.engine_profile import EngineConstants
-from .engine_cases import Array, Case
+from .engine_cases import Case
 from .fast_simulation import mean_times
 
 # Priors: published and physical starting values, and how far (as a logarithm, one standard deviation) a constant may
@@ -65,13 +66,13 @@ def prior() -> Fitted:
     return Fitted(tuple(math.log(value) for value, _ in PRIORS.values()), 0)
 
 
-def constants_of(logs: Array) -> EngineConstants:
+def constants_of(logs: FloatArray) -> EngineConstants:
     """The constants whose logarithms these are, bounded to what the profile takes."""
     values: list[float] = np.clip(np.exp(logs), 1e-6, 90.0).tolist()
     return EngineConstants(**dict(zip(NAMES, values, strict=True)))
 
 
-def residuals(logs: Array, cases: Sequence[Case]) -> Array:
+def residuals(logs: FloatArray, cases: Sequence[Case]) -> FloatArray:
     """Weighted log errors of every figure of every case."""
     constants = constants_of(logs)
     found: list[float] = []
@@ -101,13 +102,13 @@ def fit(cases: Sequence[Case], parent: Fitted, slack: float = 1.0) -> Fitted:
     weighted = weigh(cases)
     count = sum(len(case.measured) for case in cases)
 
-    def errors(logs: Array) -> Array:
+    def errors(logs: FloatArray) -> FloatArray:
         data = residuals(logs, weighted)
         # Soft L1 by hand, so that the ridge stays quadratic.
         soft = np.sign(data) * _SOFT * np.sqrt(2.0 * (np.sqrt(1.0 + (data / _SOFT) ** 2) - 1.0))
         return np.concatenate([soft / _SOFT, (logs - centre) / widths])
 
-    def slopes(logs: Array) -> Array:
+    def slopes(logs: FloatArray) -> FloatArray:
         here = errors(logs)
         return np.stack([(errors(logs + step) - here) / _STEP for step in _STEP * np.eye(len(NAMES))], axis=1)
 

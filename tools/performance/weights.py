@@ -144,3 +144,20 @@ def vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
     if head:
         total += setting.tensor_bytes(architecture.final_norm_tensors).total
     return total
+
+
+def model_bytes(setting: Setting) -> float:
+    """Bytes of all weights of the model, each once."""
+    model = setting.architecture
+    total = sum(
+        setting.tensor_bytes(tensors).total
+        for tensors in (model.embedding_tensors, model.lm_head_tensors, model.final_norm_tensors)
+    )
+    for run in setting.runs(0, model.num_layers - 1):
+        dense, moe = [run.spec.attention, run.spec.ffn], run.spec.moe
+        if moe is not None:
+            dense.append(moe.shared)
+            total += run.count * moe.experts * setting.tensor_bytes(moe.expert_tensors).total
+            total += run.count * setting.tensor_bytes(moe.router_tensors).total
+        total += run.count * sum(setting.tensor_bytes(part.tensors).total for part in dense if part is not None)
+    return total

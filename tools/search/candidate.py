@@ -78,11 +78,11 @@ class SearchRequest:
         """Whether an open concurrency is to be as low as the limits allow, not as high as memory allows."""
         return self.workload.objective == "latency" or self.workload.request_rate is not None
 
-    def settled(self, found: Candidate | None) -> SearchRequest:
-        """The request with the number formats of `found`, where they were left open."""
-        if found is None or found.precision is None:
+    def settled(self, candidate: Candidate | None) -> SearchRequest:
+        """The request with the number formats of `candidate`, where they were left open."""
+        if candidate is None or candidate.precision is None:
             return self
-        return replace(self, precision=found.precision, precisions=())
+        return replace(self, precision=candidate.precision, precisions=())
 
     def each_precision(self) -> tuple[SearchRequest, ...]:
         """The request with each of the number formats that were left open; itself where none were."""

@@ -7,18 +7,17 @@ embedding too and the last one the head. It knows no memory: whether a cut fits 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..engines.names import JUDGED, EngineName
+from ..arrays import FloatArray, IntArray
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads
 from ..plan.placement import even_cut
+from .pipelines import Cut
 
 # A cut must be faster than the even one by this share to be worth an engine's override.
 _WORTH_SHARE = 0.002
@@ -40,12 +39,6 @@ class StageCosts:
 
 # The batch of a stage that a cut is made for where the number of requests is open.
 TYPICAL_BATCH = 64
-
-
-def engine_cut(engine: EngineName, layers: int, stages: int) -> tuple[int, ...] | None:
-    """Layers of each stage as a named engine cuts them; `None`: the even cut."""
-    own = JUDGED[engine].default_cut(layers, stages)
-    return None if own == even_cut(layers, stages) else own
 
 
 def rounded_batch(batch: int) -> int:
@@ -81,41 +74,34 @@ def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, tim
     )
 
 
-def slowest(costs: StageCosts, cut: Sequence[int]) -> float:
-    """Seconds of the slowest stage of `cut`."""
-    edges = np.concatenate(([0], np.cumsum(cut)))
-    ends = np.concatenate(([0.0], np.cumsum(costs.layers)))[edges]
-    stages = np.diff(ends)
-    stages[0] += costs.first
-    stages[-1] += costs.last
-    return float(stages.max())
-
-
 class BestCuts:
     """The best cuts into any number of stages: into one more they are found from those into one less."""
 
     def __init__(self, costs: StageCosts) -> None:
-        self.costs = costs
         count = len(costs.layers)
         prefix = np.concatenate(([0.0], np.cumsum(costs.layers)))
         # cost[i, j]: a stage of the layers i … j-1; no stage is empty.
-        cost: NDArray[np.float64] = prefix[None, :] - prefix[:, None]
+        cost: FloatArray = prefix[None, :] - prefix[:, None]
         cost[0, :] += costs.first
         cost[:, count] += costs.last
         cost[np.tril_indices(count + 1)] = np.inf
         self._cost, self._best = cost, cost[0].copy()
-        self._choices: list[NDArray[np.intp]] = []
+        self._choices: list[IntArray] = []
 
-    def cut(self, stages: int) -> tuple[int, ...] | None:
+    def cut(self, stages: int) -> Cut | None:
         """Layers of each of `stages` stages; `None`: the even cut is as good."""
         if stages == 1:
             return None
-        found, even = self._least_slowest(stages), even_cut(len(self.costs.layers), stages)
-        worth = slowest(self.costs, found) < slowest(self.costs, even) * (1 - _WORTH_SHARE)
-        return found if worth else None
+        best, even = self._least_slowest(stages), even_cut(len(self._best) - 1, stages)
+        return best if self._slowest(best) < self._slowest(even) * (1 - _WORTH_SHARE) else None
 
-    def _least_slowest(self, stages: int) -> tuple[int, ...]:
-        count = len(self.costs.layers)
+    def _slowest(self, cut: Cut) -> float:
+        """Seconds of the slowest stage of `cut`."""
+        edges = np.concatenate(([0], np.cumsum(cut)))
+        return float(self._cost[edges[:-1], edges[1:]].max())
+
+    def _least_slowest(self, stages: int) -> Cut:
+        count = len(self._best) - 1
         while len(self._choices) < stages - 1:
             whole = np.maximum(self._best[:, None], self._cost)
             choice = whole.argmin(axis=0)

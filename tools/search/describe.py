@@ -1,11 +1,25 @@
-"""A strategy in the field's shorthand, for people: `DP2 × PP2 × TP8`, each phase apart where they differ."""
+"""A strategy in the field's shorthand, for people: `DP2 × PP2 × TP8`, each phase apart where they differ.
+
+Its family is the kinds of parallelism that it combines: `DP × PP × TP`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import groupby
 
 from ..plan.document import PhaseStrategy, PrecisionBlock, Strategy
 from ..plan.placement import is_disaggregated
+
+# Degrees of a phase in the shorthand, in its order, and as kinds of parallelism; the last is no kind of its own.
+NAMES = {
+    "pp": "PP", "sp": "SP", "ep": "EP", "attention_dp": "attention-DP", "kv_sp": "KV-SP", "tp": "TP",
+    "tp_expert": "expert-TP", "tp_ffn": "FFN-TP",
+}  # fmt: skip
+_KINDS = {
+    "pp": "PP", "sp": "SP", "ep": "EP", "attention_dp": "attention DP", "kv_sp": "KV-SP", "tp": "TP",
+    "tp_expert": "TP in experts",
+}  # fmt: skip
 
 
 def number(value: float) -> str:
@@ -21,22 +35,10 @@ def describe_phase(phase: PhaseStrategy, *, has_split_ffn: bool | None = None) -
     """
     if has_split_ffn is None:
         has_split_ffn = phase.ep == (phase.tp_expert or 1) == 1
-    parts = [
-        f"{name}{degree}"
-        for name, degree in (
-            ("PP", phase.pp),
-            ("SP", phase.sp),
-            ("EP", phase.ep),
-            ("attention-DP", phase.attention_dp or 1),
-            ("KV-SP", phase.kv_sp or 1),
-            ("TP", phase.tp),
-            ("expert-TP", phase.tp_expert or 1),
-        )
-        if degree > 1
-    ]
+    parts = [f"{NAMES[name]}{degree}" for name in _KINDS if (degree := getattr(phase, name) or 1) > 1]
     if phase.tp_ffn != phase.tp and (phase.tp_ffn > 1 or has_split_ffn):
-        parts.append(f"FFN-TP{phase.tp_ffn}")
-    return " × ".join(parts) or "one device"
+        parts.append(f"{NAMES['tp_ffn']}{phase.tp_ffn}")
+    return _joined(parts)
 
 
 def describe(strategy: Strategy, *, has_split_ffn: bool | None = None) -> str:
@@ -46,6 +48,14 @@ def describe(strategy: Strategy, *, has_split_ffn: bool | None = None) -> str:
     )
     cuts = dict.fromkeys(text for text in map(_cut, (strategy.prefill, strategy.decode)) if text)
     return _shape(strategy, prefill, decode) + (f" (layers {' / '.join(cuts)})" if cuts else "")
+
+
+def family(strategy: Strategy) -> str:
+    """The kinds of parallelism of `strategy`, each phase apart where a replica serves only one."""
+    prefill, decode = _kinds(strategy.prefill), _kinds(strategy.decode)
+    if is_disaggregated(strategy):
+        return f"prefill {_joined(prefill)} + decode {_joined(decode)}"
+    return _joined((*(("DP",) if strategy.dp > 1 else ()), *dict.fromkeys((*prefill, *decode))))
 
 
 def precision_name(precision: PrecisionBlock) -> str:
@@ -61,6 +71,16 @@ def precision_name(precision: PrecisionBlock) -> str:
 def in_format(precision: PrecisionBlock | None) -> str:
     """What a strategy in words ends with where number formats were left open: ` in fp8`; nothing where not."""
     return "" if precision is None else f" in {precision_name(precision)}"
+
+
+def _kinds(phase: PhaseStrategy) -> list[str]:
+    """The kinds of parallelism of a phase; the FFN's TP is TP."""
+    kinds = {kind: getattr(phase, name) or 1 for name, kind in _KINDS.items()} | {"TP": max(phase.tp, phase.tp_ffn)}
+    return [kind for kind, degree in kinds.items() if degree > 1]
+
+
+def _joined(parts: Iterable[str]) -> str:
+    return " × ".join(parts) or "one device"
 
 
 def _cut(phase: PhaseStrategy) -> str:

@@ -1,31 +1,31 @@
-"""Evaluates every x prefill replicas : y decode replicas of every two layouts that the devices hold.
+"""Screens every x prefill replicas : y decode replicas of every two layouts that the devices hold.
 
-Each side is timed by itself. Before they are paired, a side that needs the same devices as another, and is no quicker,
-no simpler and no better placed, is left out, as is one that alone takes longer than a limit: nothing that it is part
-of can win (counted as pruned).
+The replicas of each phase are timed by themselves. Before they are paired, a row that needs the same devices as
+another, and is no quicker, no simpler and no better placed, is left out, as is one that alone takes longer than a
+limit: nothing that it is part of can win (counted as pruned).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from ..arrays import BoolArray, FloatArray, IntArray, floats, ints
 from ..checkpoint import checkpoint
 from ..performance.queueing import Prompts, client_seconds
 from ..performance.service import PhaseSeconds, disaggregated_service
 from ..performance.setting import Setting
 from ..performance.transfer import counted_handoff_seconds, send_seconds
 from ..plan.document import PHASES, Strategy
-from .arrays import Floats, Mask, Whole, floats, wholes
 from .candidate import SearchRequest
-from .columns import Columns, columns
-from .footprints import Counts, Footprints, Side
-from .inventory import billed_gpus, end_of_replicas
+from .devices import billed_gpus, end_of_replicas
 from .loads import MOST_SEQUENCES, ladder, shared_batches, yielded
-from .sides import PhaseSides
-from .space import split_strategy
+from .phase_replicas import PhaseRows, PhaseScreen
+from .space import SpaceRequest, split_strategy
+from .strategy_rows import StrategyRows, strategy_rows
 
 # Pairs that are looked at together: some 100 MB of columns.
 _CHUNK = 500_000
@@ -33,157 +33,212 @@ _CHUNK = 500_000
 _BLOCK = 256
 
 
-class SplitEvaluator:
-    """Evaluates disaggregated strategies under one request."""
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Strategies in all; those that fit into memory at the fewest requests; of these, whose sides alone are quick
+    enough for the limits; and those that were evaluated."""
+
+    total: int
+    fitting: int
+    timely: int
+    evaluated: int
+
+
+class DisaggregatedScreen:
+    """Screens disaggregated strategies under one request."""
 
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting, self.space = request, setting, request.space
         self.workload = request.workload
-        # Of both sides, under each load: the rows that can hold the limits, and those of them that were paired.
-        self._timely: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
-        self._kept: tuple[list[tuple[Side, Mask]], list[tuple[Side, Mask]]] = ([], [])
+        # Of both phases, each row: whether it can hold the limits, and whether it was paired.
+        self._timely: list[BoolArray] = []
+        self._paired: list[BoolArray] = []
 
     @cached_property
-    def loads(self) -> Whole:
-        """Requests in flight that are looked at."""
+    def loads(self) -> IntArray:
+        """Requests in flight that are looked at [L]."""
         return ladder(MOST_SEQUENCES) if self.request.concurrency_open else np.array([self.workload.concurrency])
 
     @cached_property
-    def sides(self) -> tuple[PhaseSides, PhaseSides]:
+    def phases(self) -> tuple[PhaseScreen, PhaseScreen]:
         """The replicas that prefill, and those that decode."""
         batches = shared_batches(self.loads, self.space.gpus)
-        first, second = (PhaseSides(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
-        return first, second
+        prefill, decode = (PhaseScreen(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
+        return prefill, decode
 
     def fits_somehow(self) -> bool:
         """Whether replicas of both kinds fit into memory at their fewest requests, and the devices hold them."""
-        prefill, decode = (side.fitting() for side in self.sides)
+        prefill, decode = (_Places.of(phase.places()) for phase in self.phases)
         return prefill.pairs(decode, self.space) > 0
 
-    def strategy(self, rows: Columns, row: int) -> Strategy:
+    def strategy(self, rows: StrategyRows, row: int) -> Strategy:
         """The strategy of one row."""
-        prefill = self.sides[0].replicas[int(rows.prefill[row])].degrees
-        decode = self.sides[1].replicas[int(rows.decode[row])].degrees
-        counts = int(rows.prefill_replicas[row]), int(rows.decode_replicas[row])
-        return split_strategy(prefill, decode, *counts)
+        prefill = self.phases[0].options[int(rows.prefill[row])].degrees("prefill")
+        decode = self.phases[1].options[int(rows.decode[row])].degrees("decode")
+        return split_strategy(prefill, decode, int(rows.prefill_replicas[row]), int(rows.decode_replicas[row]))
 
-    def rows(self) -> Iterator[Columns]:
+    def rows(self) -> Iterator[StrategyRows]:
         """All rows that are not pruned, in pieces, by rising numbers of requests in flight."""
+        tables = [phase.rows for phase in self.phases]
+        self._timely = [np.zeros(len(table), dtype=np.bool_) for table in tables]
+        self._paired = [np.zeros(len(table), dtype=np.bool_) for table in tables]
+        limits_ms = self.workload.ttft_ms_max, self.workload.tpot_ms_max
         for number, concurrency in enumerate(self.loads):
-            sides = self.sides[0].side(number), self.sides[1].side(number)
-            if not len(sides[0]) or not len(sides[1]):
+            chosen: list[PhaseRows] = []
+            for phase, (table, limit_ms) in enumerate(zip(tables, limits_ms, strict=True)):
+                places = np.flatnonzero(table.load == number)
+                rows = table.take(places)
+                timely = within(rows, limit_ms)
+                paired = timely & undominated(rows)
+                self._timely[phase][places], self._paired[phase][places] = timely, paired
+                chosen.append(rows.take(paired))
+            if not all(map(len, chosen)):
                 # With more requests even less fits.
                 break
-            limits_ms = self.workload.ttft_ms_max, self.workload.tpot_ms_max
-            timely = [within(side, limit_ms) for side, limit_ms in zip(sides, limits_ms, strict=True)]
-            kept = [mask & undominated(side) for side, mask in zip(sides, timely, strict=True)]
-            for place, side in enumerate(sides):
-                self._timely[place].append((side, timely[place]))
-                self._kept[place].append((side, kept[place]))
-            yield from self._pairs(sides[0].take(kept[0]), sides[1].take(kept[1]), int(concurrency))
+            yield from self._pairs(chosen[0], chosen[1], int(concurrency))
 
     def counts(self) -> Counts:
-        """How many strategies there are; of the rows that were made, how many were evaluated and pruned."""
-        whole = [Footprints.of_layouts(self.space, side.prints) for side in self.sides]
-        total = whole[0].pairs(whole[1], self.space)
-        if not self._kept[0]:
-            return Counts(total, 0, 0, 0)
-        fitting = [Footprints.of_side(side[0][0]) for side in self._kept]
-        timely, kept = ([Footprints.of_loads(side) for side in sides] for sides in (self._timely, self._kept))
-        return Counts(total, *(one[0].pairs(one[1], self.space) for one in (fitting, timely, kept)))
+        """How many strategies there are, and of the rows that were made, how many were evaluated and pruned."""
+        every = [[(*room.footprint, count) for room in phase.rooms for count in room.counts] for phase in self.phases]
+        total = [_Places.of(np.array(one, dtype=np.int64).reshape(-1, 3)) for one in every]
+        tables = [phase.rows for phase in self.phases]
+        fitting = [_Places.of_rows(table.take(table.load == 0)) for table in tables]
+        timely, paired = (
+            [_Places.of_rows(table.take(rows)) for table, rows in zip(tables, masks, strict=True)]
+            for masks in (self._timely, self._paired)
+        )
+        return Counts(*(one[0].pairs(one[1], self.space) for one in (total, fitting, timely, paired)))
 
-    def _pairs(self, prefill: Side, decode: Side, concurrency: int) -> Iterator[Columns]:
+    def _pairs(self, prefill: PhaseRows, decode: PhaseRows, concurrency: int) -> Iterator[StrategyRows]:
         """Every pair of rows that the devices hold."""
-        many = max(1, _CHUNK // len(decode))
-        for start in range(0, len(prefill), many):
-            first = np.repeat(np.arange(start, min(start + many, len(prefill))), len(decode))
-            second = np.tile(np.arange(len(decode)), len(first) // len(decode))
-            fits = self._end(prefill, decode, first, second) <= self.space.gpus
-            fits &= self.space.allowed(prefill.replicas[first], decode.replicas[second])
-            if fits.any():
-                yield self._columns(prefill.take(first[fits]), decode.take(second[fits]), concurrency)
+        node, decodes = self.space.gpus_per_node, len(decode)
+        taken = ints(end_of_replicas(node, 0, prefill.replicas, prefill.footprint))
+        for start in range(0, len(prefill), max(1, _CHUNK // decodes)):
+            first = np.arange(start, min(start + max(1, _CHUNK // decodes), len(prefill)))
+            end = ints(end_of_replicas(node, taken[first, None], decode.replicas, decode.footprint))
+            fits = end <= self.space.gpus
+            fits &= self.space.allowed(prefill.replicas[first, None], decode.replicas[None, :])
+            row, column = np.nonzero(fits)
+            if len(row):
+                yield self._judged(prefill.take(first[row]), decode.take(column), concurrency)
 
-    def _end(self, prefill: Side, decode: Side, first: Whole, second: Whole) -> Whole:
-        """The first device that is free after both sides."""
-        taken = wholes(end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill))[first]
-        after = decode.take(second)
-        return wholes(end_of_replicas(self.space.gpus_per_node, taken, after.replicas, after))
-
-    def _columns(self, prefill: Side, decode: Side, concurrency: int) -> Columns:
+    def _judged(self, prefill: PhaseRows, decode: PhaseRows, concurrency: int) -> StrategyRows:
+        """The strategies of each row of `prefill` with the same row of `decode` [R]."""
         checkpoint()
         seconds = PhaseSeconds(
-            prompts=Prompts(prefill.first, prefill.second, prefill.second),
-            step=decode.first,
-            transfer=self._transfer(prefill, decode),
+            prompts=Prompts(prefill.pass_s, prefill.prompts_s, prefill.prompts_s),
+            step=decode.pass_s,
+            transfer=self._transfer_seconds(prefill, decode),
             client=client_seconds(self.setting),
         )
         service = disaggregated_service(seconds, concurrency, self.workload.output_tokens)
         replicas = prefill.replicas + decode.replicas
-        gpus = prefill.replicas * prefill.width + decode.replicas * decode.width
-        return columns(
+        gpus = billed = prefill.replicas * prefill.gpus + decode.replicas * decode.gpus
+        if self.workload.objective == "cost":
+            end = self._end(prefill, decode, decode.replicas)
+            billed = ints(billed_gpus(self.space.gpus_per_node, end))
+        return strategy_rows(
             self.workload,
-            prefill=prefill.option, decode=decode.option,
-            prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=wholes(concurrency),
-            gpus=gpus, billed=self._billed(prefill, decode) if self.request.workload.objective == "cost" else gpus,
-            ttft=service.ttft, tpot=service.tpot, rate=yielded(self.request, floats(service.output_tokens_per_s)),
-            memory=np.maximum(prefill.memory, decode.memory),
+            prefill=prefill.replica, decode=decode.replica,
+            prefill_replicas=prefill.replicas, decode_replicas=decode.replicas, concurrency=ints(concurrency),
+            gpus=gpus, billed_gpus=billed, ttft_s=service.ttft, tpot_s=service.tpot,
+            tokens_per_s=yielded(self.request, floats(service.output_tokens_per_s)),
+            memory_bytes=np.maximum(prefill.memory_bytes, decode.memory_bytes),
             complexity=prefill.complexity + decode.complexity + np.log2(replicas).astype(np.int64) + 4,
-            warned=prefill.warned | decode.warned,
+            warnings=prefill.warnings | decode.warnings,
         )  # fmt: skip
 
-    def _billed(self, prefill: Side, decode: Side) -> Whole:
-        """Devices of all nodes that both kinds of replica are in."""
+    def _end(self, prefill: PhaseRows, decode: PhaseRows, decodes: IntArray | int) -> IntArray:
+        """The first GPU that is free after the prefill replicas and `decodes` decode replicas [R]."""
         node = self.space.gpus_per_node
-        taken = end_of_replicas(node, 0, prefill.replicas, prefill)
-        return wholes(billed_gpus(node, end_of_replicas(node, taken, decode.replicas, decode)))
+        taken = end_of_replicas(node, 0, prefill.replicas, prefill.footprint)
+        return ints(end_of_replicas(node, taken, decodes, decode.footprint))
 
-    def _transfer(self, prefill: Side, decode: Side) -> Floats:
-        """Seconds to hand on a request: its cache takes a network unless the first of each kind are in one domain."""
+    def _transfer_seconds(self, prefill: PhaseRows, decode: PhaseRows) -> FloatArray:
+        """Seconds to hand on a request [R]: over a network unless the first of each phase are in one domain."""
         domain = self.setting.hardware.nodes_per_domain * self.space.gpus_per_node
-        taken = end_of_replicas(self.space.gpus_per_node, 0, prefill.replicas, prefill)
-        apart = wholes(end_of_replicas(self.space.gpus_per_node, taken, 1, decode)) > domain
-        links = np.minimum(prefill.ends, decode.ends)
-        found = decode.second + counted_handoff_seconds(self.setting)
+        is_apart = self._end(prefill, decode, 1) > domain
+        links = np.minimum(prefill.links, decode.links)
+        seconds = decode.copy_s + counted_handoff_seconds(self.setting)
         for count in np.unique(links):
             for between in (False, True):
-                rows = (links == count) & (apart == between)
+                rows = (links == count) & (is_apart == between)
                 if rows.any():
-                    found[rows] += send_seconds(self.setting, int(count), between_domains=between)
-        return found
+                    seconds[rows] += send_seconds(self.setting, int(count), between_domains=between)
+        return seconds
 
 
-def within(side: Side, limit_ms: float | None) -> Mask:
-    """The rows of `side` whose one prompt, or one step, is within the limit, and of the same devices the quickest.
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """Different footprints [F] of a number of replicas of one phase: how many `rows` have each, for which loads [F, L].
+
+    Whether two fit together depends on that alone: few different ones, however many strategies there are.
+    """
+
+    footprint: tuple[IntArray, IntArray]
+    replicas: IntArray
+    rows: IntArray
+    loads: FloatArray
+
+    @classmethod
+    def of(cls, places: IntArray, loads: IntArray | None = None) -> _Places:
+        """Those of stride, extent and number [R, 3], for the loads for which each counts [R, L]; or all for one."""
+        loads = np.ones((len(places), 1), dtype=np.int64) if loads is None else loads
+        table, rows = np.unique(np.concatenate((places, loads), axis=1), axis=0, return_counts=True)
+        return cls((table[:, 0], table[:, 1]), table[:, 2], rows, table[:, 3:].astype(np.float64))
+
+    @classmethod
+    def of_rows(cls, rows: PhaseRows) -> _Places:
+        """Those of rows, each replica in each number once, whatever its loads."""
+        key = rows.replica * (rows.replicas.max(initial=0) + 1) + rows.replicas
+        _, first, place = np.unique(key, return_index=True, return_inverse=True)
+        loads = np.zeros((len(first), int(rows.load.max(initial=0)) + 1), dtype=np.int64)
+        loads[place, rows.load] = 1
+        return cls.of(np.stack((rows.stride, rows.extent, rows.replicas), axis=1)[first], loads)
+
+    def pairs(self, decode: _Places, space: SpaceRequest) -> int:
+        """How many pairs of a row here and a row of `decode` the devices hold, with a load for which both count."""
+        node, most = space.gpus_per_node, min(self.loads.shape[1], decode.loads.shape[1])
+        taken = ints(end_of_replicas(node, np.zeros_like(self.replicas), self.replicas, self.footprint))
+        end = ints(end_of_replicas(node, taken[:, None], decode.replicas[None, :], decode.footprint))
+        fits = (end <= space.gpus) & (self.loads[:, :most] @ decode.loads[:, :most].T > 0.0)
+        fits &= space.allowed(self.replicas[:, None], decode.replicas[None, :])
+        return int((self.rows[:, None] * decode.rows[None, :] * fits).sum())
+
+
+def within(rows: PhaseRows, limit_ms: float | None) -> BoolArray:
+    """The rows whose one prompt, or one step, is within the limit, and of the same devices the quickest [R].
 
     What a user waits for is never shorter, so that no pair of another row holds the limit, or misses it by less.
     """
     if limit_ms is None:
-        return np.ones(len(side), dtype=np.bool_)
-    keep = side.first <= limit_ms / 1e3
-    sequence = np.lexsort((side.first, side.replicas, side.tail, side.unit))
-    keep[[rows[0] for rows in _by_devices(side, sequence)]] = True
+        return np.ones(len(rows), dtype=np.bool_)
+    keep = rows.pass_s <= limit_ms / 1e3
+    sequence = np.lexsort((rows.pass_s, rows.replicas, rows.extent, rows.stride))
+    keep[[group[0] for group in _by_devices(rows, sequence) if len(group)]] = True
     return keep
 
 
-def _by_devices(side: Side, sequence: Whole) -> list[Whole]:
-    """The rows of `side` that take the same devices together, of a `sequence` in which they are neighbours."""
-    places = np.stack((side.unit, side.tail, side.replicas), axis=1)[sequence]
+def _by_devices(rows: PhaseRows, sequence: IntArray) -> list[IntArray]:
+    """The rows that take the same devices together, of a `sequence` in which they are neighbours."""
+    places = np.stack((rows.stride, rows.extent, rows.replicas), axis=1)[sequence]
     return np.split(sequence, np.flatnonzero((places[1:] != places[:-1]).any(axis=1)) + 1)
 
 
-def undominated(side: Side) -> Mask:
-    """The rows of `side` that no other row makes needless: one that takes the same devices and is no worse in anything.
+def undominated(rows: PhaseRows) -> BoolArray:
+    """The rows that no other one makes needless: one that takes the same devices and is no worse in anything [R].
 
-    More ends for a cache never slow its way.
+    More links for a cache never slow its way.
     """
-    keep = np.ones(len(side), dtype=np.bool_)
-    figures = np.stack((side.first, side.second, side.width, -side.ends, side.complexity, side.warned > 0), axis=1)
+    keep = np.ones(len(rows), dtype=np.bool_)
+    columns = (rows.pass_s, rows.prompts_s, rows.copy_s, rows.gpus, -rows.links, rows.complexity, rows.warnings > 0)
+    figures = np.stack(columns, axis=1)
     # What makes a row needless comes before it where rows of the same devices are sorted by their figures.
-    sequence = np.lexsort((*figures.T[::-1], side.replicas, side.tail, side.unit))
-    for rows in _by_devices(side, sequence):
-        for start in range(0, len(rows), _BLOCK):
-            block = rows[start : start + _BLOCK]
-            before = rows[: start + _BLOCK]
+    sequence = np.lexsort((*figures.T[::-1], rows.replicas, rows.extent, rows.stride))
+    for group in _by_devices(rows, sequence):
+        for start in range(0, len(group), _BLOCK):
+            block = group[start : start + _BLOCK]
+            before = group[: start + _BLOCK]
             before = before[keep[before]]
             no_worse = (figures[before, None, :] <= figures[None, block, :]).all(axis=2)
             better = no_worse & (figures[before, None, :] < figures[None, block, :]).any(axis=2)

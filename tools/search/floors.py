@@ -1,4 +1,4 @@
-"""What no strategy on some hardware can be quicker than, so that hardware which cannot do is known without a search."""
+"""What no strategy on some hardware can do without, or be quicker than: what cannot do is known without a search."""
 
 from __future__ import annotations
 
@@ -9,16 +9,34 @@ import numpy as np
 from ..catalog.architecture import active_params
 from ..checkpoint import checkpoint
 from ..errors import MissingFieldError
+from ..performance.budget import communication_buffer_bytes
+from ..performance.kv_cache import all_layers, request_bytes
 from ..performance.setting import Setting
+from ..performance.weights import model_bytes
 from .candidate import SearchRequest
-from .phase_columns import Batches, DecodeColumns
+from .phase_times import Batches, DecodeTimes
+from .pipelines import pipelines_of
+from .replicas import ReplicaScreen
 from .screen import OPTIMISM
-from .space import PhaseShape, phase_shapes
-from .stage_grid import Line, lines_of
-from .tables import Tables
+from .space import ReplicaKind, phase_kinds
 
 # Requests on a replica for which a decode step is timed: the step that is quickest is the floor.
 _REQUESTS = 2 ** np.arange(9)
+
+
+def may_hold(request: SearchRequest, setting: Setting) -> bool:
+    """Whether the devices of `request` could hold what it asks for, were it spread over them perfectly.
+
+    That is the weights, and the caches of all requests in flight (of one where their number is open). A replica is one
+    device that holds the weights and a prompt, or several with the buffers of their communication.
+    """
+    usable = setting.hardware.memory_bytes * setting.memory_utilization
+    layers, weights = all_layers(setting), model_bytes(setting)
+    requests = 1 if request.concurrency_open else request.workload.concurrency
+    least = weights + requests * request_bytes(setting, layers, setting.request_tokens)
+    alone = weights + request_bytes(setting, layers, setting.prompt_tokens)
+    beside = 0 if alone <= usable else communication_buffer_bytes(2)
+    return request.facts.gpus * (usable - beside) >= least
 
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
@@ -58,21 +76,19 @@ def _is_too_slow(request: SearchRequest, setting: Setting) -> bool:
     limit_ms = request.workload.tpot_ms_max
     if limit_ms is None:
         return False
-    tables = Tables(setting, request.hardware.gpus_per_node)
+    screen = ReplicaScreen(request, setting)
     try:
         return all(
-            _step_seconds(setting, tables, shape) * 1e3 > limit_ms / OPTIMISM
-            for shape in phase_shapes(request.space, prefill=False)
+            _step_seconds(screen, kind) * 1e3 > limit_ms / OPTIMISM for kind in phase_kinds(request.space, "decode")
         )
     except MissingFieldError:  # a link that is not known: what needs it is refused where it is searched
         return False
 
 
-def _step_seconds(setting: Setting, tables: Tables, shape: PhaseShape) -> float:
+def _step_seconds(screen: ReplicaScreen, kind: ReplicaKind) -> float:
     """The quickest decode step of a layout of a stage."""
     checkpoint()
-    table = tables.table("decode", shape.degrees, shape.stage)
-    line = lines_of((Line.even(setting.architecture.num_layers, 1),))
-    batches = Batches(np.unique(-(-_REQUESTS // np.minimum(table.groups, _REQUESTS))).astype(np.float64))
-    steps = DecodeColumns(setting, table, line, batches).step(np.zeros_like(_REQUESTS), _REQUESTS)
+    (times,), whole = screen.times(kind), pipelines_of(((screen.request.architecture.num_layers,),))
+    batches = Batches(np.unique(-(-_REQUESTS // np.minimum(times.groups, _REQUESTS))).astype(np.float64))
+    steps = DecodeTimes(screen.setting, times, whole, batches).step(np.zeros_like(_REQUESTS), _REQUESTS)
     return float(min(steps, default=inf))

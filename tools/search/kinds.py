@@ -43,9 +43,9 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
         if gpus < kind.least_gpus:
             continue
-        found = fewest_gpus(kind.request, kind.usual_node, at_most=gpus)
-        if found is not None and found.result is not None:
-            best, most_bytes = found, found.request.facts.gpus * kind.memory_bytes
+        sized = fewest_gpus(kind.request, kind.usual_node, at_most=gpus)
+        if sized is not None and sized.result is not None:
+            best, most_bytes = sized, sized.request.facts.gpus * kind.memory_bytes
     return best
 
 
@@ -59,13 +59,13 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     for kind in kinds:
         if kind.usd_per_gpu_hour is None or kind.least_gpus > at_most:
             continue
-        found = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
-        if found is None or found.result is None or found.result.best is None:
+        sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
+        if sized is None or sized.result is None or sized.result.best is None:
             continue
-        usd = found.request.facts.gpus * sum(kind.usd_per_gpu_hour) / 2
-        workload = found.request.workload
+        usd = sized.request.facts.gpus * sum(kind.usd_per_gpu_hour) / 2
+        workload = sized.request.workload
         if workload.request_rate is None and workload.min_tokens_per_second is None:
-            usd /= max(found.result.best.output_tokens_per_s or 0.0, 1e-12)
+            usd /= max(sized.result.best.output_tokens_per_s or 0.0, 1e-12)
         if usd < least_usd:
-            best, least_usd = found, usd
+            best, least_usd = sized, usd
     return best

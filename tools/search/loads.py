@@ -1,6 +1,4 @@
-"""Requests in flight for which strategies are evaluated.
-
-Requests are the stated number, or a ladder where it was left open.
+"""Requests in flight for which strategies are evaluated: the stated number, or a ladder where it was left open.
 
 The ladder has every number up to 16 and then eight steps to each doubling; the last plan is taken between two steps.
 """
@@ -11,10 +9,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..arrays import FloatArray, IntArray
 from ..calibration.forms.elementary import Number
-from .arrays import Floats, Whole
 from .candidate import SearchRequest
-from .phase_columns import Batches
+from .phase_times import Batches
 
 _EVERY_UP_TO = 16
 _STEPS = 8
@@ -25,9 +23,9 @@ MOST_SEQUENCES = 4096
 
 
 def at_once(
-    request: SearchRequest, share: Whole, part: Floats, most: Whole, seconds: Callable[[Whole], Number]
-) -> Whole:
-    """Requests that replicas have at once: their `share`, or at a stated rate what comes while one is answered.
+    request: SearchRequest, share: IntArray, part: FloatArray, most: IntArray, seconds: Callable[[IntArray], Number]
+) -> IntArray:
+    """Requests that replicas have at once [E]: their `share`, or at a stated rate what comes while one is answered.
 
     The fewest in whose time no more of them come, by halving, or `most`. `part`: of all requests, on each. `seconds`:
     of a request where so many are there, which grow by less than their number.
@@ -44,7 +42,7 @@ def at_once(
     return enough
 
 
-def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
+def yielded(request: SearchRequest, tokens_per_s: FloatArray) -> FloatArray:
     """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
     load = request.workload
     if load.request_rate is None or not request.comes_at_rate:
@@ -52,7 +50,7 @@ def yielded(request: SearchRequest, tokens_per_s: Floats) -> Floats:
     return np.minimum(tokens_per_s, load.request_rate * load.output_tokens)
 
 
-def ladder(most: int) -> Whole:
+def ladder(most: int) -> IntArray:
     """The steps up to `most`."""
     steps = list(range(1, _EVERY_UP_TO + 1))
     size = _EVERY_UP_TO
@@ -62,24 +60,25 @@ def ladder(most: int) -> Whole:
     return np.array([step for step in steps if step <= most], dtype=np.int64)
 
 
+def replica_ladder(groups: int, microbatches: int) -> IntArray:
+    """Requests of one replica: as many as groups, then as microbatches, then full microbatches in steps."""
+    few = ladder(groups - 1) if groups > 1 else np.empty(0, dtype=np.int64)
+    filling = groups * np.arange(1, microbatches)
+    return np.concatenate((few, filling, groups * microbatches * ladder(MOST_SEQUENCES)))
+
+
 def open_batches(together: int) -> Batches:
     """The batches of a microbatch where the number of requests is open."""
     return _batches(ladder(MOST_SEQUENCES), together)
 
 
-def shared_batches(concurrency: Whole, gpus: int, together: int = 1) -> Batches:
-    """Every batch that sharing one of `concurrency` out over up to `gpus` parts (1 where no GPU is left) gives."""
+def shared_batches(loads: IntArray, gpus: int, together: int = 1) -> Batches:
+    """Every batch that sharing one of `loads` out over up to `gpus` parts (1 where no GPU is left) gives."""
     parts = np.arange(1, max(1, gpus) + 1)
-    return _batches(-(-concurrency[:, None] // parts[None, :]), together)
+    return _batches(-(-loads[:, None] // parts[None, :]), together)
 
 
-def _batches(shares: Whole, together: int) -> Batches:
+def _batches(shares: IntArray, together: int) -> Batches:
     """Those, and the ladder: what an engine runs at once of a share is none."""
-    return Batches(np.union1d(shares, [together, *ladder(int(shares.max()))]).astype(np.float64), together)
-
-
-def replica_ladder(groups: int, microbatches: int) -> Whole:
-    """Requests of one replica: as many as groups, then as microbatches, then full microbatches in steps."""
-    few = ladder(groups - 1) if groups > 1 else np.empty(0, dtype=np.int64)
-    filling = groups * np.arange(1, microbatches)
-    return np.concatenate((few, filling, groups * microbatches * ladder(MOST_SEQUENCES)))
+    sequences = np.union1d(shares, [together, *ladder(int(shares.max()))])
+    return Batches(sequences.astype(np.float64), together)

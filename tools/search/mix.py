@@ -13,18 +13,19 @@ from math import inf
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..checkpoint import checked, doing, leaves_out
 from ..errors import InputError
 from ..plan.document import PrecisionBlock, Strategy
 from ..plan.performance import Sparse
-from .arrays import Floats
 from .candidate import Candidate, SearchRequest
-from .colocated import Held, PairEvaluator, Replica
-from .columns import Columns, joined, order
-from .screen import screened
+from .colocated import ColocatedScreen
+from .replicas import Replicas
+from .screen import loosened
 from .search import base_setting
-from .single import candidate_at
-from .space import SpaceRequest, pair_shapes
+from .simulated import candidate_at
+from .space import Replica, SpaceRequest, colocated_kinds
+from .strategy_rows import StrategyRows, order
 
 # Mixed candidates that are shown.
 _LISTED = 12
@@ -82,24 +83,24 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     if parts[0].request.precisions:
         return _over_precisions(parts)
     mixer = _Mixer(parts)
-    replicas: list[Replica] = []
-    found: list[Columns] = []
-    for shape in checked(pair_shapes(mixer.space), 1):
-        if found and leaves_out("some of the strategies"):
+    options: list[Replica] = []
+    pieces: list[StrategyRows] = []
+    for kind in checked(colocated_kinds(mixer.space), 1):
+        if pieces and leaves_out("some of the strategies"):
             break
-        doing(f"screening layouts: {sum(map(len, found)):,} strategies")
-        first = mixer.evaluators[0].variants(shape)
-        rows = mixer.rows(len(replicas), first)
+        doing(f"screening layouts: {sum(map(len, pieces)):,} strategies")
+        replicas = mixer.screens[0].replicas(kind, 1)
+        rows = mixer.rows(len(options), replicas)
         if len(rows):
-            found.append(rows)
-        replicas.extend(Replica(shape, line) for line in first.lines.lines)
-    rows = joined(found)
-    evaluated = sum(len(replica.numbers) for replica in replicas)
+            pieces.append(rows)
+        options.extend(replicas.each)
+    rows = StrategyRows.joined(pieces)
+    evaluated = sum(len(replica.room.counts) for replica in options)
     leading = rows.take(order(rows)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
-    shown = [mixer.candidate(replicas[int(one)].strategy(int(dp)), int(load)) for one, dp, load in numbers]
+    shown = [mixer.candidate(options[int(place)].strategy(int(dp)), int(load)) for place, dp, load in numbers]
     shown.sort(key=lambda one: (not one.feasible, bool(one.warnings), _worth(one, parts)))
-    rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.over > 0.0).sum())}
+    rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.excess > 0.0).sum())}
     return MixResult(
         candidates=tuple(shown),
         evaluated=evaluated,
@@ -109,18 +110,17 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
 
 def _over_precisions(parts: Sequence[Part]) -> MixResult:
     """The answer in the best of the open number formats; the first that fits where none holds the limits."""
-    found: list[MixResult] = []
+    results: list[MixResult] = []
     for single in parts[0].request.each_precision():
-        if found and leaves_out("some of the number formats"):
+        if results and leaves_out("some of the number formats"):
             break
         formats = {"precision": single.precision, "precisions": ()}
         settled = [replace(part, request=replace(part.request, **formats)) for part in parts]
-        found.append(search_mix(settled).model_copy(update={"precision": single.precision}))
-    best = min(found, key=lambda one: (not one.candidates, _worth(one.best, parts)))
-    rejected: Counter[str] = Counter()
-    for one in found:
-        rejected.update(one.rejected)
-    return best.model_copy(update={"evaluated": sum(one.evaluated for one in found), "rejected": dict(rejected)})
+        results.append(search_mix(settled).model_copy(update={"precision": single.precision}))
+    best = min(results, key=lambda result: (not result.candidates, _worth(result.best, parts)))
+    rejected = sum((Counter(result.rejected) for result in results), Counter[str]())
+    evaluated = sum(result.evaluated for result in results)
+    return best.model_copy(update={"evaluated": evaluated, "rejected": dict(rejected)})
 
 
 def _worth(one: MixCandidate | None, parts: Sequence[Part]) -> float:
@@ -145,14 +145,16 @@ def _check(parts: Sequence[Part]) -> None:
 
 
 class _Mixer:
+    """The screens of all parts, and what a strategy is worth under the mixture of them."""
+
     def __init__(self, parts: Sequence[Part]) -> None:
         total = sum(part.weight for part in parts)
         self.parts = parts
         self.shares = [part.weight / total for part in parts]
+        self.output_tokens = [part.request.workload.output_tokens for part in parts]
         self.settings = [base_setting(part.request) for part in parts]
-        self.evaluators = [
-            PairEvaluator(screened(part.request), setting) for part, setting in zip(parts, self.settings, strict=True)
-        ]
+        pairs = zip(parts, self.settings, strict=True)
+        self.screens = [ColocatedScreen(loosened(part.request), setting) for part, setting in pairs]
         self.objective = parts[0].request.workload.objective
 
     @property
@@ -161,63 +163,58 @@ class _Mixer:
         longest = max(part.request.workload.input_tokens for part in self.parts)
         return replace(self.parts[0].request.space, input_tokens=longest)
 
-    def rows(self, index: int, first: Held) -> Columns:
-        """The rows of one layout under the mixture: where it fits for every part."""
-        held = [first]
-        held += [evaluator.held(first.shape, first.lines) for evaluator in self.evaluators[1:]]
-        fits = np.logical_and.reduce([one.fits for one in held])
+    def rows(self, first: int, replicas: Replicas) -> StrategyRows:
+        """The rows of replicas of one kind under the mixture, where they fit for every part; `first` as in a screen."""
+        each = [replicas, *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:])]
+        shares = [screen.all_shares(one) for screen, one in zip(self.screens, each, strict=True)]
+        usable = self.screens[0].usable_bytes
+        fits = np.logical_and.reduce([one.memory_bytes <= usable for one in shares])
         if not fits.any():
-            return joined([])
-        each = [
-            evaluator.rows(index, replace(one, fits=fits)) for evaluator, one in zip(self.evaluators, held, strict=True)
-        ]
-        mixed = self._mixed([rows.columns for rows in each])
-        return self.evaluators[0].chosen(replace(each[0], columns=mixed))
+            return StrategyRows.joined([])
+        parts = zip(self.screens, each, shares, strict=True)
+        mixed = self._mixed([screen.rows(first, one, share.take(fits)) for screen, one, share in parts])
+        return self.screens[0].at_best_load(mixed)
 
-    def _mixed(self, each: Sequence[Columns]) -> Columns:
-        outputs = [part.request.workload.output_tokens for part in self.parts]
-        per_request = self._seconds([rows.rate for rows in each])
-        rate = sum(share * count for share, count in zip(self.shares, outputs, strict=True)) / per_request
-        whole = sum(
-            share * (rows.ttft + (count - 1) * rows.tpot)
-            for share, rows, count in zip(self.shares, each, outputs, strict=True)
-        )
-        gpus = each[0].billed if self.objective == "cost" else 1.0
+    def _mixed(self, parts: Sequence[StrategyRows]) -> StrategyRows:
+        """The rows [R] of the mixture of the same rows of each part."""
+        tokens_per_s = self._mean(self.output_tokens) / self._seconds([rows.tokens_per_s for rows in parts])
+        pairs = zip(parts, self.output_tokens, strict=True)
+        whole_s = self._mean([rows.ttft_s + (count - 1) * rows.tpot_s for rows, count in pairs])
+        gpus = parts[0].billed_gpus if self.objective == "cost" else 1.0
         return replace(
-            each[0],
-            ttft=sum(share * rows.ttft for share, rows in zip(self.shares, each, strict=True)),
-            tpot=sum(share * rows.tpot for share, rows in zip(self.shares, each, strict=True)),
-            rate=rate,
-            warned=np.bitwise_or.reduce([rows.warned for rows in each]),
-            over=np.maximum.reduce([rows.over for rows in each]),
-            cost=whole if self.objective == "latency" else gpus / rate,
+            parts[0],
+            ttft_s=self._mean([rows.ttft_s for rows in parts]),
+            tpot_s=self._mean([rows.tpot_s for rows in parts]),
+            tokens_per_s=tokens_per_s,
+            warnings=np.bitwise_or.reduce([rows.warnings for rows in parts]),
+            excess=np.maximum.reduce([rows.excess for rows in parts]),
+            cost=whole_s if self.objective == "latency" else gpus / tokens_per_s,
         )
 
-    def _seconds(self, rates: Sequence[Floats | float]) -> Floats | float:
+    def _mean(self, values: Sequence[FloatArray | float]) -> FloatArray | float:
+        """The mean over requests of the mixture of what those of each part have."""
+        return sum(share * value for share, value in zip(self.shares, values, strict=True))
+
+    def _seconds(self, tokens_per_s: Sequence[FloatArray | float]) -> FloatArray | float:
         """Seconds that a request of the mixture takes of the deployment, from each part's output tokens per second."""
-        outputs = [part.request.workload.output_tokens for part in self.parts]
-        return sum(share * count / rate for share, count, rate in zip(self.shares, outputs, rates, strict=True))
+        parts = zip(self.shares, self.output_tokens, tokens_per_s, strict=True)
+        return sum(share * count / rate for share, count, rate in parts)
 
     def candidate(self, strategy: Strategy, concurrency: int) -> MixCandidate:
         """One strategy with each part's own figures, by the path of one plan."""
-        own = {
-            part.name: candidate_at(part.request, setting, strategy, concurrency)
-            for part, setting in zip(self.parts, self.settings, strict=True)
-        }
-        rates = [one.output_tokens_per_s or 0.0 for one in own.values()]
-        requests_per_s = float(1.0 / self._seconds(rates))
-        outputs = sum(
-            share * part.request.workload.output_tokens for share, part in zip(self.shares, self.parts, strict=True)
-        )
+        pairs = zip(self.parts, self.settings, strict=True)
+        each = {part.name: candidate_at(part.request, setting, strategy, concurrency) for part, setting in pairs}
+        requests_per_s = float(1.0 / self._seconds([one.output_tokens_per_s or 0.0 for one in each.values()]))
+        tokens_per_s = requests_per_s * float(self._mean(self.output_tokens))
         return MixCandidate(
             strategy=strategy,
-            feasible=all(one.feasible for one in own.values()),
-            why_not=tuple(f"{name}: {reason}" for name, one in own.items() for reason in one.why_not),
-            warnings=tuple(dict.fromkeys(rule for one in own.values() for rule in one.warnings)),
+            feasible=all(one.feasible for one in each.values()),
+            why_not=tuple(f"{name}: {reason}" for name, one in each.items() for reason in one.why_not),
+            warnings=tuple(dict.fromkeys(rule for one in each.values() for rule in one.warnings)),
             gpus=strategy.gpu_count,
             concurrency=concurrency,
             requests_per_s=requests_per_s,
-            output_tokens_per_s=requests_per_s * outputs,
-            output_tokens_per_s_per_gpu=requests_per_s * outputs / strategy.gpu_count,
-            parts=own,
+            output_tokens_per_s=tokens_per_s,
+            output_tokens_per_s_per_gpu=tokens_per_s / strategy.gpu_count,
+            parts=each,
         )

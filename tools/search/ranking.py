@@ -65,7 +65,7 @@ def warning_bits(rules: Iterable[str]) -> int:
 
 def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]:
     """Rules that warn of where `phases` run: TP across domains (TP007), and those of their degrees."""
-    found: set[str] = set()
+    warnings: set[str] = set()
     for phase in phases:
         degrees = StageDegrees.of(phase.degrees, phase.phase)
         for stage in phase.stages:
@@ -73,9 +73,9 @@ def layout_warnings(setting: Setting, phases: Iterable[PhaseLayout]) -> set[str]
                 domains = [domain_of(device, setting.hardware) for device in devices] if width > 1 else []
                 groups = (domains[start : start + width] for start in range(0, len(domains), width))
                 if any(len({*group}) > 1 for group in groups):
-                    found.add("TP007")
-            found |= _judge(setting).warned(degrees._replace(devices=stage.width))
-    return found
+                    warnings.add("TP007")
+            warnings |= _judge(setting).warned(degrees._replace(devices=stage.width))
+    return warnings
 
 
 _JUDGES = Cache[int, DegreeJudge]("judges of degrees by tokens of a prompt")
@@ -108,8 +108,8 @@ def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy) -> int:
 
 
 def pipeline_complexity(stages: int, *, is_own_cut: bool) -> int:
-    """What stages, and a cut of one's own, add to the complexity of a replica that serves both phases."""
-    return 2 * (2 * (stages.bit_length() - 1) + is_own_cut)
+    """What stages, and a cut of one's own, add to the complexity of a phase."""
+    return 2 * (stages.bit_length() - 1) + is_own_cut
 
 
 def phase_complexity(phase: PhaseStrategy) -> int:
@@ -121,7 +121,7 @@ def phase_complexity(phase: PhaseStrategy) -> int:
 
 
 def worth(candidate: Candidate, objective: str) -> float:
-    """What is to be made small, for a candidate with figures: `Columns.cost` of one."""
+    """What is to be made small, for a candidate with figures: `StrategyRows.cost` of one."""
     if objective == "latency":
         return (candidate.end_to_end_ms or 0.0) / 1e3
     if objective == "throughput":

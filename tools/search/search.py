@@ -7,29 +7,24 @@ bound that is named and counted. What is shown and decided is of the simulated r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.setting import Setting, make_setting
 from ..plan.document import Strategy
-from ..plan.placement import StageMaker, place
-from ..plan.view import parse_device
 from ..rules.memory.insufficient_memory import beyond_positions
-from .arrays import Whole
 from .candidate import Candidate, SearchRequest, SearchResult
-from .candidate_columns import columns_of, reordered
-from .columns import Columns, front, joined, order
-from .families import family
-from .found import LISTED, Found
+from .describe import family
 from .loads import STEP_SHARE
-from .precisions import over_precisions
-from .simulated import Screened, Simulator
-from .single import refined, too_large
+from .screen import LISTED, Screen
+from .simulated import Screened, Simulator, refined, too_large
+from .strategy_rows import front, order, reordered, rows_of
 
 # Leading candidates that are looked at between two steps of the ladder of requests.
 _MOST_REFINED = 3
@@ -66,38 +61,40 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
     if too_long is not None:
         raise InputError(too_long[1])
     if request.precisions:
-        return over_precisions(request, search)
+        return _over_precisions(request)
     setting = base_setting(request) if setting is None else setting
-    return _Answer(request, setting, Found(request, setting)).result()
+    return _Answer(request, setting).result()
 
 
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """Rows that hold every limit of a request, those of the fewest GPUs among them."""
+def _over_precisions(request: SearchRequest) -> SearchResult:
+    """The answers for each of `request.precisions` as one; every candidate names its own.
 
-    columns: Columns
-    request: SearchRequest
-    name: Callable[[Columns, int], Strategy]
-
-    def end_of(self, row: int) -> int:
-        """The first device that is free after the strategy of `row`."""
-        hardware, strategy = self.request.hardware, self.name(self.columns, row)
-        maker = StageMaker(self.request.architecture)
-        layout = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-        assert layout is not None
-        ends = (replica.phases[0].stages[-1].devices[-1] for replica in layout.replicas)
-        return 1 + max(node * hardware.gpus_per_node + gpu for node, gpu in filter(None, map(parse_device, ends)))
-
-
-def holding(request: SearchRequest, setting: Setting) -> Holding:
-    """The strategies that may hold every limit of `request`, by the screen.
-
-    Raises:
-        InputError: number formats are open.
+    Equal candidates stand in the order of the precisions, so that the first one named wins ties.
     """
-    found = Found(request, setting)
-    rows = joined(found.rows)
-    return Holding(rows.take(rows.over <= 0.0), request, found.name)
+    results: list[SearchResult] = []
+    for single in request.each_precision():
+        if results and leaves_out("some of the number formats"):
+            break
+        result = search(single)
+        named = tuple(one.model_copy(update={"precision": single.precision}) for one in result.candidates)
+        results.append(result.model_copy(update={"candidates": named}))
+    every = [one for result in results for one in result.candidates]
+    timed = [one for one in every if one.ttft_ms is not None]
+    holding = reordered([one for one in timed if one.feasible], request.workload)
+    missing = reordered([one for one in timed if not one.feasible], request.workload)
+    large = sorted((one for one in every if one.ttft_ms is None), key=lambda one: (one.shortfall_bytes or 0, one.gpus))
+    on_fronts = {id(result.candidates[place]) for result in results for place in result.pareto}
+    places = [place for place, one in enumerate(holding) if id(one) in on_fronts]
+    on_front = front(rows_of([holding[place] for place in places], request.workload))
+    return SearchResult(
+        candidates=(*holding, *missing, *large),
+        pareto=tuple(places[int(row)] for row in on_front),
+        evaluated=sum(result.evaluated for result in results),
+        simulated=sum(result.simulated for result in results),
+        rejected=dict(sum((Counter(result.rejected) for result in results), Counter[str]())),
+        pruned=dict(sum((Counter(result.pruned) for result in results), Counter[str]())),
+        left_out=tuple(dict.fromkeys(what for result in results for what in result.left_out)),
+    )
 
 
 def holds_limits(request: SearchRequest, setting: Setting) -> bool:
@@ -106,21 +103,21 @@ def holds_limits(request: SearchRequest, setting: Setting) -> bool:
     Raises:
         InputError: number formats are open.
     """
-    return _Answer(request, setting, Found(request, setting)).holds()
+    return _Answer(request, setting).holds()
 
 
 class _Answer:
     """Turns rows into candidates: the leading ones, the best of each family, and the Pareto front, all simulated."""
 
-    def __init__(self, request: SearchRequest, setting: Setting, found: Found) -> None:
-        self.request, self.setting, self.found = request, setting, found
-        self.rows = joined(found.rows)
+    def __init__(self, request: SearchRequest, setting: Setting) -> None:
+        self.request, self.setting, self.screen = request, setting, Screen(request, setting)
+        self.rows = self.screen.rows
         self._order = order(self.rows)
         self.simulator = Simulator(request, setting)
 
     def result(self) -> SearchResult:
         """The answer of the search."""
-        workload = self.request.workload
+        workload, screen = self.request.workload, self.screen
         leading = self.simulator.leading(self._kinds())
         timed = {(one.strategy, one.concurrency): one for one in leading}
         if any(one.feasible for one in leading):
@@ -132,26 +129,24 @@ class _Answer:
         every = list(timed.values())
         ahead = self._between_steps(reordered([one for one in every if one.feasible], workload))
         late = reordered([one for one in every if not one.feasible and one.ttft_ms is not None], workload)
-        self.found.rejected["PE010"] += len(late)
-        large = sorted(self.found.too_large, key=lambda one: (one.shortfall_bytes, one.gpus))[:LISTED]
-        listed = (
-            *ahead,
-            *late,
-            *(one for one in every if one.ttft_ms is None),
-            *(
-                too_large(one.replica.strategy(one.count), one.concurrency, one.memory_bytes, one.shortfall_bytes)
-                for one in large
-            ),
-        )
+        screen.rejected["PE010"] += len(late)
         return SearchResult(
-            candidates=listed,
-            pareto=tuple(int(place) for place in front(columns_of(ahead, workload))),
-            evaluated=self.found.evaluated,
+            candidates=(*ahead, *late, *(one for one in every if one.ttft_ms is None), *self._too_large()),
+            pareto=tuple(int(place) for place in front(rows_of(ahead, workload))),
+            evaluated=screen.evaluated,
             simulated=self.simulator.count,
-            rejected={rule: count for rule, count in self.found.rejected.items() if count},
-            pruned={bound: count for bound, count in self.found.pruned.items() if count},
+            rejected={rule: count for rule, count in screen.rejected.items() if count},
+            pruned={bound: count for bound, count in screen.pruned.items() if count},
             left_out=left_out(),
         )
+
+    def _too_large(self) -> Iterator[Candidate]:
+        """What does not fit, by what its fullest GPU lacks."""
+        rows, usable = self.screen.too_large, int(self.setting.hardware.memory_bytes * self.setting.memory_utilization)
+        for row in np.lexsort((rows.gpus, rows.memory_bytes))[:LISTED]:
+            memory_bytes = int(rows.memory_bytes[row])
+            strategy = self.screen.strategy(rows, int(row))
+            yield too_large(strategy, int(rows.concurrency[row]), memory_bytes, memory_bytes - usable)
 
     def holds(self) -> bool:
         """Whether one of the leading rows holds every limit."""
@@ -159,22 +154,22 @@ class _Answer:
 
     def _kinds(self) -> list[list[Screened]]:
         """The leading rows of replicas that serve both phases, and those with phases apart."""
-        apart = self.rows.prefill_replicas[self._order] > 0
-        rows = (islice(self._distinct(self._order[apart == kind]), _MOST_SCREENED) for kind in (False, True))
-        return [[self._screened(row) for row in own] for own in rows]
+        is_apart = self.rows.prefill_replicas[self._order] > 0
+        orders = (self._order[is_apart == kind] for kind in (False, True))
+        return [[self._screened(row) for row in islice(self._distinct(rows), _MOST_SCREENED)] for rows in orders]
 
     def _screened(self, row: int) -> Screened:
         """A row as the simulator takes it."""
         workload = self.request.workload
-        limits = (self.rows.ttft[row], workload.ttft_ms_max), (self.rows.tpot[row], workload.tpot_ms_max)
+        limits = (self.rows.ttft_s[row], workload.ttft_ms_max), (self.rows.tpot_s[row], workload.tpot_ms_max)
         return Screened(
-            self.found.name(self.rows, row),
+            self.screen.strategy(self.rows, row),
             int(self.rows.concurrency[row]),
-            float(self.rows.cost[row]) if self.rows.over[row] <= 0.0 else math.inf,
+            float(self.rows.cost[row]) if self.rows.excess[row] <= 0.0 else math.inf,
             max((float(seconds) * 1e3 / limit for seconds, limit in limits if limit is not None), default=0.0),
         )
 
-    def _distinct(self, sequence: Whole) -> Iterator[int]:
+    def _distinct(self, sequence: IntArray) -> Iterator[int]:
         """The rows of `sequence`, each strategy once."""
         seen: set[tuple[int, int, int, int]] = set()
         for row in sequence:
@@ -200,7 +195,7 @@ class _Answer:
             if option in options or (counts[0] and self.rows.cost[row] > far):
                 continue
             options.add(option)
-            strategy = self.found.name(self.rows, row)
+            strategy = self.screen.strategy(self.rows, row)
             kind = family(strategy)
             if kind not in families:
                 families.add(kind)
@@ -210,7 +205,7 @@ class _Answer:
         """Where the number of requests is open: the best ones at the number between two steps that is the best."""
         if not self.request.concurrency_open or not leading:
             return leading
-        rows = columns_of(leading, self.request.workload)
+        rows = rows_of(leading, self.request.workload)
         near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
         better = list(leading)
         for rank in near.nonzero()[0][:_MOST_REFINED]:
@@ -221,10 +216,10 @@ class _Answer:
 
     def _points(self) -> Iterator[tuple[Strategy, int]]:
         """Points of the screen's front, and of what leads a layout behind it, each spread evenly."""
-        points = joined(self.found.fronts)
+        points = self.screen.front
         for _ in range(_FRONTS):
             rows = front(points)
             for point in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _MOST_POINTS)).astype(np.int64)):
                 row = int(rows[point])
-                yield self.found.name(points, row), int(points.concurrency[row])
+                yield self.screen.strategy(points, row), int(points.concurrency[row])
             points = points.take(np.setdiff1d(np.arange(len(points)), rows))

@@ -87,20 +87,14 @@ def sensitivity(request: SearchRequest, result: SearchResult) -> Sensitivity:
 
 
 def _flip(changed: SearchRequest, setting: Setting, before: Candidate | None, words: str) -> Flip | None:
-    found = search(changed, setting.with_workload(changed.workload))
-    after = found.best
-    if before is None or after is None:
-        return None if before is after else Flip(change=words, before=before, after=after, kept=_kept(found, before))
-    if before.strategy == after.strategy:
+    """What the change in `words` flips; `None` where the best strategy stays."""
+    result = search(changed, setting.with_workload(changed.workload))
+    after = result.best
+    former, latter = (None if one is None else one.strategy for one in (before, after))
+    if former == latter:
         return None
-    return Flip(change=words, before=before, after=after, kept=_kept(found, before))
-
-
-def _kept(found: SearchResult, before: Candidate | None) -> Candidate | None:
-    """The former best as it fares under the change."""
-    if before is None:
-        return None
-    return next((one for one in found.candidates if one.strategy == before.strategy), None)
+    kept = next((one for one in result.candidates if one.strategy == former), None)
+    return Flip(change=words, before=before, after=after, kept=kept)
 
 
 def changes(request: SearchRequest) -> Iterator[Change]:

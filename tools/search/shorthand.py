@@ -8,16 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_NAMES = {
-    "pp": "pp",
-    "sp": "sp",
-    "ep": "ep",
-    "attention-dp": "attention_dp",
-    "kv-sp": "kv_sp",
-    "tp": "tp",
-    "expert-tp": "tp_expert",
-    "ffn-tp": "tp_ffn",
-}
+from .describe import NAMES
+
+_NAMES = {name.lower(): field for field, name in NAMES.items()}
 _DEGREE = re.compile(r"(attention-dp|kv-sp|expert-tp|ffn-tp|pp|sp|ep|tp)(\d{1,6})", re.IGNORECASE)
 # An x joins between degrees alone: there is one in "expert-TP".
 _JOIN = re.compile(r"\s*[×*,]\s*|\s+x\s+|(?<=\d)x(?=[a-z])|\s+", re.IGNORECASE)

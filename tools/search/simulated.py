@@ -1,6 +1,7 @@
-"""The leading strategies of a screen, simulated under their load: the figures of an answer, and its ranking.
+"""Strategies simulated under their load: one by itself, and the leading ones of a screen, best first.
 
-A strategy is left out where even the screen's own error could not bring it before the best that was simulated.
+The simulated run has the figures of an answer and decides its ranking. A strategy is left out where even the screen's
+own error could not bring it before the best that was simulated.
 """
 
 from __future__ import annotations
@@ -9,14 +10,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
-from ..checkpoint import doing, leaves_out
+from ..bounds import REQUESTS
+from ..checkpoint import checkpoint, doing, leaves_out
 from ..errors import InputError
+from ..kept import Cache
+from ..performance.confidence import ranges_of
+from ..performance.layout import LoadedLayout, make_layout
+from ..performance.limits import figures_of_run
+from ..performance.memory import shortfall_bytes, usable_bytes
+from ..performance.planned_run import PlannedRun, planned_run
 from ..performance.setting import Setting
 from ..plan.document import Strategy
+from ..plan.performance import Ranges
 from .candidate import Candidate, SearchRequest
-from .ranking import worth
+from .ranking import limits_missed, warnings_of, worth
 from .screen import OPTIMISM
-from .single import candidate_at
 
 # Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
 # those that the screen has the furthest from their limits.
@@ -32,6 +40,96 @@ _MOST_SHOWN = 4
 _LOWERED = 5
 # A lower number of requests is taken so much below what the missed limit asks for.
 _MARGIN = 0.97
+
+
+def layout_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> LoadedLayout:
+    """The layout of `strategy` with `concurrency` requests in flight.
+
+    Raises:
+        InputError: the inventory is too small for it.
+    """
+    workload = request.workload.model_copy(update={"concurrency": concurrency})
+    return make_layout(setting.with_workload(workload), strategy)
+
+
+def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall: int) -> Candidate:
+    """The candidate of a strategy that does not fit into memory."""
+    return Candidate(
+        strategy=strategy,
+        feasible=False,
+        why_not=(f"ME001: its fullest GPU needs {shortfall / 1e9:.1f} GB more than it has",),
+        gpus=strategy.gpu_count,
+        concurrency=concurrency,
+        memory_per_gpu_bytes=memory_bytes,
+        shortfall_bytes=shortfall,
+    )
+
+
+def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Candidate:
+    """`strategy` with `concurrency` requests in flight, judged.
+
+    Raises:
+        InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
+    """
+    checkpoint()
+    layout = layout_at(request, setting, strategy, concurrency)
+    shortfall = shortfall_bytes(layout)
+    memory_bytes = usable_bytes(layout) + shortfall
+    if shortfall > 0:
+        return too_large(strategy, concurrency, memory_bytes, shortfall)
+    run = _run(layout, strategy)
+    missed = limits_missed(request.workload, figures_of_run(run))
+    times, rate = run.times, run.times.output_tokens_per_s
+    candidate = Candidate(
+        strategy=strategy,
+        feasible=not missed,
+        why_not=missed,
+        warnings=warnings_of(layout),
+        gpus=strategy.gpu_count,
+        billed_gpus=layout.billed_gpus,
+        concurrency=concurrency,
+        ttft_ms=times.ttft.mean * 1e3,
+        tpot_ms=times.tpot.mean * 1e3,
+        end_to_end_ms=times.end_to_end.mean * 1e3,
+        output_tokens_per_s=rate,
+        output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
+        memory_per_gpu_bytes=memory_bytes,
+    )
+    figures = {name: value for name, value in candidate if name in Ranges.model_fields}
+    ranges = ranges_of(layout.setting, figures | {"dp_scaled_tokens_per_s": rate})
+    return candidate.model_copy(update={"ranges": ranges})
+
+
+_RUNS = Cache[tuple[object, ...], PlannedRun]("runs by strategy and load")
+
+
+def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
+    """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
+    load = layout.setting.workload
+    key = strategy, load.input_tokens, load.output_tokens, load.concurrency, load.request_rate
+    return _RUNS.get(layout.setting.caches, key, lambda: planned_run(layout))
+
+
+def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> Candidate:
+    """The same strategy between two steps of the ladder, where an open number of requests can be brought nearer.
+
+    As many requests as hold the limits where more is better, else as few as do; looked for by halving.
+    """
+    if not request.concurrency_open:
+        return candidate
+    unit = 1 if candidate.strategy.prefill.replicas is not None else candidate.strategy.dp
+    good = candidate.concurrency // unit
+    bad = good * 3 // 4 if request.fills_upwards else min(good * 5 // 4 + 2, int(REQUESTS.most) // unit + 1)
+    best = candidate
+    while abs(good - bad) > 1:
+        middle = (good + bad) // 2
+        tried = candidate_at(request, setting, candidate.strategy, middle * unit)
+        if tried.feasible:
+            good, best = middle, tried
+        else:
+            bad = middle
+    is_better = (best.output_tokens_per_s or 0.0) >= (candidate.output_tokens_per_s or 0.0)
+    return best if request.fills_upwards or is_better else candidate
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +162,15 @@ class Simulator:
 
         A kind is looked at for what may be better than the best of those before: how far the screen errs differs.
         """
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for screened in kinds:
             most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
-            own = self._until_behind(screened, most, found)
-            if not any(one.feasible for one in (*found, *own)):
-                rest = sorted(screened[len(own) :], key=lambda one: one.tightness)
-                own += self._until_behind(rest, most, found)
-            found += own
-        return found
+            leading = self._until_behind(screened, most, candidates)
+            if not any(one.feasible for one in (*candidates, *leading)):
+                rest = sorted(screened[len(leading) :], key=lambda one: one.tightness)
+                leading += self._until_behind(rest, most, candidates)
+            candidates += leading
+        return candidates
 
     def hold(self, kinds: Sequence[Sequence[Screened]]) -> bool:
         """Whether one of the strategies holds every limit, of those that do by the screen."""
@@ -85,7 +183,7 @@ class Simulator:
     def _until_behind(
         self, screened: Iterable[Screened], most_missing: int, known: Sequence[Candidate]
     ) -> list[Candidate]:
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         objective, begun = self.request.workload.objective, self._users
         best = min((worth(one, objective) for one in known if one.feasible), default=inf)
         least = _LEAST if best == inf else 0
@@ -93,23 +191,23 @@ class Simulator:
         for row in screened:
             is_behind = row.cost * _least_share(ratios) > best or (row.cost == inf and best < inf)
             is_behind |= self._users - begun > _MOST_USERS
-            if len(found) >= (most_missing if best == inf else _MOST) or (len(found) >= least and is_behind):
+            if len(candidates) >= (most_missing if best == inf else _MOST) or (len(candidates) >= least and is_behind):
                 break
-            if found and leaves_out("the load of some of the leading strategies"):
+            if candidates and leaves_out("the load of some of the leading strategies"):
                 break
             one = self.judged(row.strategy, row.concurrency)
-            found.append(one)
+            candidates.append(one)
             if one.feasible:
                 best = min(best, worth(one, objective))
                 ratios.append(worth(one, objective) / row.cost)
-        return found
+        return candidates
 
     def judged(self, strategy: Strategy, concurrency: int) -> Candidate:
         """The strategy, with fewer requests in flight where their number is open and it misses a limit with them."""
-        found = self._at(strategy, concurrency)
-        if found.feasible or not self.request.concurrency_open or self.request.fills_upwards:
-            return found
-        tried = found
+        candidate = self._at(strategy, concurrency)
+        if candidate.feasible or not self.request.concurrency_open or self.request.fills_upwards:
+            return candidate
+        tried = candidate
         for _ in range(_LOWERED):
             concurrency = self._fewer(tried, concurrency)
             if concurrency < strategy.dp or tried.ttft_ms is None:
@@ -117,7 +215,7 @@ class Simulator:
             tried = self._at(strategy, concurrency)
             if tried.feasible:
                 return tried
-        return found
+        return candidate
 
     def _fewer(self, one: Candidate, concurrency: int) -> int:
         """As many requests as the limit that is missed leaves, were latencies in proportion to them."""

@@ -12,24 +12,26 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import product
 from math import isqrt
+from typing import NamedTuple
 
 import numpy as np
 
+from ..arrays import BoolArray, IntArray
 from ..catalog.architecture import Architecture
 from ..catalog.dtypes import DType
 from ..engines.names import JUDGED, EngineName
 from ..engines.release import release_of
 from ..plan.constraints import Constraint, demanded_replicas, reserved
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
-from ..plan.placement import StageDegrees, gpu_count, groups_of_ffn
+from ..plan.placement import StageDegrees, even_cut, gpu_count, groups_of_ffn, own_cut
 from ..rules.constraints import Stage, broken_by_pipeline, broken_by_replicas, broken_by_stage
 from ..rules.judge import DegreeJudge, runs_pair, runs_pipeline
 from ..rules.legality import SPLIT_BY, Conditions, Pipeline
-from .arrays import Mask, Whole
-from .inventory import Footprint, end_of_replicas, footprint, replica_numbers
+from .devices import Footprint, end_of_replicas, replica_numbers
+from .pipelines import Cut
 
 
 @dataclass(frozen=True)
@@ -76,14 +78,15 @@ class SpaceRequest:
         nodes = self.nodes - reserved(self.constraints, "reserved_nodes")
         return max(0, nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus"))
 
-    def room(self, prints: Footprint) -> int:
+    def room(self, footprint: Footprint) -> int:
         """Replicas of a footprint that the devices hold."""
-        room = prints.room(self.nodes, self.gpus_per_node)
+        room = footprint.room(self.nodes, self.gpus_per_node)
         if self.gpus == self.nodes * self.gpus_per_node:
             return room
         # Some are kept back: more replicas never end before fewer do.
-        ends = partial(end_of_replicas, self.gpus_per_node, 0, prints=prints)
-        return bisect_right(range(1, room + 1), self.gpus, key=ends)
+        return bisect_right(
+            range(1, room + 1), self.gpus, key=lambda count: end_of_replicas(self.gpus_per_node, 0, count, footprint)
+        )
 
     def keeps_stage(self, phase: Phase, degrees: PhaseStrategy, gpus: int) -> bool:
         """Whether a stage of `gpus` devices with these degrees keeps the constraints."""
@@ -97,17 +100,17 @@ class SpaceRequest:
         is_broken = any(True for _ in broken_by_pipeline(self.constraints, stage, stages))
         return not is_broken and runs_pipeline(self.conditions, pipeline)
 
-    def numbers(self, room: int) -> tuple[int, ...]:
-        """Numbers of replicas of one phase, or of both together, that are looked at where there is room for `room`."""
+    def replica_counts(self, room: int) -> tuple[int, ...]:
+        """Numbers of replicas of one kind that are looked at where there is room for `room`."""
         return tuple(replica_numbers(1, room, demanded_replicas(self.constraints)))
 
-    def allowed(self, prefill: Whole, decode: Whole) -> Mask:
-        """`allows` of arrays of numbers that are broadcast against each other."""
+    def allowed(self, prefill: IntArray, decode: IntArray) -> BoolArray:
+        """`allows` of arrays of numbers of replicas that are broadcast against each other."""
         if not demanded_replicas(self.constraints):
             return np.ones(np.broadcast_shapes(prefill.shape, decode.shape), dtype=np.bool_)
-        first, row = np.unique(prefill, return_inverse=True)
-        second, column = np.unique(decode, return_inverse=True)
-        table = np.array([[self.allows(int(one), int(other)) for other in second] for one in first], dtype=np.bool_)
+        prefills, row = np.unique(prefill, return_inverse=True)
+        decodes, column = np.unique(decode, return_inverse=True)
+        table = np.array([[self.allows(int(x), int(y)) for y in decodes] for x in prefills], dtype=np.bool_)
         return table[row.reshape(prefill.shape), column.reshape(decode.shape)]
 
     def allows(self, prefill: int | None, decode: int) -> bool:
@@ -128,15 +131,14 @@ def divisors(number: int) -> tuple[int, ...]:
     return (*lower, *(number // value for value in reversed(lower) if value * value != number))
 
 
-def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
+def stage_degrees(request: SpaceRequest, stage: int, phase: Phase) -> Iterator[PhaseStrategy]:
     """All legal degrees of one stage of `stage` devices in one phase; `pp` is left at 1."""
-    phase: Phase = "prefill" if prefill else "decode"
     judge, blank = request.judge, StageDegrees(phase=phase, devices=stage)
     legal = {name: judge.legal(name, divisors(stage), blank) for name in SPLIT_BY}
     spread, together = judge.together("ep", "tp_expert"), judge.together(*StageDegrees._fields)
     experts = (blank._replace(tp_expert=width, ep=ep) for width, ep in product(legal["tp_expert"], legal["ep"]))
     others = "attention_dp", "kv_sp", "sp", "tp", "tp_ffn"
-    for ep, tp_expert in ((one.ep, one.tp_expert) for one in experts if spread(one)):
+    for ep, tp_expert in ((cut.ep, cut.tp_expert) for cut in experts if spread(cut)):
         for attention_dp, kv_sp, sp, tp, tp_ffn in product(*(legal[name] for name in others)):
             width = sp * kv_sp * attention_dp * tp
             if stage % width or (attention_dp > 1 and (sp > 1 or kv_sp > 1 or width < stage)):
@@ -158,122 +160,104 @@ def stage_options(request: SpaceRequest, stage: int, *, prefill: bool) -> Iterat
                 yield degrees
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseShape:
-    """Degrees of one phase of a stage; by the number of stages, ascending, what a replica takes of the devices.
+class Room(NamedTuple):
+    """What the devices hold of replicas of one kind with some number of stages.
 
-    `rooms` is how many replicas they hold, were there no others.
+    `most` replicas, were there no others; `counts` are the numbers of them that are looked at, ascending.
     """
 
-    degrees: PhaseStrategy
-    stage: int
-    prints: Mapping[int, Footprint]
-    rooms: Mapping[int, int]
-
-    def replica(self, stages: int, cut: tuple[int, ...] | None = None) -> PhaseStrategy:
-        """The degrees of a replica of so many stages."""
-        return self.degrees.model_copy(update={"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut})
-
-
-def phase_shapes(request: SpaceRequest, *, prefill: bool) -> Iterator[PhaseShape]:
-    """All layouts of a stage in one phase, with every number of stages that layers and devices allow."""
-    phase: Phase = "prefill" if prefill else "decode"
-    for stage in stage_widths(request):
-        prints = {
-            stages: one
-            for stages, one in _footprints(request, stage).items()
-            if request.runs_pipeline(phase, stage, stages, is_alone=True)
-        }
-        rooms = _rooms(request, prints)
-        for degrees in stage_options(request, stage, prefill=prefill) if prints else ():
-            yield PhaseShape(degrees, stage, prints, rooms)
-
-
-def _footprints(request: SpaceRequest, stage: int) -> dict[int, Footprint]:
-    """The footprint by the number of stages, as many as there are layers and devices for."""
-    found: dict[int, Footprint] = {}
-    for stages in range(1, request.architecture.num_layers + 1):
-        one = footprint(request.gpus_per_node, stage, stages)
-        if request.room(one) < 1:
-            break
-        found[stages] = one
-    return found
-
-
-def _rooms(request: SpaceRequest, prints: Mapping[int, Footprint]) -> dict[int, int]:
-    return {stages: request.room(one) for stages, one in prints.items()}
+    footprint: Footprint
+    most: int
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class PairOption:
-    """Degrees of both phases of a replica that serves both, and how many such replicas there is room for."""
+class ReplicaKind:
+    """Degrees of a stage in each phase that a replica serves (one of them, or both), whatever its number of stages.
 
-    prefill: PhaseStrategy
-    decode: PhaseStrategy
-    stage: int
-    room: int
+    `rooms`: for every number of stages, ascending, what the devices hold.
+    """
+
+    phases: Mapping[Phase, PhaseStrategy]
+    stage_gpus: int
+    rooms: Mapping[int, Room]
 
     @property
-    def width(self) -> int:
-        """Devices of a replica."""
-        return self.decode.pp * self.stage
-
-    def strategy(self, dp: int) -> Strategy:
-        """`dp` such replicas."""
-        count = dp * self.width
-        return Strategy(dp=dp, gpu_count=count, prefill=self.prefill, decode=self.decode)
+    def attention_groups(self) -> int:
+        """Attention-DP groups, as many in both phases."""
+        return next(iter(self.phases.values())).attention_dp or 1
 
 
 @dataclass(frozen=True, slots=True)
-class PairShape:
-    """Degrees of both phases of a stage; by the number of stages, ascending, how many replicas there is room for.
+class Replica:
+    """A replica of a kind, with the layers of each of its stages."""
 
-    `numbers` are those numbers of replicas that are looked at.
-    """
+    kind: ReplicaKind
+    cut: Cut
 
-    prefill: PhaseStrategy
-    decode: PhaseStrategy
-    stage: int
-    rooms: Mapping[int, int]
-    numbers: Mapping[int, tuple[int, ...]]
+    @property
+    def room(self) -> Room:
+        """What the devices hold of it."""
+        return self.kind.rooms[len(self.cut)]
 
-    def option(self, stages: int, cut: tuple[int, ...] | None = None) -> PairOption:
-        """The replica of so many stages."""
-        update = {"pp": stages} if cut is None else {"pp": stages, "stage_layers": cut}
-        pair = self.prefill.model_copy(update=update), self.decode.model_copy(update=update)
-        return PairOption(*pair, self.stage, self.rooms[stages])
+    @property
+    def gpus(self) -> int:
+        """Devices of one."""
+        return len(self.cut) * self.kind.stage_gpus
+
+    def degrees(self, phase: Phase) -> PhaseStrategy:
+        """Its degrees in a phase; a cut that is the even one is not stated."""
+        cut = own_cut(self.cut)
+        stated = {"pp": len(self.cut)} if cut is None else {"pp": len(self.cut), "stage_layers": cut}
+        return self.kind.phases[phase].model_copy(update=stated)
+
+    def strategy(self, dp: int) -> Strategy:
+        """`dp` such replicas, each of which serves both phases."""
+        return Strategy(dp=dp, gpu_count=dp * self.gpus, prefill=self.degrees("prefill"), decode=self.degrees("decode"))
 
 
-def pair_shapes(request: SpaceRequest) -> Iterator[PairShape]:
-    """Layouts of a stage that serves both phases, with every number of stages that layers and devices allow."""
+def _rooms(request: SpaceRequest, stage: int, phases: tuple[Phase, ...]) -> dict[int, Room]:
+    """The room of replicas of `phases` by the number of stages, as many as there are layers and devices for."""
+    rooms: dict[int, Room] = {}
+    is_alone = len(phases) == 1
+    for stages in range(1, request.architecture.num_layers + 1):
+        footprint = Footprint.of(request.gpus_per_node, stage, stages)
+        most = request.room(footprint)
+        if most < 1:
+            break
+        if all(request.runs_pipeline(phase, stage, stages, is_alone=is_alone) for phase in phases):
+            counts = request.replica_counts(most)
+            # Of replicas of one phase only both numbers together are allowed or not.
+            rooms[stages] = Room(footprint, most, tuple(n for n in counts if is_alone or request.allows(None, n)))
+    return {stages: room for stages, room in rooms.items() if room.counts}
+
+
+def phase_kinds(request: SpaceRequest, phase: Phase) -> Iterator[ReplicaKind]:
+    """All kinds of replicas that serve one phase."""
+    for stage in stage_widths(request):
+        rooms = _rooms(request, stage, (phase,))
+        for degrees in stage_degrees(request, stage, phase) if rooms else ():
+            yield ReplicaKind({phase: degrees}, stage, rooms)
+
+
+def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
+    """All kinds of replicas that serve both phases, in one layout."""
     conditions = request.conditions
     for stage in stage_widths(request):
-        rooms = {
-            stages: room
-            for stages, room in _rooms(request, _footprints(request, stage)).items()
-            if all(request.runs_pipeline(phase, stage, stages, is_alone=False) for phase in PHASES)
-        }
-        numbers = {
-            stages: tuple(count for count in request.numbers(room) if request.allows(None, count))
-            for stages, room in rooms.items()
-        }
-        rooms = {stages: room for stages, room in rooms.items() if numbers[stages]}
-        if not rooms:
-            continue
+        rooms = _rooms(request, stage, PHASES)
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
-        for decode in stage_options(request, stage, prefill=False):
+        for decode in stage_degrees(request, stage, "decode") if rooms else ():
             decodes.setdefault(_layout_of(decode), []).append(decode)
-        for prefill in stage_options(request, stage, prefill=True):
+        for prefill in stage_degrees(request, stage, "prefill") if rooms else ():
             for decode in decodes.get(_layout_of(prefill), ()):
                 if runs_pair(conditions, prefill, decode):
-                    yield PairShape(prefill, decode, stage, rooms, numbers)
+                    yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, rooms)
 
 
-def pair_options(request: SpaceRequest) -> Iterator[PairOption]:
-    """Replicas that serve both phases in one layout."""
-    for shape in pair_shapes(request):
-        for stages in shape.rooms:
-            yield shape.option(stages)
+def colocated_replicas(request: SpaceRequest) -> Iterator[Replica]:
+    """Replicas that serve both phases, in the even cut."""
+    layers = request.architecture.num_layers
+    return (Replica(kind, even_cut(layers, stages)) for kind in colocated_kinds(request) for stages in kind.rooms)
 
 
 def _layout_of(phase: PhaseStrategy) -> tuple[object, ...]:
@@ -282,12 +266,12 @@ def _layout_of(phase: PhaseStrategy) -> tuple[object, ...]:
     return phase.ep, phase.tp_ffn, phase.attention_dp, phase.tp_expert, width
 
 
-def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, count: int, rest: int) -> Strategy:
-    """`count` prefill replicas and `rest` decode replicas."""
+def split_strategy(prefill: PhaseStrategy, decode: PhaseStrategy, prefills: int, decodes: int) -> Strategy:
+    """`prefills` prefill replicas and `decodes` decode replicas."""
     strategy = Strategy(
-        dp=count + rest,
+        dp=prefills + decodes,
         gpu_count=1,
-        prefill=prefill.model_copy(update={"replicas": count}),
-        decode=decode.model_copy(update={"replicas": rest}),
+        prefill=prefill.model_copy(update={"replicas": prefills}),
+        decode=decode.model_copy(update={"replicas": decodes}),
     )
     return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import FloatArray, IntArray
 from ...errors import InputError
 from ..forms.constant import read_constants
 from ..profile import Choice, profile_of
 from ..profile_file import KernelEntry, ProfileFile
 from .kernel_groups import KernelGroup, grouped
-from .least_squares import Errors, Floats, Places, Problem, errors, fit, held_back, places_of
+from .least_squares import Errors, Problem, errors, fit, held_back, places_of
 from .table import KernelRow
 
 # On fewer unseen shapes, or by less than this, one median being above another tells nothing.
@@ -90,7 +91,7 @@ def _is_worse(fitted: KernelFit) -> bool:
 def _fit(group: KernelGroup, today: date) -> KernelFit:
     shipped = _shipped(group)
 
-    def predict(constants: Any, places: Places) -> Floats:
+    def predict(constants: Any, places: IntArray) -> FloatArray:
         return np.asarray(group.seconds(constants, group.chip, places_of(group.shape, places)), dtype=np.float64)
 
     found = fit(Problem(group.kind, group.measured_s, group.shapes, predict, (group.kind(),), group.fixed, shipped))

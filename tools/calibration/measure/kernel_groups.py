@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import FloatArray
 from ...catalog.accelerators import Accelerator
 from ...catalog.hardware import find_accelerator
 from ...errors import InputError
 from ..chip import Chip, chip_of
 from ..profile_file import KernelKind
 from .kernel_shapes import FORMS, Columns, read_bytes, table_of_rows, variant_of
-from .least_squares import Floats
 from .table import SHAPES, KernelRow, TableName
 
 # A kernel launched by itself is only known to last as long as it does where the host is done with the next one by then.
@@ -65,7 +65,7 @@ class KernelGroup:
     kind: type[Any]
     shape: Any
     seconds: Callable[[Any, Chip, Any], Any]
-    measured_s: Floats
+    measured_s: FloatArray
     shapes: Sequence[str]
     ranks: int | None = None
     nodes: int | None = None

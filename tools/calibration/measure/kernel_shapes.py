@@ -12,6 +12,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from ...arrays import FloatArray
 from ...catalog.dtypes import DTYPES, DType
 from ...errors import InputError
 from ..chip import Chip
@@ -22,7 +23,6 @@ from ..forms.gemm import GemmConstants, gemm_s, gemm_weight_bytes
 from ..forms.grouped_gemm import GroupedGemmConstants, grouped_gemm_s, grouped_gemm_weight_bytes
 from ..profile_file import KernelKind
 from ..shapes import Attention, Collective, CollectiveOp, Gemm, GroupedGemm
-from .least_squares import Floats
 from .table import KernelRow, TableName
 
 # The tables' words for formats that are not number formats by name: the variant of profiles, the format stored, the one
@@ -51,7 +51,7 @@ class Columns:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def numbers(self, column: str) -> Floats:
+    def numbers(self, column: str) -> FloatArray:
         """A column as floats; an empty cell is NaN."""
         return np.array([float(row[column]) if row[column] else math.nan for row in self.rows], dtype=np.float64)
 

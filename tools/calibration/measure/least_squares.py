@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from ...arrays import FloatArray, IntArray
 from ...errors import InputError
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 Constants = TypeVar("Constants")
 
 HELD_BACK_SHARE = 0.2
@@ -43,7 +42,7 @@ class Errors:
     p90_pct: float
 
 
-def errors(predicted: Floats, measured: Floats) -> Errors:
+def errors(predicted: FloatArray, measured: FloatArray) -> Errors:
     """How far predictions are off, in percent of the measured time."""
     if not len(measured):
         return Errors(0, math.nan, math.nan)
@@ -61,9 +60,9 @@ class Problem(Generic[Constants]):
     """
 
     kind: type[Constants]
-    measured_s: Floats
+    measured_s: FloatArray
     shapes: Sequence[str]
-    predict: Callable[[Constants, Places], Floats]
+    predict: Callable[[Constants, IntArray], FloatArray]
     starts: tuple[Constants, ...] = ()
     fixed: tuple[str, ...] = ()
     prior: Constants | None = None
@@ -91,11 +90,11 @@ def fit(problem: Problem[Constants]) -> Fitted[Constants]:
         raise InputError(f"{len(train)} rows are too few to fit {len(space.names)} constants")
     target = np.log(problem.measured_s[train])
 
-    def residuals(point: Floats) -> Floats:
+    def residuals(point: FloatArray) -> FloatArray:
         predicted = problem.predict(space.constants(point), train)
         return np.concatenate([np.log(predicted) - target, math.sqrt(_RIDGE) * space.pull(point)])
 
-    ends: list[tuple[float, Floats]] = []
+    ends: list[tuple[float, FloatArray]] = []
     for start in (space.prior, *(space.point(one) for one in problem.starts)):
         found = least_squares(
             residuals, space.inside(start), bounds=(space.low, space.high), loss="soft_l1", f_scale=0.1,
@@ -106,7 +105,7 @@ def fit(problem: Problem[Constants]) -> Fitted[Constants]:
     return Fitted(best, len(train), errors(problem.predict(best, test), problem.measured_s[test]))
 
 
-def places_of(kernel: Any, places: Places) -> Any:
+def places_of(kernel: Any, places: IntArray) -> Any:
     """The shapes at `places` of a kernel whose fields are arrays."""
     arrays = {one.name: getattr(kernel, one.name) for one in fields(kernel)}
     return replace(kernel, **{name: value[places] for name, value in arrays.items() if isinstance(value, np.ndarray)})
@@ -125,11 +124,11 @@ class _Space(Generic[Constants]):
         self.scale = np.array([one.metadata["slack"] for one in free])
         self.prior = self.point(self.base)
 
-    def point(self, constants: Constants) -> Floats:
+    def point(self, constants: Constants) -> FloatArray:
         values = [self._in(getattr(constants, name), log) for name, log in zip(self.names, self._logs, strict=True)]
         return np.array(values, dtype=np.float64)
 
-    def inside(self, point: Floats) -> Floats:
+    def inside(self, point: FloatArray) -> FloatArray:
         margin = 1e-6 * (self.high - self.low)
         return np.clip(point, self.low + margin, self.high - margin)
 
@@ -137,13 +136,13 @@ class _Space(Generic[Constants]):
     def _in(value: float, log: bool) -> float:
         return math.log(value) if log else value
 
-    def constants(self, point: Floats) -> Constants:
+    def constants(self, point: FloatArray) -> Constants:
         values = {
             name: math.exp(x) if log else float(x) for name, x, log in zip(self.names, point, self._logs, strict=True)
         }
         return type(self.base)(**{**_values(self.base), **values})
 
-    def pull(self, point: Floats) -> Floats:
+    def pull(self, point: FloatArray) -> FloatArray:
         return (point - self.prior) / self.scale
 
     def rounded(self, constants: Constants) -> Constants:

@@ -1,0 +1,43 @@
+"""Arrays by what they hold (figures, counts and places, yes or no), and tables of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+def floats(value: ArrayLike) -> FloatArray:
+    """Figures of an arithmetic that is written for one number and for arrays."""
+    return np.asarray(value, dtype=np.float64)
+
+
+def ints(value: ArrayLike) -> IntArray:
+    """Counts or places of such an arithmetic."""
+    return np.asarray(value, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of equal length: every field is an array with a value for each row."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def take(self, rows: IntArray | BoolArray) -> Self:
+        """Only `rows` (numbers, or a mask), in that order."""
+        return type(self)(*(getattr(self, one.name)[rows] for one in fields(self)))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All rows of `parts`, one part after the other."""
+        empty: Any = np.empty(0, dtype=np.int64)
+        columns = ([getattr(part, one.name) for part in parts] or [empty] for one in fields(cls))
+        return cls(*map(np.concatenate, columns))

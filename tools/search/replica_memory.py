@@ -1,0 +1,214 @@
+"""Memory of the fullest GPU of many pipelines under many loads, from the few GPUs that can be the fullest.
+
+The bytes of a stage are a sum over its layers of each kind: what one layer needs is computed once for each sort of
+GPU, by the functions of one plan.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, ints
+from ..calibration.forms.elementary import Number
+from ..catalog.architecture import Architecture, LayerSpec
+from ..kept import Cache
+from ..performance.activations import widest_bytes
+from ..performance.budget import (
+    DeviceTerms,
+    Held,
+    Load,
+    StageTerms,
+    communication_buffer_bytes,
+    holding_part,
+    most_prompts_of,
+)
+from ..performance.capacity import tokens_of_device
+from ..performance.kv_cache import layer_request_bytes
+from ..performance.setting import LayerRun, Setting
+from ..performance.weights import Holding, layer_bytes, stage_holding, vocabulary_bytes
+from ..plan.document import Phase
+from ..plan.layout import PhaseLayout
+from .pipelines import Pipelines
+
+# Larger than any memory, and a whole number of 64 bits.
+_MOST_BYTES = 2.0**62
+
+
+@dataclass(frozen=True, slots=True)
+class _Device:
+    """One sort of device: its stages in the phases, what it holds of them, and weight bytes of one layer of a kind."""
+
+    stages: Held
+    name: str
+    holdings: tuple[Holding, ...]
+    layer_weights: dict[int, float]
+
+    def ends(self, *, is_first: bool, is_last: bool) -> tuple[Holding, ...]:
+        """What it holds in a stage that is the first one, or the last."""
+        ends = (
+            replace(one, embedding=one.embedding if is_first else None, head=one.head if is_last else None)
+            for one in self.holdings
+        )
+        return tuple(dict.fromkeys(ends))
+
+
+class ReplicaMemory:
+    """Memory of replicas that serve `phases`, each laid out on one stage with all layers."""
+
+    def __init__(self, setting: Setting, phases: tuple[PhaseLayout, ...]) -> None:
+        self._setting, self._phases = setting, phases
+        layers = {id(spec): spec for spec in setting.architecture.layers}.values()
+        self._activation = [
+            {id(spec): widest_bytes(setting, phase, phase.stages[0], spec) for spec in layers} for phase in phases
+        ]
+        self._devices = tuple(self._sorts(layers))
+
+    def fullest_bytes(self, pipelines: Pipelines, pipeline: IntArray, requests: IntArray) -> IntArray:
+        """Bytes of the fullest GPU of each `pipeline` with so many requests on the replica [E]."""
+        if len(self._phases) == 1 and self._phases[0].phase == "prefill":
+            requests = np.minimum(requests, ints(most_prompts_of(self._phases[0], pipelines.stages))[pipeline])
+        fullest: FloatArray = np.zeros(len(requests))
+        for terms in self._terms(pipelines, pipeline):
+            fullest = np.maximum(fullest, terms.total_bytes(self._setting, Load(requests)))
+        # What no number holds is more than any device has.
+        return np.fmin(fullest, _MOST_BYTES).astype(np.int64)
+
+    def running(self, pipelines: Pipelines) -> IntArray:
+        """Requests that a replica of each pipeline runs at once at most, by its engine's cache and schedulers [P]."""
+        setting = self._setting
+        tokens: Number = np.inf
+        for terms in self._terms(pipelines, np.arange(len(pipelines))):
+            tokens = np.minimum(tokens, tokens_of_device(setting, terms))
+        of_group = np.minimum(tokens // setting.request_tokens, setting.max_sequences)
+        return self._phases[-1].attention_groups * np.maximum(of_group, 1).astype(np.int64)
+
+    def _sorts(self, layers: Iterable[LayerSpec]) -> Iterator[_Device]:
+        """One device of each sort: those that hold alike parts are alike."""
+        seen: set[object] = set()
+        for name in self._telling():
+            stages = tuple((phase, phase.stages[0]) for phase in self._phases if name in phase.stages[0].places)
+            part = holding_part(stages, name)
+            if part in seen:
+                continue
+            seen.add(part)
+            holdings = tuple(dict.fromkeys(stage_holding(phase, stage, name) for phase, stage in stages))
+            weights = {id(spec): layer_bytes(self._setting, spec, holdings) for spec in layers}
+            yield _Device(stages, name, holdings, weights)
+
+    def _telling(self) -> Iterable[str]:
+        """Where phases cut operators alike one device of each sort; else what a device holds depends on its rank."""
+        stage = self._phases[0].stages[0]
+        degrees = [phase.degrees.model_copy(update={"pp": 1, "stage_layers": None}) for phase in self._phases]
+        if any(one != degrees[0] for one in degrees):
+            return stage.devices
+        first = dict[tuple[bool, bool, int], str]()
+        heads, ffn = len(stage.attention_devices), len(stage.ffn_devices)
+        for place, device in enumerate(stage.devices):
+            experts = len(stage.experts[place]) if stage.experts else 0
+            first.setdefault((place < heads, place < ffn, experts), device)
+        return first.values()
+
+    def _terms(self, pipelines: Pipelines, pipeline: IntArray) -> Iterator[DeviceTerms]:
+        """The terms of each sort of GPU in every stage that may be the fullest, for each of `pipeline` [E]."""
+        ranks = [int(count) * len(self._phases[0].stages[0].devices) for count in pipelines.stages]
+        communication = np.array([communication_buffer_bytes(count) for count in ranks])[pipeline]
+        for column in _stage_columns(self._setting, pipelines):
+            kinds, kind = column.kinds, column.kind[pipeline]
+            layers = np.array([sum(run.count for run in runs) for runs, _ in kinds])[kind]
+            for device in self._devices:
+                stages = tuple(
+                    StageTerms(phase, stage, layers, self._activations(number, kinds)[kind], column.is_last)
+                    for number, (phase, stage) in enumerate(device.stages)
+                )
+                yield DeviceTerms(
+                    weights=np.array(self._weights(device, column))[kind],
+                    communication=communication,
+                    decode_request=self._cache(device, "decode", kinds)[kind],
+                    prefill_request=self._cache(device, "prefill", kinds)[kind],
+                    stages=stages,
+                )
+
+    def _activations(self, number: int, kinds: list[_StageKind]) -> FloatArray:
+        """Bytes per token of a pass of a phase, in stages of each kind [kinds]."""
+        hidden = 2 * self._setting.architecture.hidden_size * self._setting.activation_bytes
+        return np.array([hidden + max(self._activation[number][id(run.spec)] for run in runs) for runs, _ in kinds])
+
+    def _weights(self, device: _Device, column: _StageColumn) -> list[int]:
+        """Bytes of weights of a GPU in stages of each kind [kinds]."""
+        ends = {
+            is_first: vocabulary_bytes(self._setting, device.ends(is_first=is_first, is_last=column.is_last))
+            for is_first in {is_first for _, is_first in column.kinds}
+        }
+        layer = device.layer_weights
+        return [
+            math.ceil(ends[is_first] + sum(run.count * layer[id(run.spec)] for run in runs))
+            for runs, is_first in column.kinds
+        ]
+
+    def _cache(self, device: _Device, name: Phase, kinds: list[_StageKind]) -> FloatArray:
+        """Bytes of the cache of a request on a GPU, in stages of each kind [kinds]."""
+        held = next(((phase, stage) for phase, stage in device.stages if phase.phase == name), None)
+        if held is None or device.name not in held[1].attention_places:
+            return np.zeros(len(kinds))
+        tokens = self._setting.prompt_tokens if name == "prefill" else self._setting.request_tokens
+        tp, parts = held[0].degrees.tp, held[0].token_parts
+
+        def layer(spec: LayerSpec) -> float:
+            if spec.attention is None:
+                return 0.0
+            return layer_request_bytes(self._setting, spec.attention, tokens, tp, parts)
+
+        return np.array([float(sum(run.count * layer(run.spec) for run in runs)) for runs, _ in kinds])
+
+
+# The layers of a stage, and whether it is the first one.
+_StageKind = tuple[tuple[LayerRun, ...], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _StageColumn:
+    """One stage of each pipeline: the different kinds of such stages, and which of them each pipeline has [P]."""
+
+    kinds: list[_StageKind]
+    kind: IntArray
+    is_last: bool
+
+
+_COLUMNS = Cache[int, tuple[Architecture, list[_StageColumn]]]("kinds of stages by the identity of an architecture")
+
+
+def _stage_columns(setting: Setting, pipelines: Pipelines) -> list[_StageColumn]:
+    """The last stage of each pipeline, and of the others those that differ, one of each pipeline at a time."""
+
+    def columns() -> Iterator[_StageColumn]:
+        last: list[_StageKind] = []
+        others: list[list[_StageKind]] = []
+        for cut in pipelines.cuts:
+            ends = np.cumsum(cut).tolist()
+            stages = [(setting.runs(end - size, end - 1), end == size) for size, end in zip(cut, ends, strict=True)]
+            last.append(stages[-1])
+            # One of a single stage shows it without its head.
+            others.append(list({_key(stage): stage for stage in stages[:-1] or stages}.values()))
+        yield _column(last, is_last=True)
+        for place in range(max(map(len, others))):
+            # A pipeline with fewer kinds of stages repeats one.
+            yield _column([kinds[min(place, len(kinds) - 1)] for kinds in others], is_last=False)
+
+    # With the columns the architecture is kept: no other one can come to have its identity.
+    architecture = setting.architecture
+    return _COLUMNS.get(pipelines.caches, id(architecture), lambda: (architecture, list(columns())))[1]
+
+
+def _key(kind: _StageKind) -> object:
+    return tuple((id(run.spec), run.count) for run in kind[0]), kind[1]
+
+
+def _column(stages: list[_StageKind], *, is_last: bool) -> _StageColumn:
+    kinds = {_key(stage): stage for stage in stages}
+    numbers = {key: number for number, key in enumerate(kinds)}
+    kind = np.array([numbers[_key(stage)] for stage in stages], dtype=np.int64)
+    return _StageColumn(list(kinds.values()), kind, is_last)

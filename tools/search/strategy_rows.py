@@ -1,0 +1,122 @@
+"""Strategies as rows of a table: what is compared for thousands or millions of them at a time, and their order.
+
+A row is a strategy at a number of requests in flight. Rows become candidates only when they are shown, and candidates
+become rows again to be ordered among those of other searches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, Table, floats
+from ..calibration.forms.elementary import Number
+from ..performance.limits import excess_shares
+from ..plan.document import WorkloadBlock
+from .candidate import Candidate
+from .ranking import complexity, warning_bits
+
+# Two candidates within this share of each other are a tie, which the fewer GPUs, then the simpler one win.
+TIE_SHARE = 0.005
+# What is missed at a percentile alone.
+_LEAST_EXCESS = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyRows(Table):
+    """R rows: which replicas (numbers in a list), how many of each, requests in flight, and their figures, all [R].
+
+    Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are
+    looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits.
+    `excess` is the share by which the limit that is missed by most is missed (0 or less: all are held), `cost` what the
+    objective wants to be small.
+    """
+
+    prefill: IntArray
+    decode: IntArray
+    prefill_replicas: IntArray
+    decode_replicas: IntArray
+    concurrency: IntArray
+    gpus: IntArray
+    billed_gpus: IntArray
+    ttft_s: FloatArray
+    tpot_s: FloatArray
+    tokens_per_s: FloatArray
+    memory_bytes: IntArray
+    complexity: IntArray
+    warnings: IntArray
+    excess: FloatArray
+    cost: FloatArray
+
+
+def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
+    """Rows of values that are broadcast against each other, judged by the limits and the objective of `workload`."""
+    columns = dict(zip(values, (array.ravel() for array in np.broadcast_arrays(*values.values())), strict=True))
+    ttft_s, tpot_s, tokens_per_s = columns["ttft_s"], columns["tpot_s"], columns["tokens_per_s"]
+    excess = floats(excess_shares(workload, ttft_s * 1e3, tpot_s * 1e3, tokens_per_s))
+    if workload.objective == "latency":
+        cost = ttft_s + (workload.output_tokens - 1) * tpot_s
+    else:
+        cost = (1.0 if workload.objective == "throughput" else columns["billed_gpus"]) / np.maximum(tokens_per_s, 1e-12)
+    return StrategyRows(**columns, excess=excess, cost=cost)
+
+
+def order(rows: StrategyRows) -> IntArray:
+    """Row numbers [R], best first: those that hold every limit, then those that miss by least.
+
+    Among the first, those that no rule warns of lead, by the objective; ties go to fewer GPUs, then to simplicity.
+    """
+    cost = rows.cost
+    holds, rest = np.flatnonzero(rows.excess <= 0.0), np.flatnonzero(rows.excess > 0.0)
+    rest = rest[np.lexsort((rows.complexity[rest], cost[rest], rows.excess[rest]))]
+    if not len(holds):
+        return rest
+    warned = rows.warnings > 0
+    clean = warned[holds] == warned[holds].min()
+    is_tied = clean & (cost[holds] <= cost[holds][clean].min() * (1 + TIE_SHARE))
+    tied, others = holds[is_tied], holds[~is_tied]
+    tied = tied[np.lexsort((cost[tied], rows.complexity[tied], rows.gpus[tied]))]
+    others = others[np.lexsort((rows.complexity[others], cost[others], warned[others]))]
+    return np.concatenate((tied, others, rest))
+
+
+def front(rows: StrategyRows) -> IntArray:
+    """Row numbers of the Pareto front, slowest user first: none other is quicker for a user and yields more per GPU.
+
+    Of equal rows the one with fewest GPUs, then the simplest, stands for all.
+    """
+    if not len(rows):
+        return np.empty(0, dtype=np.int64)
+    per_gpu = rows.tokens_per_s / rows.gpus
+    sequence = np.lexsort((rows.complexity, rows.gpus, rows.warnings > 0, -per_gpu, rows.tpot_s))
+    reached = np.maximum.accumulate(per_gpu[sequence])
+    leads = np.concatenate(([True], per_gpu[sequence][1:] > reached[:-1] * (1 + 1e-12)))
+    return sequence[leads][::-1]
+
+
+def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> StrategyRows:
+    """Candidates with figures as rows; their replicas are their places."""
+    places = np.arange(len(candidates))
+    rows = strategy_rows(
+        workload,
+        prefill=places, decode=places, prefill_replicas=places, decode_replicas=places,
+        concurrency=np.array([one.concurrency for one in candidates]),
+        gpus=np.array([one.gpus for one in candidates]),
+        billed_gpus=np.array([one.billed_gpus or one.gpus for one in candidates]),
+        ttft_s=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
+        tpot_s=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
+        tokens_per_s=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
+        memory_bytes=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
+        complexity=np.array([complexity(one.strategy) for one in candidates]),
+        warnings=np.array([warning_bits(one.warnings) for one in candidates]),
+    )  # fmt: skip
+    # Limits were judged by the statistics that they name; these are means.
+    holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
+    return replace(rows, excess=np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS)))
+
+
+def reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
+    """Candidates with figures, best first."""
+    return [candidates[int(place)] for place in order(rows_of(candidates, workload))]
