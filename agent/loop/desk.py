@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...tools.autofix.fields import same
 from ...tools.checkpoint import StoppedError
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
 from ...tools.plan.performance import PerformanceEstimate
+from ...tools.rules.edits import same
 from ...tools.search.candidate import SearchResult
 from ..model.redaction import redacted_value
 from .question import Question

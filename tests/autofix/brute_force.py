@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from shardwright.tools.autofix.intent import PlanIntent, build_request
+from shardwright.tools.autofix.intent import PlanIntent
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.builder import build_plan
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
-from shardwright.tools.plan.placement import StageMaker, gpu_count, place
+from shardwright.tools.plan.placement import gpu_count
 from shardwright.tools.validate import validate
 
 
@@ -60,12 +60,7 @@ def _phases(intent: PlanIntent, gpus: int, *, prefill: bool) -> Iterator[PhaseSt
 
 
 def _is_valid(intent: PlanIntent, strategy: Strategy) -> bool:
-    architecture, hardware = intent.architecture, intent.hardware
-    assert architecture is not None
-    assert hardware is not None
-    maker = StageMaker(architecture, frozenset(intent.policy.relaxations), intent.redundant_experts)
-    placed = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
-    request = None if placed is None else build_request(replace(intent, devices=()), strategy, placed)
+    request = replace(intent, devices=()).request_for(strategy, intent.redundant_experts)
     if request is None:
         return False
     try:

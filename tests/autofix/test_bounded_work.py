@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.autofix.autofix import autofix
-from shardwright.tools.autofix.distance import PairDistance, phase_distance, preference, stages_distance
+from shardwright.tools.autofix.distance import pair_preference, phase_distance, preference, stages_distance
 from shardwright.tools.plan.document import PhaseStrategy, Strategy
 from shardwright.tools.plan.placement import is_disaggregated
 from shardwright.tools.rules.examples import base_plan
@@ -26,7 +26,7 @@ def test_replicas_of_one_pair_are_as_far_as_the_strategies_that_they_make(
         for own, degrees, phase in zip((author.prefill, author.decode), pair, ("prefill", "decode"), strict=True)
     )
     counts = (other.prefill.replicas or 0, other.decode.replicas or 0) if is_apart else (other.dp, other.dp)
-    found = PairDistance(author, *pair, degrees, is_apart=is_apart).of(*counts)
+    found = pair_preference(author, pair[0], pair[1], degrees, is_apart=is_apart)(*counts)
     assert found == preference(author, other, has_ffn=has_ffn)[:3]
 
 

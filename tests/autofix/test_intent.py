@@ -177,7 +177,7 @@ def test_degrees_that_are_left_out_are_what_an_engine_would_take_and_noted() -> 
     assert intent.strategy is not None
     assert (intent.strategy.dp, intent.strategy.prefill.ep, intent.strategy.prefill.tp_ffn) == (1, 4, 4)
     assert intent.strategy.decode == intent.strategy.prefill
-    noted = {note.what for note in intent.notes}
+    noted = {words.partition(" is ")[0] for words in intent.completed}
     assert {"strategy.prefill.ep", "strategy.prefill.tp_ffn", "strategy.decode"} <= noted
 
 

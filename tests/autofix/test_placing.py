@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.intent_devices import ReplicaDevices
-from shardwright.tools.autofix.placing import place_like
+from shardwright.tools.autofix.placing import ReplicaDevices, place_like
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.plan.document import HardwareBlock, Strategy
 from shardwright.tools.plan.layout import StageLayout

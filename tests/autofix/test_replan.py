@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardwright.tools.autofix.distance import distance
+from shardwright.tools.autofix.distance import distance, moves
 from shardwright.tools.autofix.intent import PlanIntent, read_intent
-from shardwright.tools.autofix.no_plan import Failure, NoPlan
-from shardwright.tools.autofix.replan import Replanned, find_nearest, replan
+from shardwright.tools.autofix.nearest_plan import Attempt, Replanned, Work
+from shardwright.tools.autofix.replan import replan
+from shardwright.tools.autofix.result import Infeasible
 from shardwright.tools.plan.document import Strategy
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.examples import apply, base_plan
@@ -49,7 +50,7 @@ TINY = {
 }
 
 
-def replanned(document: dict[str, Any]) -> Replanned | NoPlan:
+def replanned(document: dict[str, Any]) -> Replanned | Infeasible:
     """What re-planning says of a document."""
     view = PlanView(document)
     return replan(read_intent(view), view)
@@ -75,25 +76,24 @@ def test_every_corruption_that_asks_for_a_re_plan_ends_valid_with_its_distance_s
     document = apply(row.example)
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert validate(found.document).valid
-    assert found.distance == pytest.approx(sum(move.cost for move in found.moves))
-    assert (found.distance == 0) == (not found.moves)
+    assert validate(found.built.document).valid
+    assert (found.replanning.distance == 0) == (not found.replanning.moves)
     view = PlanView(document)
     for block in ("model", "hardware", "workload", "precision"):
-        assert found.document[block] == view.raw[block]
+        assert found.built.document[block] == view.raw[block]
     # What the named engine does by itself is stated beside what the author allows; nothing else is.
-    assert set(found.document["policy"]["relaxations"]) == view.relaxations
-    assert found.document["policy"]["memory_utilization"] == view.raw["policy"]["memory_utilization"]
+    assert set(found.built.document["policy"]["relaxations"]) == view.relaxations
+    assert found.built.document["policy"]["memory_utilization"] == view.raw["policy"]["memory_utilization"]
 
 
 @pytest.mark.parametrize("row", some_of_each_rule(SURE, 1), ids=str)
 def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
     found = replanned(apply(row.example))
     assert isinstance(found, Replanned)
-    again = replanned(found.document)
+    again = replanned(found.built.document)
     assert isinstance(again, Replanned)
-    assert again.distance == 0
-    assert again.after.model_dump() == found.after.model_dump()
+    assert again.replanning.distance == 0
+    assert again.replanning.after.model_dump() == found.replanning.after.model_dump()
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
 )
 def test_where_no_plan_exists_the_rule_is_named_and_closer_plans_are_valid(row: Corruption) -> None:
     found = replanned(apply(row.example))
-    assert isinstance(found, NoPlan)
+    assert isinstance(found, Infeasible)
     assert found.rule in (row.rule, "ST001")
     assert found.reason
     for closest in found.closest:
         assert closest.change
-        assert validate(closest.document).valid
+        assert validate(closest.plan).valid
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -119,17 +119,16 @@ def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str
 @given(st.sampled_from(sorted(TINY)), any_strategies())
 def test_any_strategy_on_two_gpus_becomes_the_nearest_of_all_that_are_legal(name: str, author: Strategy) -> None:
     intent, legal = _enumerated(name)
-    found = find_nearest(replace(intent, strategy=author), PlanView(_tiny(name)))
-    if not legal:
-        assert isinstance(found, Failure)
+    found = Attempt(replace(intent, strategy=author), PlanView(_tiny(name)), Work()).found()
+    assert (found is None) == (not legal)
+    if found is None:
         return
-    assert isinstance(found, Replanned)
-    assert validate(found.document).valid
+    assert validate(found.built.document).valid
     has_ffn = intent.architecture is not None and intent.architecture.has_split_ffn
     least = min(distance(author, strategy, has_ffn=has_ffn) for strategy in legal)
     # Cuts of the stages and exchanges of sequence shards are not enumerated: they can only be nearer.
-    assert found.distance <= least + 1e-9
-    assert found.is_nearest
+    assert found.replanning.distance <= least + 1e-9
+    assert found.replanning.is_nearest
 
 
 @given(any_strategies(), any_strategies(), any_strategies())
@@ -157,8 +156,8 @@ def test_no_relaxation_is_used_that_the_policy_does_not_name() -> None:
     document["policy"]["relaxations"] = []
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert found.document["policy"]["relaxations"] == []
-    for phase in (found.after.prefill, found.after.decode):
+    assert found.built.document["policy"]["relaxations"] == []
+    for phase in (found.replanning.after.prefill, found.replanning.after.decode):
         assert [getattr(phase, name) or 1 for name in RELAXED] == [1, 1, 1]
 
 
@@ -167,8 +166,10 @@ def test_degrees_that_were_legal_stay() -> None:
     document["strategy"]["prefill"]["tp_ffn"] = document["strategy"]["decode"]["tp_ffn"] = 3
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert {move.what.partition(".")[2] for move in found.moves if "." in move.what} <= {"tp_ffn", "replicas"}
-    assert (found.after.prefill.pp, found.after.prefill.tp) == (2, 2)
+    changed = moves(found.replanning.before, found.replanning.after)
+    assert found.replanning.distance == pytest.approx(sum(move.cost for move in changed))
+    assert {move.what.partition(".")[2] for move in changed if "." in move.what} <= {"tp_ffn", "replicas"}
+    assert (found.replanning.after.prefill.pp, found.replanning.after.prefill.tp) == (2, 2)
 
 
 def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
@@ -185,13 +186,13 @@ def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
     document["model"]["config"]["intermediate_size"] = 1026
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert (found.after.prefill.tp, found.after.prefill.tp_ffn) == (4, 2)
-    shards = {node["id"]: node["devices"] for node in found.document["nodes"] if node["type"] == "ShardNode"}
+    assert (found.replanning.after.prefill.tp, found.replanning.after.prefill.tp_ffn) == (4, 2)
+    shards = {node["id"]: node["devices"] for node in found.built.document["nodes"] if node["type"] == "ShardNode"}
     own = {node["id"]: node["devices"] for node in document["nodes"] if node["type"] == "ShardNode"}
     attention = [name for name in own if ".attn." in name]
     assert attention
     assert all(shards[name] == own[name] for name in attention)
-    assert all(node["id"].startswith("mine/") for node in found.document["nodes"])
+    assert all(node["id"].startswith("mine/") for node in found.built.document["nodes"])
 
 
 def test_fewer_devices_than_decided_give_the_nearest_that_fits() -> None:
@@ -199,7 +200,7 @@ def test_fewer_devices_than_decided_give_the_nearest_that_fits() -> None:
     document["hardware"]["gpus_per_node"] = 2
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert (found.after.dp, found.after.prefill.tp, found.after.gpu_count) == (1, 2, 2)
+    assert (found.replanning.after.dp, found.replanning.after.prefill.tp, found.replanning.after.gpu_count) == (1, 2, 2)
 
 
 def test_stage_cuts_stay_where_another_degree_must_change() -> None:
@@ -208,7 +209,7 @@ def test_stage_cuts_stay_where_another_degree_must_change() -> None:
     document = {key: value for key, value in document.items() if key not in ("nodes", "edges")}
     found = replanned(document)
     assert isinstance(found, Replanned)
-    assert found.after.prefill.stage_layers == found.after.decode.stage_layers == (2, 3, 3)
+    assert found.replanning.after.prefill.stage_layers == found.replanning.after.decode.stage_layers == (2, 3, 3)
 
 
 def test_more_weights_than_memory_says_by_how_much_and_how_much_hardware_would_do() -> None:
@@ -216,16 +217,14 @@ def test_more_weights_than_memory_says_by_how_much_and_how_much_hardware_would_d
     document["model"]["config"].update(num_hidden_layers=8, moe_intermediate_size=262144, num_experts=64)
     document["hardware"].update(nodes=1, gpus_per_node=2)
     found = replanned(document)
-    assert isinstance(found, NoPlan)
+    assert isinstance(found, Infeasible)
     assert found.rule == "ME001"
     assert found.shortfall_bytes is not None
     assert found.shortfall_bytes > 0
     assert found.needs is not None
     assert found.needs.gpus is not None
     assert found.needs.gpus > 2
-    assert any(
-        one.document["hardware"]["nodes"] * one.document["hardware"]["gpus_per_node"] > 2 for one in found.closest
-    )
+    assert any(one.plan.hardware.nodes * one.plan.hardware.gpus_per_node > 2 for one in found.closest)
 
 
 # What is asked of two GPUs, and what of it the closest plans ask instead.
@@ -247,12 +246,13 @@ def test_the_closest_plans_ask_for_less_of_one_thing(asked: dict[str, Any], offe
     document["hardware"].update(nodes=1, gpus_per_node=2)
     document["workload"].update(asked)
     found = replanned(document)
-    assert isinstance(found, NoPlan)
+    assert isinstance(found, Infeasible)
     changes = [one.change for one in found.closest]
     assert all(any(words in change for change in changes) for words in offered), changes
     for closest in found.closest:
-        assert validate(closest.document).valid
-        changed = {name for name in ("workload", "precision", "hardware") if closest.document[name] != document[name]}
+        assert validate(closest.plan).valid
+        plan = closest.plan.model_dump(mode="json")
+        changed = {name for name in ("workload", "precision", "hardware") if plan[name] != document[name]}
         assert len(changed) == 1, closest.change
 
 
@@ -260,5 +260,5 @@ def test_what_nobody_says_is_named_not_guessed() -> None:
     document = only_strategy("dense-tp2")
     del document["model"]
     found = replanned(document)
-    assert isinstance(found, NoPlan)
+    assert isinstance(found, Infeasible)
     assert "model" in found.reason

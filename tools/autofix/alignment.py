@@ -2,17 +2,20 @@
 
 Inside a container the author's children are assigned to the reference's one to one, the best evidence first. Nodes of
 the reference that find none there are looked for among the author's nodes that hang elsewhere and stand for nothing
-yet: those must have evidence of their own. Any plan can be aligned with any; ids are never looked at.
+yet: those must have evidence of their own.
+
+Evidence is every fact that two nodes state alike: index, layers, rank and role, the devices that they and their parts
+run on, what hangs below them and what their edges join. Any plan can be aligned with any; ids are never looked at.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 
-from ..plan.view import NodeView, PlanView
-from .evidence import Facts, group_of, score, signature
+from ..plan.view import COLLECTIVE_TYPES, NodeView, PlanView
 
 # More pairs than this in one container are not weighed one by one: they are paired in order.
 _MAX_PAIRS = 100_000
@@ -20,12 +23,16 @@ _MAX_PAIRS = 100_000
 _ENOUGH_ELSEWHERE = 5.0
 # Weighed always: what one of them says of itself is too little to tell it by.
 _WEIGHED = frozenset({"ReplicaNode", "PhaseNode", "PipelineStageNode"})
+# Ranges compared with ranges; lists of more are no expert groups of anybody.
+_MAX_RANGE_PAIRS = 10_000
+_CONTAINERS = frozenset({"ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode"})
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Pairs of nodes: `author_of` by id of the reference's node, `reference_of` by id of the author's."""
+    """A reference plan, and pairs of nodes: `author_of` by id of its node, `reference_of` by id of the author's."""
 
+    view: PlanView
     author_of: Mapping[str, str]
     reference_of: Mapping[str, str]
 
@@ -34,16 +41,14 @@ def align(author: PlanView, reference: PlanView) -> Alignment:
     """The assignment of `author`'s nodes to `reference`'s. Of nodes with one id only the first takes part."""
     pairing = _Pairing(author, reference)
     pairing.run()
-    return Alignment(
-        {reference.nodes[there].id: pairing.own[here].id for there, here in pairing.author_of.items()},
-        {pairing.own[here].id: reference.nodes[there].id for there, here in pairing.author_of.items()},
-    )
+    author_of = {reference.nodes[there].id: pairing.own[here].id for there, here in pairing.author_of.items()}
+    return Alignment(reference, author_of, {here: there for there, here in author_of.items()})
 
 
 class _Pairing:
     def __init__(self, author: PlanView, reference: PlanView) -> None:
         self.own = {node.position: node for node in author.nodes if author.by_id.get(node.id) is node}
-        self.facts, self.reference_facts = Facts(author), Facts(reference)
+        self.facts, self.reference_facts = _Facts(author), _Facts(reference)
         self.reference = reference
         # By position: of the reference's node, the author's.
         self.author_of: dict[int, int] = {}
@@ -53,15 +58,10 @@ class _Pairing:
         roots = [node for node in self.reference.nodes if node.parent is None]
         self._assign([node for node in self.own.values() if node.parent_id is None], roots, 0.0)
         self._assign(self._free(), [node for node in roots if node.position not in self.author_of], 0.0)
-        for level in self._levels(roots):
-            for parent in level:
-                self._pair_children(parent)
+        self._pair_below(roots)
         # Only now is it known what stands for nothing where it hangs.
         for level in self._levels(roots):
-            found = self._find_elsewhere([child for parent in level for child in parent.children])
-            for below in self._levels(found):
-                for parent in below:
-                    self._pair_children(parent)
+            self._pair_below(self._find_elsewhere([child for parent in level for child in parent.children]))
 
     @staticmethod
     def _levels(roots: Sequence[NodeView]) -> Iterable[Sequence[NodeView]]:
@@ -73,31 +73,29 @@ class _Pairing:
     def _free(self) -> list[NodeView]:
         return [node for node in self.own.values() if node.position not in self.taken]
 
-    def _pair_children(self, parent: NodeView) -> None:
-        here = self.author_of.get(parent.position)
-        if here is None:
-            return
-        mine = [child for child in self.own[here].children if child.position in self.own]
-        self._assign([child for child in mine if child.position not in self.taken], parent.children, 0.0)
+    def _pair_below(self, roots: Sequence[NodeView]) -> None:
+        for parent in chain.from_iterable(self._levels(roots)):
+            here = self.author_of.get(parent.position)
+            mine = [] if here is None else self.own[here].children
+            free = [child for child in mine if child.position in self.own and child.position not in self.taken]
+            self._assign(free, parent.children, 0.0)
 
     def _find_elsewhere(self, wanted: Sequence[NodeView]) -> list[NodeView]:
         """Look for what a level of the reference lacks among the author's nodes that stand for nothing yet."""
         missing = [node for node in wanted if node.position not in self.author_of]
         if missing:
-            groups = {group_of(node) for node in missing}
-            strays = [node for node in self._free() if group_of(node) in groups]
+            groups = {_group_of(node) for node in missing}
+            strays = [node for node in self._free() if _group_of(node) in groups]
             self._assign(strays, missing, _ENOUGH_ELSEWHERE)
         return [node for node in missing if node.position in self.author_of]
 
     def _assign(self, mine: Sequence[NodeView], theirs: Sequence[NodeView], least: float) -> None:
-        by_group: dict[str, list[NodeView]] = {}
-        for node in mine:
-            by_group.setdefault(group_of(node), []).append(node)
-        wanted: dict[str, list[NodeView]] = {}
-        for node in theirs:
-            wanted.setdefault(group_of(node), []).append(node)
-        for group, targets in wanted.items():
-            self._assign_group(by_group.get(group, []), targets, least)
+        groups: dict[str, tuple[list[NodeView], list[NodeView]]] = {}
+        for place, nodes in enumerate((theirs, mine)):
+            for node in nodes:
+                groups.setdefault(_group_of(node), ([], []))[place].append(node)
+        for targets, own in groups.values():
+            self._assign_group(own, targets, least)
 
     def _assign_group(self, mine: Sequence[NodeView], theirs: Sequence[NodeView], least: float) -> None:
         if not mine or not theirs:
@@ -122,11 +120,11 @@ class _Pairing:
         self, mine: Sequence[NodeView], theirs: Sequence[NodeView]
     ) -> tuple[Sequence[NodeView], Sequence[NodeView]]:
         """Pair nodes that say the same where nobody else does; gives back the others."""
-        times = Counter(map(signature, mine))
-        here: dict[Hashable, NodeView] = {signature(node): node for node in mine}
-        there = Counter(map(signature, theirs))
+        times = Counter(map(_signature, mine))
+        here: dict[Hashable, NodeView] = {_signature(node): node for node in mine}
+        there = Counter(map(_signature, theirs))
         for other in theirs:
-            said = signature(other)
+            said = _signature(other)
             if times[said] == there[said] == 1:
                 self._take(here[said], other)
         return (
@@ -139,9 +137,11 @@ class _Pairing:
         self.taken[one.position] = other.position
 
     def _points(self, one: NodeView, other: NodeView, *, elsewhere: bool) -> float:
-        points = score(self.facts, one, self.reference_facts, other) + self._linked(one, other)
+        points = _score(self.facts, one, self.reference_facts, other) + self._linked(one, other)
         if elsewhere:
-            points += self._shared_scopes(one, other)
+            # A point for every scope around the reference's node that what is around the author's stands for.
+            around = {self.taken.get(node.position) for node in one.ancestors()}
+            points += sum(node.position in around for node in other.ancestors())
         return points
 
     def _linked(self, one: NodeView, other: NodeView) -> float:
@@ -154,13 +154,126 @@ class _Pairing:
         theirs |= {edge.target.position for edge in other.edges_out if edge.target is not None}
         return 3.0 * len(mine & theirs) / len(theirs) if theirs else 0.0
 
-    def _shared_scopes(self, one: NodeView, other: NodeView) -> float:
-        """A point for every scope around `other` that what is around `one` stands for."""
-        around = {self.taken.get(node.position) for node in one.ancestors()}
-        return float(sum(node.position in around for node in other.ancestors()))
-
 
 def _order(node: NodeView) -> tuple[int, tuple[int, int], tuple[tuple[str, int], ...], tuple[str, ...], str]:
     """Sort key of nodes that are paired in order: index, layers, rank, devices, name."""
     index = node.index if node.index is not None else 1 << 60
     return index, node.layers or (1 << 60, 0), tuple(sorted(node.rank.items())), node.devices, node.id
+
+
+class _Facts:
+    """What is read of a plan for comparison, by position of the node: devices at and below it, and what hangs there.
+
+    `cache_writers` and `cache_readers` are the phases out of which, and into which, a KV cache is handed.
+    """
+
+    def __init__(self, view: PlanView) -> None:
+        self.parts = {node.position: _parts_of(node) for node in view.nodes}
+        self.devices: dict[int, set[str]] = {node.position: set(node.devices) for node in view.nodes}
+        for node in view.nodes:
+            for above in node.ancestors() if node.devices else ():
+                self.devices.setdefault(above.position, set()).update(node.devices)
+        self.cache_writers: set[int] = set()
+        self.cache_readers: set[int] = set()
+        for edge in view.edges:
+            source, target = edge.source, edge.target
+            if source is None or target is None or source.type != "KVCacheUpdateNode" or target.type != "AttentionNode":
+                continue
+            for end, found in ((source, self.cache_writers), (target, self.cache_readers)):
+                phase = end.ancestor("PhaseNode")
+                if phase is not None and source.parent is not target:
+                    found.add(phase.position)
+
+
+def _group_of(node: NodeView) -> str:
+    """Nodes of one group may stand for one another: collectives of any kind, else nodes of one type."""
+    return "collective" if node.type in COLLECTIVE_TYPES else node.type
+
+
+def _signature(node: NodeView) -> Hashable:
+    """All that a node says of itself, and of a run of layers what is below it."""
+    return (
+        node.type,
+        (node.layers, node.period, _parts_of(node)) if node.type == "LayerBlockNode" else None,
+        node.role,
+        node.offset,
+        frozenset((name, place) for name, place in node.rank.items() if place),
+        frozenset(node.devices),
+        node.expert_ranges,
+    )
+
+
+def _parts_of(node: NodeView) -> frozenset[Hashable]:
+    """What hangs directly below the node: group, offset and layers of each, those that are alike numbered."""
+    times: Counter[Hashable] = Counter()
+    parts: list[Hashable] = []
+    for child in node.children:
+        part = _group_of(child), child.offset, child.layers
+        times[part] += 1
+        parts.append((part, times[part]))
+    return frozenset(parts)
+
+
+def _overlap(one: Set[Hashable], other: Set[Hashable]) -> float:
+    """Shared members as a part of all of them; two empty sets share nothing."""
+    return len(one & other) / len(one | other) if one and other else 0.0
+
+
+def _neighbours(node: NodeView) -> Set[Hashable]:
+    """The groups that its edges come from and lead to, with the way of each."""
+    found: set[Hashable] = {("in", _group_of(edge.source)) for edge in node.edges_in if edge.source is not None}
+    found.update(("out", _group_of(edge.target)) for edge in node.edges_out if edge.target is not None)
+    return found
+
+
+def _score(author: _Facts, one: NodeView, reference: _Facts, other: NodeView) -> float:
+    """Points for `one` of the author's plan standing for `other` of the reference's; both are of one group."""
+    points = 4 * _overlap(author.devices[one.position], reference.devices[other.position])
+    if one.type == "PhaseNode":
+        return points + _phase_points(author, one, reference, other)
+    if one.type in _CONTAINERS:
+        points += 2 * (one.index is not None and one.index == other.index)
+        points += 4 * _layer_overlap(one, other) + (one.period == other.period)
+        return points + 3 * _overlap(author.parts[one.position], reference.parts[other.position])
+    points += 2 * (one.type == other.type) + (one.offset == other.offset)
+    if one.type in COLLECTIVE_TYPES:
+        points += 2 * (one.role == other.role)
+    if one.type == "ShardNode":
+        points += 5 * _rank_points(one, other)
+    if one.type == "ExpertNode":
+        points += 3 * _expert_overlap(one, other)
+    return points + 3 * _overlap(_neighbours(one), _neighbours(other))
+
+
+def _phase_points(author: _Facts, one: NodeView, reference: _Facts, other: NodeView) -> float:
+    is_decode = other.raw.get("phase") == "decode"
+    points = 3.0 * (one.raw.get("phase") == other.raw.get("phase"))
+    states_steps = one.raw.get("tokens_per_step") is not None or one.raw.get("recurrence") is not None
+    points += 2 * (states_steps == is_decode)
+    points += 2 * (one.position in author.cache_readers) * is_decode
+    points += 2 * (one.position in author.cache_writers) * (not is_decode)
+    return points + 2 * _overlap(author.parts[one.position], reference.parts[other.position])
+
+
+def _layer_overlap(one: NodeView, other: NodeView) -> float:
+    if one.layers is None or other.layers is None:
+        return 0.0
+    shared = min(one.layers[1], other.layers[1]) - max(one.layers[0], other.layers[0]) + 1
+    spanned = max(one.layers[1], other.layers[1]) - min(one.layers[0], other.layers[0]) + 1
+    return max(0, shared) / spanned if spanned > 0 else 0.0
+
+
+def _rank_points(one: NodeView, other: NodeView) -> float:
+    names = {name for name, place in [*one.rank.items(), *other.rank.items()] if place}
+    if not names:
+        return 1.0
+    return sum(one.rank.get(name, 0) == other.rank.get(name, 0) for name in names) / len(names)
+
+
+def _expert_overlap(one: NodeView, other: NodeView) -> float:
+    mine, theirs = one.expert_ranges, other.expert_ranges
+    if not mine or not theirs or len(mine) * len(theirs) > _MAX_RANGE_PAIRS:
+        return 0.0
+    shared = sum(max(0, min(a[1], b[1]) - max(a[0], b[0]) + 1) for a in mine for b in theirs)
+    sizes = sum(last - first + 1 for first, last in (*mine, *theirs))
+    return shared / max(1, sizes - shared)

@@ -10,25 +10,18 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from ..errors import InputError
 from ..plan.collector import collector_paused
 from ..plan.document import Plan
-from ..plan.view import PlanView
 from ..rules.registry import find_rule
 from ..validate import validate_read
 from .engine import Repair, State, state_of
 from .intent import PlanDefaults, PlanIntent, read_intent
 from .reading import Reading, read_anything
-from .reference import reference_for
-from .result import Closest, FixResult, Infeasible, Needs, Replanning, Withheld
-from .strategy_changes import strategy_changes
-from .target import Target, target_from, target_of
-
-if TYPE_CHECKING:
-    from .no_plan import NoPlan
-    from .replan import Replanned
+from .result import FixResult, Infeasible, Replanning, Withheld, strategy_changes
+from .target import Target, reference_for, target_of
 
 __all__ = ["FixResult", "PlanDefaults", "autofix", "autofix_read"]
 
@@ -74,14 +67,15 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
     """Mend a document that was read already; its view is of no use afterwards. The notes of the reading are told on."""
     read = reading.read
     repair = Repair(State(read, validate_read(read)), chosen.safe_only, chosen.rules)
-    session = _run(repair, request, reading)
+    session = _Session(repair, request, reading.doubts)
+    session.run()
     result = FixResult(
         valid=repair.state.report.valid,
         rounds=repair.rounds,
         fixes=tuple(repair.applied),
         remaining=repair.state.report.violations,
         unfixed=tuple(session.reasons),
-        strategy_changes=strategy_changes(read.raw, repair.state.read.raw),
+        strategy_changes=tuple(strategy_changes(read.raw, repair.state.read.raw)),
         replanned=session.replanned,
         withheld=_withheld(repair, chosen, request),
         infeasible=session.infeasible,
@@ -93,27 +87,19 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
     return result
 
 
-def _run(repair: Repair, request: PlanDefaults | None, reading: Reading) -> _Session:
-    """`repair` done as far as it goes, of what was read."""
-    session = _Session(repair, request, reading.doubts)
-    if reading.read.raw is not None:
-        session.run()
-    return session
-
-
 def _withheld(repair: Repair, chosen: Chosen, request: PlanDefaults | None) -> Withheld | None:
     """What repair of all findings would still mend where only some fixes were asked for."""
     left, raw = len(repair.state.errors), repair.state.read.raw
-    if raw is None or not left or not (chosen.safe_only or chosen.rules is not None):
-        return None
-    further = Repair(state_of(raw))
-    _run(further, request, Reading(further.state.read))
-    mended = left - len(further.state.errors)
-    further.state.view.release()
     by: tuple[Literal["safe_only", "rules"], ...] = (
         *(("safe_only",) if chosen.safe_only else ()),
         *(("rules",) if chosen.rules is not None else ()),
     )
+    if raw is None or not left or not by:
+        return None
+    further = Repair(state_of(raw))
+    _Session(further, request, {}).run()
+    mended = left - len(further.state.errors)
+    further.state.view.release()
     return Withheld(findings=mended, by=by) if mended > 0 else None
 
 
@@ -132,6 +118,8 @@ class _Session:
 
     def run(self) -> None:
         """Repair until it is valid or a whole pass changes nothing."""
+        if self.repair.state.read.raw is None:
+            return
         # What can only be read in one way is read so before anything is concluded from it.
         self.repair.mend()
         while self.repair.errors:
@@ -143,16 +131,11 @@ class _Session:
                 return
         self.reasons, self.infeasible = [], None
 
-    def _intent(self) -> tuple[PlanView, PlanIntent]:
-        view = self.repair.state.view
-        return view, read_intent(view, self.request)
-
     def _meant(self) -> Target | None:
         """What the author's plan would be were it whole; `None` where that cannot be told."""
-        view, intent = self._intent()
-        self.completed = self.completed or tuple(
-            f"completed: {note.what} is {note.value} ({note.source})" for note in intent.notes if note.is_completion
-        )
+        view = self.repair.state.view
+        intent = read_intent(view, self.request)
+        self.completed = self.completed or tuple(f"completed: {words}" for words in intent.completed)
         self.reasons = [self._lacking(what) for what in intent.missing]
         if intent.request is None or intent.architecture is None:
             return None
@@ -164,47 +147,23 @@ class _Session:
 
     def _lacking(self, what: str) -> str:
         """Why nothing is known of `what`: it is not there, or is and was not understood."""
-        if what in self.doubts:
-            return f"given, but not understood: {what}: {self.doubts[what]}"
-        if " " in what:
-            return f"given, but not understood: {what}"
+        if what in self.doubts or " " in what:
+            return f"given, but not understood: {what}" + (f": {self.doubts[what]}" if what in self.doubts else "")
         looked_for = ": no degrees (TP8, pp: 2), no stages and no shards were found" if what == "strategy" else ""
         return f"not stated, and nowhere to be read: {what}{looked_for}"
 
     def _nearest(self) -> Target | None:
         """The nearest legal plan in the author's names; `None` where there is none."""
         # Wanted only where local repair cannot do: it brings the whole search with it.
-        from .replan import Replanned, replan
+        from .replan import replan
 
-        view, intent = self._intent()
+        view = self.repair.state.view
+        intent = read_intent(view, self.request)
         if intent == self._refused:
             return None
         found = replan(intent, view)
-        if isinstance(found, Replanned):
-            self.replanned, self.infeasible = _told(found), None
-            return target_from(view, found.document)
-        self.replanned, self.infeasible, self._refused = None, _stated(found), intent
-        return None
-
-
-def _told(found: Replanned) -> Replanning:
-    return Replanning(
-        before=found.before,
-        after=found.after,
-        distance=found.distance,
-        moves=tuple(str(move) for move in found.moves),
-        is_nearest=found.is_nearest,
-    )
-
-
-def _stated(found: NoPlan) -> Infeasible:
-    needs = found.needs
-    return Infeasible(
-        rule=found.rule,
-        reason=found.reason,
-        shortfall_bytes=found.shortfall_bytes,
-        needs=None
-        if needs is None
-        else Needs(accelerator=needs.accelerator, gpus=needs.gpus, nodes=needs.nodes, note=needs.note),
-        closest=tuple(Closest(change=one.change, plan=Plan.model_validate(one.document)) for one in found.closest),
-    )
+        if isinstance(found, Infeasible):
+            self.replanned, self.infeasible, self._refused = None, found, intent
+            return None
+        self.replanned, self.infeasible = found.replanning, None
+        return found.built.target

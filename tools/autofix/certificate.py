@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any
 
 from ..checkpoint import checked
 from ..errors import InputError
@@ -14,8 +14,6 @@ from ..validate import validate
 from ..verify import FORMAT, certificate_sha256, content_sha256
 from .edits import Patched
 from .result import FixResult
-
-Reading = Literal["as it stands", "translated"]
 
 
 def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
@@ -41,14 +39,13 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
             }
         )  # fmt: skip
         digest = after
-    reading: Reading = "as it stands" if read_text(proposal).raw == result.read else "translated"
     found: dict[str, Any] = {
         "format": FORMAT,
         "version": "1",
         "shardwright": version("shardwright"),
         "proposal": proposal,
         "proposal_sha256": hashlib.sha256(proposal.encode("utf-8", "surrogatepass")).hexdigest(),
-        "reading": reading,
+        "reading": "as it stands" if read_text(proposal).raw == result.read else "translated",
         "read": result.read,
         "fixes": fixes,
         "plan_sha256": digest,

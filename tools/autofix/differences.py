@@ -1,25 +1,68 @@
 """What sets a document apart from its target, as changes: each is true by itself, and all together make the target.
 
-`strictly`: what is legal and only written otherwise counts as a difference too. Linear in the document.
+What only looks different is no difference: devices in another order, a default left out or stated, experts one by one,
+an attention kind by another name; of the header a block that the format reads as the wanted one. The words of
+`reasoning` are the author's, and `performance` is a claim: rules judge both. `strictly`: what only looks different
+counts too. Linear in the document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, get_args
 
-from ..plan.document import Rank, Relaxation
-from ..plan.view import EdgeView, NodeView, PlanView, as_list
-from ..rules.edits import Change
-from .fields import ABSENT, edge_differences, fields_of, node_differences, same
-from .header import header_differences
-from .target import Fields, Target
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from ..plan.document import (
+    PHASES,
+    Carries,
+    HardwareBlock,
+    ModelBlock,
+    Node,
+    PhaseStrategy,
+    Plan,
+    PolicyBlock,
+    PrecisionBlock,
+    Rank,
+    ReasoningStep,
+    Relaxation,
+    ServingBlock,
+    Strategy,
+    WorkloadBlock,
+)
+from ..plan.graph import expert_runs
+from ..plan.performance import PerformanceClaim
+from ..plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView, as_list
+from ..rules.edits import Change, same
+from ..rules.pipeline.ignored_layer_structure import kind_fits
+
+if TYPE_CHECKING:
+    from .target import Target
+
+# What is not there.
+ABSENT: Any = object()
+Fields = Mapping[str, Any]
+_BLOCKS: Mapping[str, type[BaseModel]] = {
+    "model": ModelBlock,
+    "hardware": HardwareBlock,
+    "workload": WorkloadBlock,
+    "precision": PrecisionBlock,
+    "policy": PolicyBlock,
+    "strategy": Strategy,
+    "serving": ServingBlock,
+}
+_OPTIONAL = frozenset({"policy", "serving"})
+_DEFAULTS: Mapping[str, Any] = {"period": 1, "offset": 0}
+# Nodes whose devices are a set: no order among them means anything.
+_ON_ALL = COLLECTIVE_TYPES | {"EmbeddingNode", "LMHeadNode", "RouterNode", "KVCacheUpdateNode"}
+_CARRIES = frozenset(get_args(Carries))
 
 
 def differences(view: PlanView, target: Target, *, strictly: bool = False) -> list[Change]:
     """The changes that make the document behind `view` say what `target` does."""
     return [
-        *header_differences(view.raw, _header(view, target)),
+        *_header_differences(view.raw, _header(view, target)),
         *_junk(view),
         *_nodes(view, target, strictly=strictly),
         *_edges(view, target),
@@ -28,7 +71,7 @@ def differences(view: PlanView, target: Target, *, strictly: bool = False) -> li
 
 def _header(view: PlanView, target: Target) -> Fields:
     """The target's header; where the author's strategy stays and no other relaxation is in force, with his own list."""
-    policy, differing = target.header["policy"], header_differences(view.raw, target.header)
+    policy, differing = target.header["policy"], _header_differences(view.raw, target.header)
     is_new = any(change.path[0] == "strategy" and change.path[-1] != "gpu_count" for change in differing)
     if is_new or not view.relaxations.issuperset(policy["relaxations"]):
         return target.header
@@ -52,17 +95,15 @@ def _junk(view: PlanView) -> Iterator[Change]:
 def _nodes(view: PlanView, target: Target, *, strictly: bool) -> Iterator[Change]:
     for node in view.nodes:
         wanted = target.nodes.get(node.id)
-        if view.by_id[node.id] is not node:
+        if view.by_id[node.id] is not node or (wanted is None and node.id not in target.shown):
             yield Change("remove", ("nodes", node.position), nodes=(node.id,))
-        elif wanted is not None and node.id in target.own:
-            yield from _fields(node, node_differences(node, wanted, strictly=strictly))
-        elif wanted is not None:
-            # A node that an earlier fix has added.
-            yield from _fields(node, node_differences(node, wanted, strictly=False))
-        elif node.id in target.shown:
-            yield from _fields(node, _shown_differences(node, target.nodes[node.parent_id or ""]))
+            continue
+        if wanted is None:
+            found = _shown_differences(node, target.nodes[node.parent_id or ""])
         else:
-            yield Change("remove", ("nodes", node.position), nodes=(node.id,))
+            # A node that the author does not have, an earlier fix has added.
+            found = _node_differences(node, wanted, strictly=strictly and node.id in target.own)
+        yield from _field_changes(("nodes", node.position), found, nodes=(node.id,))
     for name, wanted in target.nodes.items():
         if name not in view.by_id:
             yield Change("append", ("nodes",), dict(wanted), nodes=(name,))
@@ -70,7 +111,7 @@ def _nodes(view: PlanView, target: Target, *, strictly: bool) -> Iterator[Change
 
 def _shown_differences(node: NodeView, parent: Fields) -> Iterator[tuple[str, Any]]:
     """What of a LinearNode is not of the format; ranks are the integers along the dimensions of a shard's."""
-    yield from ((name, ABSENT) for name in node.raw if name not in fields_of("LinearNode"))
+    yield from ((name, ABSENT) for name in node.raw if name not in _fields_of("LinearNode"))
     if "devices" in node.raw and not same(node.raw["devices"], list(dict.fromkeys(node.devices))):
         yield "devices", list(dict.fromkeys(node.devices))
     sound = {name: place for name, place in node.rank.items() if name in Rank.model_fields and place >= 0}
@@ -79,13 +120,15 @@ def _shown_differences(node: NodeView, parent: Fields) -> Iterator[tuple[str, An
         yield "rank", wanted
 
 
-def _fields(node: NodeView, found: Iterator[tuple[str, Any]]) -> Iterator[Change]:
+def _field_changes(
+    path: tuple[str, int], found: Iterator[tuple[str, Any]], **about: tuple[Any, ...]
+) -> Iterator[Change]:
+    """The changes of the fields `found` of a node or an edge; `about` as in `Change`."""
     for name, value in found:
-        path = ("nodes", node.position, name)
         if value is ABSENT:
-            yield Change("remove", path, nodes=(node.id,))
+            yield Change("remove", (*path, name), **about)
         else:
-            yield Change("set", path, value, nodes=(node.id,))
+            yield Change("set", (*path, name), value, **about)
 
 
 def _edges(view: PlanView, target: Target) -> Iterator[Change]:
@@ -96,12 +139,10 @@ def _edges(view: PlanView, target: Target) -> Iterator[Change]:
             yield Change("remove", ("edges", edge.position), edges=(ends,))
             continue
         wanted = target.edges[ends]
-        for name, value in edge_differences(edge.raw, wanted, is_cache=_is_cache(target, wanted)):
-            path = ("edges", edge.position, name)
-            if value is ABSENT:
-                yield Change("remove", path, edges=(ends,))
-            else:
-                yield Change("set", path, value, edges=(ends,))
+        source, end = target.nodes[wanted["source"]], target.nodes[wanted["target"]]
+        is_cache = source["type"] == "KVCacheUpdateNode" and end["type"] == "AttentionNode"
+        found = _edge_differences(edge.raw, wanted, is_cache=is_cache)
+        yield from _field_changes(("edges", edge.position), found, edges=(ends,))
     for ends, wanted in target.edges.items():
         if ends not in kept:
             yield Change("append", ("edges",), dict(wanted), edges=(ends,))
@@ -121,6 +162,135 @@ def _kept(view: PlanView, target: Target) -> Mapping[tuple[str, str], EdgeView]:
     return kept
 
 
-def _is_cache(target: Target, wanted: Fields) -> bool:
-    source, end = target.nodes[wanted["source"]], target.nodes[wanted["target"]]
-    return source["type"] == "KVCacheUpdateNode" and end["type"] == "AttentionNode"
+@lru_cache(maxsize=64)
+def _fields_of(node_type: str) -> frozenset[str]:
+    """The fields that the format has for nodes of a type; none for a type that it does not have."""
+    models = get_args(get_args(Node)[0])
+    return next(
+        (frozenset(model.model_fields) for model in models if model.__name__ == node_type), frozenset[str]()
+    )  # fmt: skip
+
+
+def _node_differences(node: NodeView, wanted: Fields, *, strictly: bool) -> Iterator[tuple[str, Any]]:
+    """Fields of `node` that do not say what `wanted` does, with what they should (`ABSENT`: nothing)."""
+    raw = node.raw
+    for name, value in wanted.items():
+        if name != "id" and not same(raw.get(name, ABSENT), value) and (strictly or not _agrees(node, name, value)):
+            yield name, value
+    known = _fields_of(str(wanted["type"]))
+    for name in raw:
+        if name in wanted or (name in known and _means_nothing(name, raw[name], node)):
+            continue
+        yield name, ABSENT
+
+
+def _means_nothing(name: str, value: Any, node: NodeView) -> bool:
+    """Whether a field that the reference leaves out says what it means where it is left out."""
+    if name == "rank":
+        return isinstance(value, dict) and not any(value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
+    if name in _DEFAULTS:
+        return same(value, _DEFAULTS[name])
+    # What decode states of its steps says nothing in prefill.
+    return value is None and node.type == "PhaseNode"
+
+
+def _agrees(node: NodeView, name: str, value: Any) -> bool:
+    """Whether the field says in its own way what `value` does."""
+    raw = node.raw
+    if name == "devices" and node.type in _ON_ALL:
+        listed = raw.get("devices")
+        return isinstance(listed, list) and len(listed) == len(node.devices) and sorted(node.devices) == sorted(value)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    if name == "rank":
+        stated = raw.get("rank", {})
+        return isinstance(stated, dict) and same(_non_zero(stated), _non_zero(value))  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    if name == "experts":
+        return node.experts is not None and expert_runs(node.experts) == value
+    if name == "kind":
+        return raw.get("kind") is None or (node.kind is not None and kind_fits(node.kind, str(value)))
+    return name in _DEFAULTS and same(raw.get(name, _DEFAULTS[name]), value)
+
+
+def _non_zero(rank: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: place for name, place in rank.items() if not same(place, 0) and place is not None}
+
+
+def _edge_differences(
+    raw: Mapping[str, Any], wanted: Mapping[str, Any], *, is_cache: bool
+) -> Iterator[tuple[str, Any]]:
+    """Fields of an edge that do not say what `wanted` does, less what an author may say otherwise."""
+    if raw.get("type") != wanted["type"]:
+        yield "type", wanted["type"]
+    carries = raw.get("carries")
+    if carries is not None and (carries not in _CARRIES if isinstance(carries, str) else True):
+        yield "carries", wanted.get("carries", ABSENT)
+    elif is_cache and carries not in (None, "kv_cache"):
+        yield "carries", "kv_cache"
+    size = raw.get("bytes")
+    if size is not None and (type(size) is not int or not 0 <= size <= 10**18):
+        yield "bytes", ABSENT
+    for name in raw:
+        if name not in ("source", "target", "type", "carries", "bytes"):
+            yield name, ABSENT
+
+
+def _header_differences(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Change]:
+    """The changes that make the header of `raw` say what `wanted` does."""
+    for name in raw:
+        if name not in Plan.model_fields:
+            yield Change("remove", (name,))
+    for name in ("format", "version"):
+        if not same(raw.get(name), wanted[name]):
+            yield Change("set", (name,), wanted[name])
+    for name, model in _BLOCKS.items():
+        yield from _block_differences((name,), raw.get(name, ABSENT), wanted.get(name), model)
+    if not same(raw.get("construction", ABSENT), wanted["construction"]):
+        yield Change("set", ("construction",), wanted["construction"])
+    if "reasoning" in raw and _read(tuple[ReasoningStep, ...], raw["reasoning"]) is None:
+        yield Change("set", ("reasoning",), wanted["reasoning"])
+    if raw.get("performance") is not None and _read(PerformanceClaim, raw["performance"]) is None:
+        yield Change("remove", ("performance",))
+
+
+def kept_blocks(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """`wanted`, a header, with the blocks of `raw` that say the same, as they are written there."""
+    kept = dict(wanted)
+    for name, model in _BLOCKS.items():
+        stated = _read(model, raw.get(name))
+        if stated is not None and stated == _read(model, wanted.get(name)):
+            kept[name] = raw[name]
+    return kept
+
+
+def _block_differences(
+    path: tuple[str, ...], stated: Any, wanted: Mapping[str, Any] | None, model: type[BaseModel]
+) -> Iterator[Change]:
+    """The changes that make the block at `path`, `stated` there, say what `wanted` does."""
+    if wanted is None:
+        if stated is not ABSENT and stated is not None:
+            yield Change("remove", path)
+        return
+    meant = model.model_validate(wanted)
+    if _read(model, stated) == meant or (stated is ABSENT and path[0] in _OPTIONAL and meant == model()):
+        return
+    if not isinstance(stated, dict):
+        yield Change("set", path, dict(wanted))
+        return
+    fields = dict[str, Any](stated)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    yield from (Change("remove", (*path, name)) for name in fields if name not in model.model_fields)
+    for name, field in model.model_fields.items():
+        value, own = wanted.get(name), fields.get(name, ABSENT)
+        if path == ("strategy",) and name in PHASES:
+            yield from _block_differences((*path, name), own, value, PhaseStrategy)
+        elif value is None:
+            if own is not ABSENT and own is not None:
+                yield Change("remove", (*path, name))
+        elif not same(own, value) and not (own is ABSENT and same(value, field.get_default())):
+            yield Change("set", (*path, name), value)
+
+
+def _read(model: Any, value: Any) -> Any:
+    """`value` as the format reads it; `None` where it does not."""
+    try:
+        return TypeAdapter(model).validate_python(value)
+    except ValidationError:
+        return None

@@ -18,13 +18,15 @@ either: which of the author's are kept follows from the widths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from math import log2
 
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import attention_width, ffn_width, gpu_count, is_disaggregated, phase_width, stage_width
+from ..plan.settled_cut import Cut
 from ..search.ranking import complexity, pair_complexity
 
 # Degrees of a phase that are compared one by one.
@@ -60,6 +62,9 @@ WEIGHTS = {
     # The cut is changed before the number of stages.
     "boundary": 0.1,
 }
+# One thing that is compared: its name, the weight of a step in it, and what it is (`None`: it is not there; an even cut
+# of the layers: no sizes).
+_Feature = tuple[str, str, int | str | Cut | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +85,7 @@ def moves(one: Strategy, other: Strategy, *, has_ffn: bool = True) -> tuple[Move
 
     `has_ffn`: whether the model has a dense FFN or a shared expert.
     """
-    found = [move for phase in PHASES for move in _phase_moves(one, other, phase, has_ffn=has_ffn)]
-    found += list(deployment_moves(one, other))
-    return tuple(found)
+    return tuple(_compared(_features(one, has_ffn=has_ffn), _features(other, has_ffn=has_ffn)))
 
 
 def distance(one: Strategy, other: Strategy, *, has_ffn: bool = True) -> float:
@@ -92,66 +95,98 @@ def distance(one: Strategy, other: Strategy, *, has_ffn: bool = True) -> float:
 
 def phase_distance(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has_ffn: bool = True) -> float:
     """The part of the distance that lies in the degrees of one phase."""
-    return sum(move.cost for move in _degree_moves(one, other, phase, has_ffn=has_ffn))
+    features = (_phase_features(degrees, phase, has_ffn=has_ffn) for degrees in (one, other))
+    return sum(move.cost for move in _compared(*features))
 
 
-def deployment_moves(one: Strategy, other: Strategy) -> Iterator[Move]:
-    """What differs beside the degrees of the phases: replicas, GPUs, whether prefill and decode are apart."""
+def _features(strategy: Strategy, *, has_ffn: bool) -> Iterator[_Feature]:
+    """All that is compared of a strategy: the degrees of its phases, then replicas, GPUs and how the phases share."""
+    phases = dict(zip(PHASES, (strategy.prefill, strategy.decode), strict=True))
+    for phase, degrees in phases.items():
+        yield from _phase_features(degrees, phase, has_ffn=has_ffn)
     for phase in PHASES:
-        pair = replicas_of(one, phase), replicas_of(other, phase)
-        yield from _step(f"{phase}.replicas", *pair, WEIGHTS["replicas"])
-        yield from _step(f"{phase} GPUs", _gpus(one, phase), _gpus(other, phase), WEIGHTS["gpus"])
-    apart = is_disaggregated(one), is_disaggregated(other)
-    if apart[0] != apart[1]:
-        before, after = ("apart" if is_apart else "together" for is_apart in apart)
-        yield Move("prefill and decode", before, after, WEIGHTS["disaggregation"])
-    alike = has_one_layout(one.prefill, one.decode), has_one_layout(other.prefill, other.decode)
-    if alike[0] != alike[1]:
-        before, after = ("one" if is_alike else "two" for is_alike in alike)
-        yield Move("layouts", before, after, WEIGHTS["layout"])
+        yield f"{phase}.replicas", "replicas", replicas_of(strategy, phase)
+        yield f"{phase} GPUs", "gpus", _gpus(strategy, phase)
+    yield "prefill and decode", "disaggregation", "apart" if is_disaggregated(strategy) else "together"
+    yield "layouts", "layout", "one" if has_one_layout(strategy.prefill, strategy.decode) else "two"
 
 
-class PairDistance:
-    """`preference` of any number of replicas of one pair of degrees, less its last part: no strategy has to be made.
+def _phase_features(degrees: PhaseStrategy, phase: Phase, *, has_ffn: bool) -> Iterator[_Feature]:
+    attention, ffn, stage = attention_width(degrees), ffn_width(degrees), stage_width(degrees)
+    for name in _DEGREES:
+        yield f"{phase}.{name}", name, getattr(degrees, name) or 1
+    yield f"{phase} attention devices", "attention", attention
+    yield f"{phase} attention", "share", "part of the stage" if attention < stage else "all of the stage"
+    if has_ffn:
+        yield f"{phase} FFN", "share", "part of the stage" if ffn < stage else "all of the stage"
+        yield f"{phase} FFN devices", "follow", "as attention" if ffn == attention else "apart"
+    yield f"{phase}.sp_kind", "exchange", (degrees.sp_kind or "all_gather") if degrees.sp > 1 else None
+    yield f"{phase}.stage_layers", "boundary", degrees.stage_layers or ()
 
-    `degrees` is the part of the distance that lies in the degrees of the two phases; `is_apart`: each has its replicas.
+
+def _compared(one: Iterable[_Feature], other: Iterable[_Feature]) -> Iterator[Move]:
+    """The features in which two strategies differ; what one of them has no value of (`None`) is not compared."""
+    for (what, weight, before), (_, _, after) in zip(one, other, strict=True):
+        if before != after and before is not None and after is not None:
+            cost = WEIGHTS[weight] * _difference(before, after)
+            if cost:
+                yield Move(what, _shown(before), _shown(after), cost)
+
+
+def _difference(before: int | str | Cut, after: int | str | Cut) -> float:
+    """How far two values of a feature are from one another, in steps."""
+    if isinstance(before, int) and isinstance(after, int):
+        return _steps(before, after)
+    if isinstance(before, tuple) and isinstance(after, tuple):
+        return len(_boundaries(before) ^ _boundaries(after))
+    return 1
+
+
+def _steps(before: int, after: int) -> float:
+    """Doublings or halvings from one number to the other."""
+    return abs(log2(after / before))
+
+
+def _boundaries(cut: Cut) -> frozenset[int]:
+    """First layers of the stages after the first, where the cut is stated; an even cut counts as none."""
+    return frozenset([*accumulate(cut)][:-1])
+
+
+def _shown(value: int | str | Cut) -> str:
+    if isinstance(value, tuple):
+        return "+".join(map(str, value)) or "even"
+    return str(value)
+
+
+def pair_preference(
+    author: Strategy, prefill: PhaseStrategy, decode: PhaseStrategy, degrees: float, *, is_apart: bool
+) -> Callable[[int, int], tuple[float, int, int]]:
+    """`preference` by replicas of prefill and of decode, less its last part: no strategy has to be made.
+
+    `degrees` is the part of the distance that lies in the degrees of the two phases. `is_apart`: each has its replicas;
+    else the replicas are the same ones, and their number is given twice.
     """
+    widths = phase_width(prefill), phase_width(decode)
+    stated = tuple((replicas_of(author, phase), _gpus(author, phase)) for phase in PHASES)
+    as_many = pair_complexity(prefill, decode)
+    not_as_many = pair_complexity(prefill, decode.model_copy(update={"replicas": 1}))
+    fixed = degrees + WEIGHTS["disaggregation"] * (is_disaggregated(author) != is_apart)
+    fixed += WEIGHTS["layout"] * (has_one_layout(author.prefill, author.decode) != has_one_layout(prefill, decode))
 
-    def __init__(
-        self, author: Strategy, prefill: PhaseStrategy, decode: PhaseStrategy, degrees: float, *, is_apart: bool
-    ) -> None:
-        self._widths = phase_width(prefill), phase_width(decode)
-        self._stated = tuple((replicas_of(author, phase), _gpus(author, phase)) for phase in PHASES)
-        self._is_apart = is_apart
-        self._complexity = pair_complexity(prefill, decode)
-        self._complexity_apart = pair_complexity(prefill, decode.model_copy(update={"replicas": 1}))
-        flips = is_disaggregated(author) != is_apart
-        changes_layout = has_one_layout(author.prefill, author.decode) != has_one_layout(prefill, decode)
-        self._fixed = degrees + WEIGHTS["disaggregation"] * flips + WEIGHTS["layout"] * changes_layout
-        self._sides: dict[tuple[int, int], float] = {}
+    @cache
+    def of_side(side: int, replicas: int) -> float:
+        before, gpus = stated[side]
+        steps = _steps(before, replicas), _steps(gpus, replicas * widths[side])
+        return WEIGHTS["replicas"] * steps[0] + WEIGHTS["gpus"] * steps[1]
 
-    def of(self, prefill: int, decode: int) -> tuple[float, int, int]:
-        """The key with so many replicas for each phase: where these are the same ones, the same number twice."""
-        distance = round(self._fixed + self._side(0, prefill) + self._side(1, decode), 9)
-        if not self._is_apart:
-            return distance, self._complexity + prefill.bit_length() - 1, prefill * max(self._widths)
-        pair = self._complexity if prefill == decode else self._complexity_apart
-        return (
-            distance,
-            pair + (prefill + decode).bit_length() - 1,
-            prefill * self._widths[0] + decode * self._widths[1],
-        )
+    def key(prefills: int, decodes: int) -> tuple[float, int, int]:
+        distance = round(fixed + of_side(0, prefills) + of_side(1, decodes), 9)
+        if not is_apart:
+            return distance, as_many + prefills.bit_length() - 1, prefills * max(widths)
+        complexity = as_many if prefills == decodes else not_as_many
+        return distance, complexity + (prefills + decodes).bit_length() - 1, prefills * widths[0] + decodes * widths[1]
 
-    def _side(self, side: int, replicas: int) -> float:
-        """What replicas and GPUs of one phase count."""
-        known = self._sides.get((side, replicas))
-        if known is None:
-            before, gpus = self._stated[side]
-            known = WEIGHTS["replicas"] * _steps(before, replicas) + WEIGHTS["gpus"] * _steps(
-                gpus, replicas * self._widths[side]
-            )
-            self._sides[side, replicas] = known
-        return known
+    return key
 
 
 def stages_distance(author: PhaseStrategy, stages: int) -> float:
@@ -189,55 +224,3 @@ def replicas_of(strategy: Strategy, phase: Phase) -> int:
 def _gpus(strategy: Strategy, phase: Phase) -> int:
     own = strategy.prefill if phase == "prefill" else strategy.decode
     return replicas_of(strategy, phase) * phase_width(own)
-
-
-def _phase_moves(one: Strategy, other: Strategy, phase: Phase, *, has_ffn: bool) -> Iterator[Move]:
-    pair = (one.prefill, other.prefill) if phase == "prefill" else (one.decode, other.decode)
-    yield from _degree_moves(*pair, phase, has_ffn=has_ffn)
-
-
-def _degree_moves(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has_ffn: bool) -> Iterator[Move]:
-    for name in _DEGREES:
-        yield from _step(f"{phase}.{name}", getattr(one, name) or 1, getattr(other, name) or 1, WEIGHTS[name])
-    yield from _step(f"{phase} attention devices", attention_width(one), attention_width(other), WEIGHTS["attention"])
-    yield from _idle(f"{phase} attention", one, other, attention_width)
-    if has_ffn:
-        yield from _idle(f"{phase} FFN", one, other, ffn_width)
-        before, after = ("as attention" if ffn_width(own) == attention_width(own) else "apart" for own in (one, other))
-        if before != after:
-            yield Move(f"{phase} FFN devices", before, after, WEIGHTS["follow"])
-    if one.sp > 1 and other.sp > 1 and _exchange(one) != _exchange(other):
-        yield Move(f"{phase}.sp_kind", _exchange(one), _exchange(other), WEIGHTS["exchange"])
-    changed = len(boundaries(one) ^ boundaries(other))
-    if changed:
-        yield Move(f"{phase}.stage_layers", _cut(one), _cut(other), WEIGHTS["boundary"] * changed)
-
-
-def _step(what: str, before: int, after: int, weight: float) -> Iterator[Move]:
-    if before != after:
-        yield Move(what, str(before), str(after), weight * _steps(before, after))
-
-
-def _steps(before: int, after: int) -> float:
-    """Doublings or halvings from one number to the other."""
-    return abs(log2(after / before))
-
-
-def _idle(what: str, one: PhaseStrategy, other: PhaseStrategy, width: Callable[[PhaseStrategy], int]) -> Iterator[Move]:
-    """Whether an operator of that width leaves devices of its stage idle in one of two strategies alone."""
-    words = ["part of the stage" if width(phase) < stage_width(phase) else "all of the stage" for phase in (one, other)]
-    if words[0] != words[1]:
-        yield Move(what, words[0], words[1], WEIGHTS["share"])
-
-
-def _exchange(phase: PhaseStrategy) -> str:
-    return phase.sp_kind or "all_gather"
-
-
-def boundaries(phase: PhaseStrategy) -> frozenset[int]:
-    """First layers of the stages after the first, where the cut is stated; an even cut counts as none."""
-    return frozenset([*accumulate(phase.stage_layers)][:-1]) if phase.stage_layers else frozenset()
-
-
-def _cut(phase: PhaseStrategy) -> str:
-    return "+".join(map(str, phase.stage_layers)) if phase.stage_layers else "even"

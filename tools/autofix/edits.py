@@ -12,8 +12,7 @@ from typing import Any
 import jsonpatch  # pyright: ignore[reportMissingTypeStubs] - it has none
 
 from ..checkpoint import checked
-from ..rules.edits import Change, Step, value_at
-from .fields import same
+from ..rules.edits import Change, Step, same, value_at
 
 Operation = dict[str, Any]
 Patch = tuple[Operation, ...]
@@ -40,10 +39,9 @@ def compile_patch(document: Mapping[str, Any], changes: Iterable[Change]) -> Pat
     ]
     guarded: set[int] = set()
     patch: list[Operation] = []
-    for change in checked(kept):
-        if change.action == "set":
-            patch += _set(document, change, guarded)
-    for change in checked(sorted((one for one in kept if one.action == "remove"), key=_from_the_end)):
+    for change in checked([change for change in kept if change.action == "set"]):
+        patch += _set(document, change, guarded)
+    for change in checked(sorted((change for change in kept if change.action == "remove"), key=_from_the_end)):
         patch += _remove(document, change)
     for change in kept:
         if change.action == "append":
@@ -56,22 +54,17 @@ def _from_the_end(change: Change) -> tuple[Any, ...]:
     return tuple([(0, -step, "") if isinstance(step, int) else (1, 0, step) for step in change.path])
 
 
-def _guard(document: Mapping[str, Any], path: Sequence[Step], guarded: set[int]) -> list[Operation]:
-    """A test that the node at `path` is the one that is meant."""
-    if len(path) < 3 or path[0] != "nodes" or not isinstance(path[1], int) or path[1] in guarded:
-        return []
-    node = value_at(document, path[:2])
-    guarded.add(path[1])
-    if not isinstance(node, dict) or "id" not in node:
-        return []
-    return [{"op": "test", "path": pointer((*path[:2], "id")), "value": node["id"]}]
-
-
 def _set(document: Mapping[str, Any], change: Change, guarded: set[int]) -> list[Operation]:
-    at = pointer(change.path)
-    guard = _guard(document, change.path, guarded)
+    """What sets a member, after a test that the node around it is the one that is meant, where none was made yet."""
+    at, path = pointer(change.path), change.path
+    guard: list[Operation] = []
+    if len(path) > 2 and path[0] == "nodes" and isinstance(path[1], int) and path[1] not in guarded:
+        guarded.add(path[1])
+        node = value_at(document, path[:2])
+        if isinstance(node, dict) and "id" in node:
+            guard = [{"op": "test", "path": pointer((*path[:2], "id")), "value": node["id"]}]
     try:
-        old = value_at(document, change.path)
+        old = value_at(document, path)
     except LookupError:
         return [*guard, {"op": "add", "path": at, "value": change.value}]
     return [*guard, *_test(at, old), {"op": "replace", "path": at, "value": change.value}]

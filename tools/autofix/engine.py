@@ -19,10 +19,9 @@ from ..rules.base import Violation
 from ..rules.edits import Change
 from ..rules.registry import all_rules, find_rule, rule_order
 from ..validate import ValidationReport, validate_read
-from .attribution import attributed
 from .differences import differences
 from .edits import Patched, compile_patch
-from .fix import Fix, joined
+from .fix import Fix, attributed, joined
 from .result import AppliedFix
 from .target import Target
 
@@ -55,12 +54,7 @@ class State:
     def errors(self) -> list[Violation]:
         """The findings that make the plan invalid, in an order that is not that of the document."""
         found = [violation for violation in self.report.violations if violation.severity == "error"]
-        return sorted(found, key=_by_names)
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many errors each rule finds."""
-        return Counter(violation.rule for violation in self.report.violations if violation.severity == "error")
+        return sorted(found, key=lambda one: (rule_order(one.rule), one.nodes, one.edges, one.message))
 
 
 def state_of(document: dict[str, Any]) -> State:
@@ -124,10 +118,24 @@ class Repair:
         if self._left(after)[0] >= self._left(self.state)[0]:
             after.view.release()
             return
-        self.applied += self._patches(may)
+        self.applied += patches(self.state.document, self._by_rule(may))
         self.state.view.release()
         self.state = after
         self.rounds += 1
+
+    def _after(self, fixes: Iterable[Fix]) -> State:
+        """The document with all of `fixes` made, which is read and validated."""
+        changes = [change for fix in self._by_rule(fixes) for change in fix.changes]
+        patched = Patched(self.state.document)
+        patched.apply(compile_patch(patched.document, changes))
+        return state_of(patched.document)
+
+    def _by_rule(self, fixes: Iterable[Fix]) -> list[Fix]:
+        """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
+        rules = self.rules
+        return joined(
+            fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
+        )
 
     def _narrowed(self, fixes: list[Fix], after: State) -> tuple[list[Fix], State]:
         """`fixes`, which lead to `after`, without those that are not needed for it, found by halving."""
@@ -150,7 +158,8 @@ class Repair:
 
         Where rules are named, what is mended of others counts as if it were still there.
         """
-        before, found, mended = self.state.counts, after.counts, 0
+        before, found = (Counter(error.rule for error in state.errors) for state in (self.state, after))
+        mended = 0
         if self.rules is not None:
             others = Counter({rule: count for rule, count in before.items() if rule not in self.rules})
             mended = (others - found).total()
@@ -160,29 +169,17 @@ class Repair:
             left[_ESTIMATED if find_rule(rule).rests_on_estimate else _TIERS.get(rule[:2], _OTHERS)] += count
         return tuple(left), mended
 
-    def _after(self, fixes: Iterable[Fix]) -> State:
-        changes = [change for fix in self._by_rule(fixes) for change in fix.changes]
-        patched = Patched(self.state.document)
-        patched.apply(compile_patch(patched.document, changes))
-        return state_of(patched.document)
 
-    def _patches(self, fixes: Sequence[Fix]) -> Iterator[AppliedFix]:
-        """`fixes` as patches of which each begins where the one before ends."""
-        patched, gone = Patched(self.state.document), dict[Any, list[int]]()
-        for fix in self._by_rule(fixes):
-            patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
-            patched.apply(patch)
-            for change in fix.changes:
-                if change.action == "remove" and len(change.path) == 2 and isinstance(change.path[1], int):
-                    insort(gone.setdefault(change.path[0], []), change.path[1])
-            yield AppliedFix(rule=fix.rule, description=fix.description, safety=fix.safety, patch=patch)
-
-    def _by_rule(self, fixes: Iterable[Fix]) -> list[Fix]:
-        """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
-        rules = self.rules
-        return joined(
-            fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
-        )
+def patches(document: dict[str, Any], fixes: Iterable[Fix]) -> Iterator[AppliedFix]:
+    """`fixes`, all told of `document`, as patches of which each begins where the one before ends."""
+    patched, gone = Patched(document), dict[Any, list[int]]()
+    for fix in fixes:
+        patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
+        patched.apply(patch)
+        for change in fix.changes:
+            if change.action == "remove" and len(change.path) == 2 and isinstance(change.path[1], int):
+                insort(gone.setdefault(change.path[0], []), change.path[1])
+        yield AppliedFix(rule=fix.rule, description=fix.description, safety=fix.safety, patch=patch)
 
 
 def _halves(fixes: list[Fix]) -> list[list[Fix]]:
@@ -197,7 +194,3 @@ def _moved(change: Change, gone: dict[Any, list[int]]) -> Change:
     collection, place, *inside = change.path
     assert isinstance(place, int)
     return replace(change, path=(collection, place - bisect_left(gone.get(collection, []), place), *inside))
-
-
-def _by_names(violation: Violation) -> tuple[object, ...]:
-    return rule_order(violation.rule), violation.nodes, violation.edges, violation.message

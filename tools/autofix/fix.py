@@ -1,19 +1,27 @@
-"""A fix: what the findings of a rule call for, as changes, and what it means for the author's decisions."""
+"""A fix: changes under the rule whose finding they mend, and what they mean for the author's decisions.
+
+A change is told under the finding nearest to its place, from the element outwards: what it names (nodes, edges, fields
+of the header), then the operator, block, stage, phase and replica around it. Nothing here judges.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from ..rules.edits import Change
+from ..plan.view import PlanView
+from ..rules.base import Violation
+from ..rules.edits import Change, Step, steps_of
+from .target import Target
 
 Safety = Literal["safe", "strategy", "display"]
 # Blocks that say what was asked and decided; `gpu_count` is counted off the graph.
 _DECIDED = frozenset({"model", "hardware", "workload", "precision", "policy", "serving", "strategy"})
 _SHOWN = frozenset({"reasoning", "construction", "performance"})
 _MAX_NAMED = 3
+_LONGEST = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +42,25 @@ class Fix:
 
     @property
     def description(self) -> str:
-        """What the fix does, in one line."""
-        return describe(self.changes)
+        """What the fix does, in one line: fields of the header by name, nodes and edges by number and some by name."""
+        changes = self.changes
+        header = [change for change in changes if change.path[0] not in ("nodes", "edges")]
+        parts = [_header_words(change) for change in header[:_MAX_NAMED]]
+        if len(header) > _MAX_NAMED:
+            parts.append(f"sets {len(header) - _MAX_NAMED} more fields")
+        for verb, action, depth in (("adds", "append", 1), ("drops", "remove", 2)):
+            for kind in ("nodes", "edges"):
+                found = [one for one in changes if (one.action, one.path[0], len(one.path)) == (action, kind, depth)]
+                names = ", ".join(map(_name, found[:_MAX_NAMED])) + (", …" if len(found) > _MAX_NAMED else "")
+                parts += [f"{verb} {len(found)} {kind if len(found) > 1 else kind[:-1]} ({names})"] if found else []
+        fields = Counter(
+            (str(change.path[0]), str(change.path[2]))
+            for change in changes
+            if len(change.path) > 2 and change.path[0] in ("nodes", "edges")
+        )
+        for (kind, field), times in fields.items():
+            parts.append(f"mends {field} of {times} {kind if times > 1 else kind[:-1]}")
+        return ", ".join(parts)
 
 
 def joined(fixes: Iterable[Fix]) -> list[Fix]:
@@ -52,48 +77,75 @@ def _is_decision(change: Change) -> bool:
     return len(change.path) == 3 and change.path[0] == "nodes" and change.path[2] == "layers"
 
 
-def describe(changes: Sequence[Change]) -> str:
-    """What `changes` do, in one line: fields of the header by name, nodes and edges by number and some by name."""
-    parts: list[str] = []
-    header = [change for change in changes if change.path[0] not in ("nodes", "edges")]
-    for change in header[:_MAX_NAMED]:
-        name = ".".join(map(str, change.path))
-        parts.append(f"drops {name}" if change.action == "remove" else f"sets {name}{_shown(change.value)}")
-    if len(header) > _MAX_NAMED:
-        parts.append(f"sets {len(header) - _MAX_NAMED} more fields")
-    parts += _counted(changes, "append", 1, "adds")
-    parts += _counted(changes, "remove", 2, "drops")
-    inner = Counter(
-        (str(change.path[0])[:-1], str(change.path[2]))
-        for change in changes
-        if len(change.path) > 2 and change.path[0] in ("nodes", "edges")
-    )
-    parts += [f"mends {field} of {times} {kind}{'s' * (times > 1)}" for (kind, field), times in inner.items()]
-    return ", ".join(parts)
-
-
-def _counted(changes: Sequence[Change], action: str, depth: int, verb: str) -> list[str]:
-    """How many nodes and edges are added or dropped, the first few by name."""
-    parts: list[str] = []
-    for kind in ("nodes", "edges"):
-        found = [one for one in changes if one.action == action and one.path[0] == kind and len(one.path) == depth]
-        if not found:
-            continue
-        names = [_name(change) for change in found[:_MAX_NAMED]]
-        more = ", …" if len(found) > _MAX_NAMED else ""
-        parts.append(f"{verb} {len(found)} {kind[:-1]}{'s' * (len(found) > 1)} ({', '.join(names)}{more})")
-    return parts
+def _header_words(change: Change) -> str:
+    name, value = ".".join(map(str, change.path)), change.value
+    if change.action == "remove":
+        return f"drops {name}"
+    is_short = isinstance(value, int | float | str) and len(str(value)) <= _LONGEST
+    return f"sets {name} to {value!r}" if is_short else f"sets {name}"
 
 
 def _name(change: Change) -> str:
-    if change.edges:
-        return " → ".join(map(_short, change.edges[0]))
-    return _short(change.nodes[0]) if change.nodes else f"at {change.path[-1]}"
+    ends = change.edges[0] if change.edges else change.nodes[:1]
+    short = (name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…" for name in ends)
+    return " → ".join(short) if ends else f"at {change.path[-1]}"
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:59]}…"
+_Place = str | tuple[Step, ...]
+"""The id of a node, the ends of an edge, or a path into the document."""
 
 
-def _shown(value: Any) -> str:
-    return f" to {value!r}" if isinstance(value, int | float | str) and len(str(value)) <= 60 else ""
+def attributed(view: PlanView, target: Target, changes: Sequence[Change], errors: Sequence[Violation]) -> list[Fix]:
+    """`changes` as fixes, each of what hangs together at one place; what is near to none of `errors` is the first's."""
+    scopes = _Scopes(view, target)
+    nearest: dict[_Place, tuple[int, int]] = {}
+    for number, error in enumerate(errors):
+        steps = steps_of(error.path, view.raw) or ()
+        for distance, place in enumerate(scopes.outwards(steps, error.nodes, error.edges)):
+            nearest[place] = min(nearest.get(place, (distance, number)), (distance, number))
+    # Nodes that come, go or are hung elsewhere.
+    moved = {
+        name
+        for change in changes
+        if change.path[0] == "nodes" and (len(change.path) < 3 or change.path[2] == "parent")
+        for name in change.nodes
+    }
+    found: dict[tuple[str, str, object], list[Change]] = {}
+    for change in changes:
+        places = list(scopes.outwards(change.path, change.nodes, change.edges))
+        number = next((nearest[place][1] for place in places if place in nearest), 0)
+        fix = Fix(errors[number].rule, (change,))
+        # A node that comes or goes does so with its parts and edges.
+        own = [*change.nodes, *(end for ends in change.edges for end in ends), change.path][0]
+        part = next((place for place in reversed(places) if place in moved), own)
+        found.setdefault((fix.rule, fix.safety, part), []).append(change)
+    return [Fix(rule, tuple(together)) for (rule, _, _), together in found.items()]
+
+
+class _Scopes:
+    """What lies around a place, in the document and in its target."""
+
+    def __init__(self, view: PlanView, target: Target) -> None:
+        self._view, self._target = view, target
+        self._ids = {node.position: node.id for node in view.nodes}
+
+    def outwards(
+        self, path: Sequence[Step], nodes: Iterable[str], edges: Sequence[tuple[str, str]]
+    ) -> Iterator[_Place]:
+        """The places of something that is told by these, the nearest first, each once."""
+        path = tuple(path)
+        # The lists of nodes and edges are around all of them, and so around nothing.
+        is_element = path[:1] in (("nodes",), ("edges",))
+        yield from (path[:length] for length in range(len(path), 1 if is_element else 0, -1))
+        yield from edges
+        waiting = [*nodes, *(end for ends in edges for end in ends)]
+        if path[:1] == ("nodes",) and len(path) > 1 and path[1] in self._ids:
+            waiting.append(self._ids[path[1]])
+        seen: set[str] = set()
+        for name in waiting:
+            if name not in seen:
+                seen.add(name)
+                yield name
+                wanted, node = self._target.nodes.get(name), self._view.by_id.get(name)
+                parents = wanted and wanted["parent"], node and node.parent_id
+                waiting += [parent for parent in parents if parent is not None]

@@ -11,9 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..plan.graph import expert_runs
 from ..plan.view import NodeView
-
-Ranges = list[list[int] | int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +82,16 @@ def shown_hostings(operators: Iterable[Sequence[Pair]]) -> Hostings:
     return Hostings(by_groups, are_usual=not deviates)
 
 
-def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dict[str, Ranges]:
+def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dict[str, list[list[int] | int]]:
     """Experts of the groups of one MoE operator by id of the reference's group, where they are not the reference's.
 
     `shown`: how the author's other operators host theirs; `many`: whether an expert may be hosted more than once.
     """
     usual = {pair.reference.id: pair.reference.experts or () for pair in pairs}
-    every = sorted({expert for experts in usual.values() for expert in experts})
-    claims = {pair.reference.id: _claims(pair, set(every)) for pair in pairs}
+    members = {expert for experts in usual.values() for expert in experts}
+    every = sorted(members)
+    named = {pair.reference.id: dict.fromkeys((pair.author and pair.author.experts) or ()) for pair in pairs}
+    claims = {name: [expert for expert in experts if expert in members] for name, experts in named.items()}
     if many:
         covered = {expert for experts in claims.values() for expert in experts}
         hosted = claims if len(covered) == len(every) and all(claims.values()) else {}
@@ -99,12 +100,7 @@ def hosted_experts(pairs: Sequence[Pair], shown: Hostings, *, many: bool) -> dic
         elsewhere = shown.of(pairs)
         if elsewhere is not None and _is_guessed(hosted, claims, elsewhere, is_shown=bool(shown.by_groups)):
             hosted = elsewhere
-    return {name: as_ranges(hosted[name]) for name in hosted if sorted(hosted[name]) != sorted(usual[name])}
-
-
-def _claims(pair: Pair, every: set[int]) -> list[int]:
-    own = pair.author.experts if pair.author is not None else None
-    return [expert for expert in dict.fromkeys(own or ()) if expert in every]
+    return {name: expert_runs(hosted[name]) for name in hosted if sorted(hosted[name]) != sorted(usual[name])}
 
 
 def _is_guessed(
@@ -167,23 +163,3 @@ def _fill(empty: str, dealt: dict[str, list[int]], usual: Mapping[str, Sequence[
         largest = max(dealt, key=lambda name: len(dealt[name]))
         if len(dealt[largest]) > 1:
             dealt[empty].append(dealt[largest].pop())
-
-
-def as_ranges(experts: Iterable[int]) -> Ranges:
-    """Expert ids as the format lists them: single ids, and inclusive ranges of two and more."""
-    runs: list[list[int]] = []
-    for expert in sorted(experts):
-        if runs and runs[-1][1] == expert - 1:
-            runs[-1][1] = expert
-        else:
-            runs.append([expert, expert])
-    return [first if first == last else [first, last] for first, last in runs]
-
-
-def same_experts(node: NodeView, ranges: Ranges) -> bool:
-    """Whether the author's group names the experts of `ranges`, each once, in whatever way it lists them."""
-    own = node.experts
-    wanted: list[int] = []
-    for item in ranges:
-        wanted += range(item[0], item[1] + 1) if isinstance(item, list) else [item]
-    return own is not None and sorted(own) == sorted(wanted)

@@ -3,11 +3,16 @@
 The walk is exact: what it yields next is the nearest of all that are left, by `distance.preference`. It looks at no
 more than `MOST_LAYOUTS` layouts of `MOST_PAIRS` pairs; where these do not do it ends, and `is_complete` says that some
 were left out.
+
+Options are those of the search's space and, where they are legal, the author's own as they stand: stage widths that are
+neither part of a node nor whole nodes, sequence shards of a short prompt, attention groups of a dense model, cuts of
+the stages. No relaxation is used that the policy does not name.
 """
 
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,16 +23,15 @@ from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.memory import shortfall_bytes
-from ..performance.weights import model_bytes
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.layout import ReplicaLayout
-from ..plan.placement import gpu_count, phase_width
+from ..plan.placement import StageDegrees, gpu_count, phase_width, stage_width
 from ..search.candidate import SearchRequest
 from ..search.devices import replica_numbers
 from ..search.search import base_setting
-from ..search.space import split_strategy
-from .distance import PairDistance, layout_key, preference
-from .options import Option, phase_options
+from ..search.space import SpaceRequest, split_strategy, stage_degrees, stage_widths
+from ..performance.weights import model_bytes
+from .distance import layout_key, pair_preference, phase_distance, stages_distance
 
 _NODE = 8
 # Layouts of a node whose memory is looked at, and pairs that are, before the walk ends; more than a node has.
@@ -47,10 +51,67 @@ _Counts = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    """Legal degrees of one phase, and how far they are from the author's."""
+
+    degrees: PhaseStrategy
+    cost: float
+
+    @property
+    def width(self) -> int:
+        """Devices of a replica of this phase."""
+        return phase_width(self.degrees)
+
+
+def phase_options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> list[Option]:
+    """Every option of `phase` that the devices have room for, nearest first; `replicas` is left open."""
+    found: dict[PhaseStrategy, Option] = {}
+    has_ffn = space.architecture.has_split_ffn
+    # What the author uses and a search leaves out unasked although no rule forbids it, is an option too.
+    faults = space.judge.faults(StageDegrees.of(author, phase))
+    accepting = replace(space, accepted=frozenset(rule.id for rule, fault in faults if fault.severity != "error"))
+    for stage in _stages(accepting, author, phase):
+        # With the author's number of stages, so that any other one adds what it counts alone.
+        alike = stage.model_copy(update={"pp": author.pp})
+        cost = phase_distance(author, alike, phase, has_ffn=has_ffn)
+        for degrees in _with_stages(space, stage, author):
+            if degrees.stage_layers is None:
+                found.setdefault(degrees, Option(degrees, cost + stages_distance(author, degrees.pp)))
+            else:
+                found.setdefault(degrees, Option(degrees, phase_distance(author, degrees, phase, has_ffn=has_ffn)))
+    return sorted(found.values(), key=lambda option: (option.cost, option.width, option.degrees.model_dump_json()))
+
+
+def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterator[PhaseStrategy]:
+    """Legal degrees of one stage: the author's, then those of the space."""
+    own = author.model_copy(update={"pp": 1, "replicas": None, "stage_layers": None})
+    width = stage_width(own)
+    if width <= space.gpus and space.judge.accepts(StageDegrees.of(own, phase)):
+        yield own
+    for stage in sorted({*stage_widths(space)} | {one for one in (width,) if one <= space.gpus}):
+        for degrees in stage_degrees(space, stage, phase):
+            # With the author's way to exchange sequence shards, where that is legal.
+            is_split = degrees.sp > 1 and author.sp_kind is not None
+            exchanged = degrees.model_copy(update={"sp_kind": author.sp_kind}) if is_split else degrees
+            yield exchanged if space.judge.accepts(StageDegrees.of(exchanged, phase)) else degrees
+
+
+def _with_stages(space: SpaceRequest, stage: PhaseStrategy, author: PhaseStrategy) -> Iterator[PhaseStrategy]:
+    """The stage any number of times that layers and devices allow; the author's cut, and the even one."""
+    layers = space.architecture.num_layers
+    for pp in range(1, min(layers, space.gpus // stage_width(stage)) + 1):
+        cut = author.stage_layers
+        if cut is not None and len(cut) == pp > 1 and sum(cut) == layers and min(cut) >= 1:
+            yield stage.model_copy(update={"pp": pp, "stage_layers": cut})
+        yield stage.model_copy(update={"pp": pp})
+
+
+@dataclass(frozen=True, slots=True)
 class _Frontier:
     """The pairs of one option of prefill from one place on, in the list of the decode options that go with it."""
 
     prefill: int
+    decode: int
     place: int
     is_apart: bool
 
@@ -63,27 +124,15 @@ class Nearest:
         self.setting = base_setting(request)
         self.is_complete = True
         self.looked_at = 0
+        least = model_bytes(self.setting) / request.usable_bytes_per_gpu
+        phases: tuple[tuple[Phase, PhaseStrategy], ...] = (("prefill", author.prefill), ("decode", author.decode))
+        # Options that could hold the weights, were they spread perfectly.
+        self.prefill, self.decode = (
+            [option for option in phase_options(request.space, degrees, phase) if option.width >= least]
+            for phase, degrees in phases
+        )
         self._least: dict[tuple[Phase, int], int | None] = {}
         self._prefill_fits: dict[int, bool] = {}
-
-    @cached_property
-    def prefill(self) -> list[Option]:
-        """Options of prefill that could hold the weights, were they spread perfectly."""
-        return self._options("prefill", self.author.prefill)
-
-    @cached_property
-    def decode(self) -> list[Option]:
-        """Options of decode that could hold the weights."""
-        return self._options("decode", self.author.decode)
-
-    def _options(self, phase: Phase, author: PhaseStrategy) -> list[Option]:
-        usable = self.request.usable_bytes_per_gpu
-        least = model_bytes(self.setting) / usable
-        return [one for one in phase_options(self.request.space, author, phase) if one.width >= least]
-
-    def preference(self, strategy: Strategy) -> _Key:
-        """Sort key: the nearest to the author's first."""
-        return preference(self.author, strategy, has_ffn=self.request.architecture.has_split_ffn)
 
     def strategies(self) -> Iterator[Strategy]:
         """Every strategy that fits into memory, nearest first."""
@@ -127,35 +176,31 @@ class Nearest:
             found.setdefault(layout_key(option.degrees), []).append(number)
         return found
 
-    def _pair(self, frontier: _Frontier) -> tuple[int, int]:
-        return frontier.prefill, self._partners(frontier.prefill, is_apart=frontier.is_apart)[frontier.place]
-
     def _bound(self, frontier: _Frontier) -> _Key:
         """No strategy of the pair, or of one beyond it, is nearer."""
-        prefill, decode = self._pair(frontier)
-        return round(self.prefill[prefill].cost + self.decode[decode].cost, 9) - 1e-9, -1, 0, ""
+        cost = self.prefill[frontier.prefill].cost + self.decode[frontier.decode].cost
+        return round(cost, 9) - 1e-9, -1, 0, ""
 
     def _opened(self, prefill: int, *, is_apart: bool) -> Iterator[_Frontier]:
         """The first pair of the next option of prefill, from `prefill` on, that alone fits and has a partner."""
         for number in range(prefill, len(self.prefill)):
-            if self._partners(number, is_apart=is_apart) and self._fits_alone("prefill", number):
-                yield _Frontier(number, 0, is_apart)
+            partners = self._partners(number, is_apart=is_apart)
+            if partners and self._prefill_fits_alone(number):
+                yield _Frontier(number, partners[0], 0, is_apart)
                 return
 
     def _beyond(self, at: _Frontier) -> Iterator[_Frontier]:
         """The next pair of the same option of prefill, and where this was its first one, that of the next option."""
         partners = self._partners(at.prefill, is_apart=at.is_apart)
         for rank in range(at.place + 1, len(partners)):
-            if self._fits_alone("decode", partners[rank]):
-                yield _Frontier(at.prefill, rank, at.is_apart)
+            if self._least_replicas("decode", partners[rank]) is not None:
+                yield _Frontier(at.prefill, partners[rank], rank, at.is_apart)
                 break
         if at.place == 0:
             yield from self._opened(at.prefill + 1, is_apart=at.is_apart)
 
-    def _fits_alone(self, phase: Phase, number: int) -> bool:
-        """Whether devices hold a phase at least without the other one: prefill with one prompt, decode its share."""
-        if phase == "decode":
-            return self._least_replicas("decode", number) is not None
+    def _prefill_fits_alone(self, number: int) -> bool:
+        """Whether devices hold prefill at least with one prompt and without the other phase."""
         if number not in self._prefill_fits:
             holds = self._side_holds("prefill", self.prefill[number].degrees)
             self._prefill_fits[number] = holds(self.request.workload.concurrency)
@@ -163,19 +208,18 @@ class Nearest:
 
     def _of_pair(self, pair: _Frontier) -> _Rest:
         """The strategies of one pair that fit into memory, nearest first."""
-        numbers = self._pair(pair)
-        prefill, decode = self.prefill[numbers[0]], self.decode[numbers[1]]
-        if not self._fits_alone("decode", numbers[1]):
+        prefill, decode = self.prefill[pair.prefill], self.decode[pair.decode]
+        if self._least_replicas("decode", pair.decode) is None:
             return iter(())
-        counts = self._apart(prefill, decode, numbers) if pair.is_apart else self._together(prefill, decode)
+        counts = self._apart(pair) if pair.is_apart else self._together(prefill, decode)
         self.looked_at += len(counts) // _STRATEGIES_OF_A_LAYOUT
         return self._in_order(prefill, decode, counts, is_apart=pair.is_apart)
 
     def _in_order(self, prefill: Option, decode: Option, counts: _Counts, *, is_apart: bool) -> _Rest:
         """The strategies with so many replicas for each phase, nearest first, each made when it is its turn."""
         degrees = prefill.degrees, decode.degrees
-        near = PairDistance(self.author, *degrees, prefill.cost + decode.cost, is_apart=is_apart)
-        keyed = sorted((near.of(*count), count) for count in counts)
+        key_of = pair_preference(self.author, *degrees, prefill.cost + decode.cost, is_apart=is_apart)
+        keyed = sorted((key_of(*count), count) for count in counts)
         for key, alike in groupby(keyed, key=itemgetter(0)):
             made = (split_strategy(*degrees, *count) if is_apart else _alike(*degrees, count[0]) for _, count in alike)
             written = sorted((strategy.model_dump_json(), strategy) for strategy in made)
@@ -185,23 +229,25 @@ class Nearest:
         """Numbers of replicas that serve both phases."""
         width = max(prefill.width, decode.width)
         room = self.request.facts.gpus // width
-        fewest = _fewest(room, self._holds(_alike(prefill.degrees, decode.degrees, 1))) if room else None
+        fewest = (
+            _fewest(room, self._share_fits(self.layout(_alike(prefill.degrees, decode.degrees, 1)))) if room else None
+        )
         if fewest is None:
             return []
         stated = self.author.dp, min(self.author.gpu_count // width, room)
         return [(dp, dp) for dp in replica_numbers(fewest, room, stated, all_of=_ALL_ALIKE)]
 
-    def _apart(self, prefill: Option, decode: Option, numbers: tuple[int, int]) -> _Counts:
+    def _apart(self, pair: _Frontier) -> _Counts:
         """Numbers of replicas of each phase."""
-        gpus = self.request.facts.gpus
-        least = self._least_replicas("prefill", numbers[0]), self._least_replicas("decode", numbers[1])
+        gpus, widths = self.request.facts.gpus, (self.prefill[pair.prefill].width, self.decode[pair.decode].width)
+        least = self._least_replicas("prefill", pair.prefill), self._least_replicas("decode", pair.decode)
         if least[0] is None or least[1] is None:
             return []
         stated = self.author.prefill.replicas, self.author.decode.replicas
         return [
             (x, y)
-            for x in replica_numbers(least[0], (gpus - least[1] * decode.width) // prefill.width, stated[:1])
-            for y in replica_numbers(least[1], (gpus - x * prefill.width) // decode.width, stated[1:])
+            for x in replica_numbers(least[0], (gpus - least[1] * widths[1]) // widths[0], stated[:1])
+            for y in replica_numbers(least[1], (gpus - x * widths[0]) // widths[1], stated[1:])
         ]
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
@@ -214,21 +260,17 @@ class Nearest:
 
     def _side_holds(self, phase: Phase, degrees: PhaseStrategy) -> _Holds:
         """Whether a number of replicas of one phase hold their share of the requests."""
-        alone = Strategy(dp=1, gpu_count=phase_width(degrees), prefill=degrees, decode=degrees)
-        both = self.layout(alone)
+        both = self.layout(_alike(degrees, degrees, 1))
         if both is None:
             return lambda _: False
         served = both.replicas[0]
         side = ReplicaLayout(0, served.prefill, None) if phase == "prefill" else ReplicaLayout(0, None, served.decode)
         return self._share_fits(replace(both, replicas=(side,), caches={}))
 
-    def _holds(self, one: Strategy) -> _Holds:
-        """Whether a number of replicas like `one` hold their share on every device (rule ME001)."""
-        layout = self.layout(one)
-        return self._share_fits(layout) if layout is not None else lambda _: False
-
-    def _share_fits(self, one: LoadedLayout) -> _Holds:
-        """Replicas are alike, so that one of them with its share of the requests says it of all."""
+    def _share_fits(self, one: LoadedLayout | None) -> _Holds:
+        """Whether a number of replicas like `one` hold their share on every device (rule ME001): one says it of all."""
+        if one is None:
+            return lambda _: False
         self.looked_at += max(1, len(one.devices) // _NODE)
         concurrency = self.request.workload.concurrency
         return lambda replicas: shortfall_bytes(one, -(-concurrency // replicas)) <= 0
@@ -251,10 +293,4 @@ def _alike(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
 
 def _fewest(most: int, holds: _Holds) -> int | None:
     """The least number up to `most` that holds, where every larger one does too; `None` where not even `most` does."""
-    if most < 1 or not holds(most):
-        return None
-    low, high = 0, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high
+    return 1 + bisect_left(range(1, most), True, key=holds) if most >= 1 and holds(most) else None

@@ -1,5 +1,6 @@
-"""Devices for a strategy that keep an author's own: which device does what in which order, as far as widths allow.
+"""Where an author runs things, and devices for a strategy that keep them: which does what in which order.
 
+The devices of every stage are read by majority over its operators, so that one damaged operator moves nothing.
 A stage that is as wide as the author's has exactly the author's devices; a narrower one has the first of them, a wider
 one has more beside them, of the same node where there are some. Replicas of which nothing is known get free devices.
 Refuses (`None`) what does not fit into the inventory.
@@ -7,11 +8,13 @@ Refuses (`None`) what does not fit into the inventory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, repeat
 
+from ..plan.degrees import root_replicas
 from ..plan.document import PHASES, HardwareBlock, Phase, PhaseStrategy, Strategy
-from ..plan.layout import Layout, PhaseLayout, ReplicaLayout
+from ..plan.layout import Layout, PhaseLayout, ReplicaLayout, StageLayout
 from ..plan.placement import (
     StageMaker,
     attention_width,
@@ -23,13 +26,74 @@ from ..plan.placement import (
     stage_ranges,
     stage_width,
 )
-from ..plan.view import parse_device
-from .intent_devices import ReplicaDevices
+from ..plan.settled_cut import numbered_stages
+from ..plan.stage_reading import ExpertGroup, has_all_experts, read_stage
+from ..plan.view import PhaseView, PlanView, StageView, parse_device
 
 # Deployments of more devices are not laid out one by one; of an author who names more, those of twice what he names.
 MOST_DEVICES = 4096
 _Kind = tuple[Phase, ...]
-_BOTH: _Kind = PHASES
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaDevices:
+    """The stages of one replica by index, for each phase that it has a branch of."""
+
+    phases: Mapping[Phase, Mapping[int, StageLayout]]
+
+    def stage(self, phase: Phase, index: int) -> StageLayout | None:
+        """The devices of one stage, `None` where nothing of it is there."""
+        return self.phases.get(phase, {}).get(index)
+
+    def of(self, phase: Phase) -> tuple[str, ...]:
+        """Every device of the phase in the order of its stages."""
+        stages = self.phases.get(phase, {})
+        return tuple(dict.fromkeys(device for index in sorted(stages) for device in stages[index].devices))
+
+
+def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
+    """The replicas below the root, in order; phases that hang below no replica count as one replica's."""
+    branches: dict[int, dict[Phase, Mapping[int, StageLayout]]] = {}
+    replicas = root_replicas(view) or list(view.replicas)
+    order = {replica.position: place for place, replica in enumerate(replicas)}
+    for branch in view.phases:
+        place = 0 if branch.replica is None else order.get(branch.replica.position)
+        for phase in PHASES:
+            if branch.phase == phase and place is not None:
+                branches.setdefault(place, {}).setdefault(phase, _stages(branch))
+    count = max(len(replicas), 1 + max(branches, default=-1))
+    return tuple(ReplicaDevices(branches.get(place, {})) for place in range(count))
+
+
+def _stages(branch: PhaseView) -> dict[int, StageLayout]:
+    found = {number: _stage(number, stage) for number, stage in numbered_stages(branch)}
+    return {number: read for number, read in found.items() if read.devices}
+
+
+def _stage(number: int, stage: StageView) -> StageLayout:
+    reading, settled = read_stage(stage), stage.settled_devices
+    attention, ffn = (part.devices if part.is_whole else () for part in (reading.attention, reading.ffn))
+    groups = reading.experts if has_all_experts(reading.experts) else ()
+    order = [*_order(stage, groups), *attention, *stage.ordered_devices]
+    return StageLayout(
+        index=number,
+        layers=stage.layers or (0, -1),
+        devices=tuple(dict.fromkeys(device for device in order if device in settled)),
+        attention_devices=tuple(device for device in attention if device in settled),
+        ffn_devices=tuple(device for device in ffn if device in settled),
+    )
+
+
+def _order(stage: StageView, groups: Sequence[ExpertGroup]) -> list[str]:
+    """Devices of the stage as the author orders them; some may stand twice, and some not belong to it.
+
+    Groups of several devices stand side by side; else the list that most nodes with all of the stage's devices have.
+    """
+    side_by_side = any(len(devices) > 1 for _, devices in groups)
+    first = [device for _, devices in groups if side_by_side for device in devices]
+    settled = stage.settled_devices
+    whole = [devices for devices in stage.device_lists if len(devices) == len(settled) == len(settled & {*devices})]
+    return [*first, *max(whole, key=lambda devices: stage.device_lists[devices], default=())]
 
 
 def place_like(
@@ -42,11 +106,13 @@ def place_like(
     usual = place(strategy, maker, nodes=hardware.nodes, gpus_per_node=hardware.gpus_per_node)
     if not any(replica.phases for replica in wanted):
         return usual
-    own = _Hand(strategy, maker, hardware, wanted).deal()
+    own = _Dealer(strategy, maker, hardware, wanted).deal()
     if own is None:
         return usual
     # The author's own stages may straddle nodes; what was dealt out beside them should not.
-    if usual is not None and _straddling(own, hardware) > max(_straddling(usual, hardware), _straddled(wanted)):
+    stages = (stage for replica in wanted for phase in replica.phases.values() for stage in phase.values())
+    most, of_own = _straddling(stages), _straddling(own.stages, hardware.gpus_per_node)
+    if usual is not None and of_own > max(_straddling(usual.stages, hardware.gpus_per_node), most):
         return usual
     return own
 
@@ -54,7 +120,7 @@ def place_like(
 def kinds_of(strategy: Strategy, wanted: Sequence[ReplicaDevices]) -> list[_Kind]:
     """Which phases each replica serves: as the author's of the same number where the counts allow, prefill first."""
     if not is_disaggregated(strategy):
-        return [_BOTH] * strategy.dp
+        return [PHASES] * strategy.dp
     left: dict[Phase, int] = {"prefill": strategy.prefill.replicas or 0, "decode": strategy.decode.replicas or 0}
     chosen: list[Phase | None] = []
     for replica in wanted[: sum(left.values())]:
@@ -65,16 +131,12 @@ def kinds_of(strategy: Strategy, wanted: Sequence[ReplicaDevices]) -> list[_Kind
         else:
             chosen.append(None)
     chosen += [None] * (sum(left.values()) - chosen.count(None))
-    found: list[_Kind] = []
-    for phase in chosen:
-        if phase is None:
-            phase = "prefill" if left["prefill"] else "decode"
-            left[phase] -= 1
-        found.append((phase,))
-    return found
+    others: list[Phase] = [*repeat("prefill", left["prefill"]), *repeat("decode", left["decode"])]
+    rest = iter(others)
+    return [(phase or next(rest),) for phase in chosen]
 
 
-class _Hand:
+class _Dealer:
     """Deals devices out: first every author's device to the replica that names it first, then free ones."""
 
     def __init__(
@@ -90,12 +152,9 @@ class _Hand:
         for number, replica in enumerate(self.wanted):
             for phase in PHASES:
                 for device in replica.of(phase):
-                    if self._exists(device):
+                    at = parse_device(device)
+                    if at is not None and at[0] < hardware.nodes and at[1] < hardware.gpus_per_node:
                         self.owner.setdefault(device, number)
-
-    def _exists(self, device: str) -> bool:
-        at = parse_device(device)
-        return at is not None and at[0] < self.hardware.nodes and at[1] < self.hardware.gpus_per_node
 
     def deal(self) -> Layout | None:
         """The layout, or `None` where devices run out."""
@@ -171,13 +230,13 @@ class _Hand:
         if count <= 0:
             return []
         nodes = dict.fromkeys(at[0] for device in beside if (at := parse_device(device)) is not None)
-        found: list[str] = []
-        for node in nodes:
-            found += islice(self._free_of(node), count - len(found))
-        if len(found) < count:
-            rest = count - len(found)
-            rooms = (list(islice(free, rest)) for free in self._rooms(nodes))
-            found += next((room for room in rooms if len(room) == rest), None) or self._scattered(nodes, rest)
+        found = list(islice(chain.from_iterable(map(self._free_of, nodes)), count))
+        rest = count - len(found)
+        if rest:
+            rooms = (list(islice(self._free_of(node), rest)) for node in self._open_nodes(nodes, rest))
+            room = next((room for room in rooms if len(room) == rest), None)
+            scattered = chain.from_iterable(map(self._free_of, self._open_nodes(nodes, rest)))
+            found += room or islice(scattered, rest)
         self.taken.update(found)
         return found if len(found) == count else None
 
@@ -185,21 +244,12 @@ class _Hand:
         names = (f"n{node}.g{gpu}" for gpu in range(self.hardware.gpus_per_node))
         return (name for name in names if name not in self.taken)
 
-    def _rooms(self, besides: dict[int, None]) -> Iterator[Iterator[str]]:
-        # Of more nodes than devices are taken one at least is empty.
-        most = min(self.hardware.nodes, len(self.taken) + len(besides) + 1)
+    def _open_nodes(self, besides: Mapping[int, None], count: int) -> Iterator[int]:
+        """Nodes other than `besides` with free devices: of more nodes than devices are taken some are empty."""
+        most = min(self.hardware.nodes, len(self.taken) + len(besides) + count)
         while self._first_open < most and next(self._free_of(self._first_open), None) is None:
             self._first_open += 1
-        return (self._free_of(node) for node in range(self._first_open, most) if node not in besides)
-
-    def _scattered(self, besides: dict[int, None], count: int) -> list[str]:
-        found: list[str] = []
-        most = min(self.hardware.nodes, len(self.taken) + len(besides) + count)
-        for node in (node for node in range(self._first_open, most) if node not in besides):
-            found += islice(self._free_of(node), count - len(found))
-            if len(found) == count:
-                break
-        return found
+        return (node for node in range(self._first_open, most) if node not in besides)
 
 
 def _kept(own: Sequence[str], usual: Sequence[str], devices: Sequence[str]) -> Sequence[str]:
@@ -207,18 +257,11 @@ def _kept(own: Sequence[str], usual: Sequence[str], devices: Sequence[str]) -> S
     return own if fits else usual
 
 
-def _straddling(layout: Layout, hardware: HardwareBlock) -> int:
-    """Stages that lie in several nodes though they would fit into one."""
-    stages = (stage for replica in layout.replicas for phase in replica.phases for stage in phase.stages)
-    return sum(_straddles(stage.devices, hardware.gpus_per_node) for stage in stages)
-
-
-def _straddled(wanted: Sequence[ReplicaDevices]) -> int:
-    """Stages of the author that lie in several nodes: what was decided so may stay so."""
-    stages = (stage for replica in wanted for phase in replica.phases.values() for stage in phase.values())
-    return sum(_straddles(stage.devices, len(stage.devices)) for stage in stages)
-
-
-def _straddles(devices: Sequence[str], node_size: int) -> bool:
-    nodes = {at[0] for device in devices if (at := parse_device(device)) is not None}
-    return len(devices) <= node_size and len(nodes) > 1
+def _straddling(stages: Iterable[StageLayout], node_size: int | None = None) -> int:
+    """How many stages lie in several nodes; with a `node_size` those alone that would fit into one."""
+    nodes = (
+        {at[0] for device in stage.devices if (at := parse_device(device)) is not None}
+        for stage in stages
+        if node_size is None or len(stage.devices) <= node_size
+    )
+    return sum(len(of_stage) > 1 for of_stage in nodes)

@@ -65,8 +65,7 @@ def _own(read: ReadDocument) -> Reading:
     replaced = (f"replaced: {one.message} ({one.path or '/'})" for one in read.mended)
     # What cannot be written out is not in the document any more: it is told, and no fault of what is left.
     written_once = (f"not written out: {one.message} ({one.path or '/'})" for one in read.unexpanded)
-    again = replace(read_sound(read.raw), unexpanded=read.unexpanded)
-    return Reading(again, (*replaced, *written_once))
+    return Reading(replace(read_sound(read.raw), unexpanded=read.unexpanded), (*replaced, *written_once))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:

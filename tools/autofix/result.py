@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
-from ..plan.document import Plan, Strategy
+from ..bounds import INDEX
+from ..plan.degrees import DEGREE_NAMES
+from ..plan.document import PHASES, PhaseStrategy, Plan, Strategy
+from ..plan.performance import Frozen
+from ..plan.placement import even_cut
+from ..plan.settled_cut import stage_sizes
+from ..plan.view import as_mapping
 from ..rules.base import Violation
 from .fix import Safety
 
+# What a field that is left out says; `None` where it says nothing.
+_LEFT_OUT: Mapping[str, object] = {
+    **dict.fromkeys(("pp", *DEGREE_NAMES), 1),
+    "sp_kind": "all_gather",
+}
+_LONGEST = 40
+_MOST = int(INDEX.most)
 
-class AppliedFix(BaseModel):
+
+class AppliedFix(Frozen):
     """One fix that was made: the rule whose finding it mends, and its RFC 6902 JSON Patch.
 
     `safety`: `safe` keeps the meaning, `strategy` changes what the author decided, `display` what is only shown.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str
     description: str
@@ -26,13 +39,11 @@ class AppliedFix(BaseModel):
     patch: tuple[dict[str, Any], ...]
 
 
-class Replanning(BaseModel):
+class Replanning(Frozen):
     """How far the nearest legal strategy is from what the author decided; `distance` as `moves` add up to it.
 
     `is_nearest`: whether every nearer strategy was looked at.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     before: Strategy
     after: Strategy
@@ -41,30 +52,24 @@ class Replanning(BaseModel):
     is_nearest: bool
 
 
-class Needs(BaseModel):
+class Needs(Frozen):
     """The smallest cluster of the same accelerator that would do; without `gpus` none up to what was tried."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
     accelerator: str
-    gpus: int | None
-    nodes: int | None
+    gpus: int | None = None
+    nodes: int | None = None
     note: str
 
 
-class Closest(BaseModel):
+class Closest(Frozen):
     """A valid plan for what was asked less one thing."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     change: str
     plan: Plan
 
 
-class Infeasible(BaseModel):
+class Infeasible(Frozen):
     """Why no legal plan exists: the rule that binds, by how much, the least hardware that would do, what is closest."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     rule: str
     reason: str
@@ -73,19 +78,17 @@ class Infeasible(BaseModel):
     closest: tuple[Closest, ...] = ()
 
 
-class Withheld(BaseModel):
+class Withheld(Frozen):
     """Findings that stay because their fixes were not asked for: how many further repair would mend, and by what.
 
     `by`: `safe_only` asked for no change of what was decided, `rules` for the fixes of named rules alone.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
     findings: int
     by: tuple[Literal["safe_only", "rules"], ...]
 
 
-class FixResult(BaseModel):
+class FixResult(Frozen):
     """The outcome of auto-fix: applying the patches in order to `read` gives `document`, which JSON calls `plan`.
 
     `valid` is what validation of it said; `remaining` are the findings that it still has. `unfixed` says in one
@@ -93,8 +96,6 @@ class FixResult(BaseModel):
     `strategy_changes` every decision that its strategy block states otherwise than that of `read`, `withheld`
     what stays because its fixes were not asked for, `notes` how a proposal in another form was read.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     format: Literal["shardwright/fix"] = "shardwright/fix"
     version: Literal["1"] = "1"
@@ -127,3 +128,55 @@ class FixResult(BaseModel):
     @model_serializer(mode="wrap")
     def _as_plan(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {"plan" if name == "document" else name: value for name, value in handler(self).items()}
+
+
+def strategy_changes(read: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> Iterator[str]:
+    """One line for each decision that differs: `prefill tp_ffn 8 -> 1`, `dp 2 -> 1`; none where there is no plan.
+
+    What was left out and is what the format takes for left out is no change. It never raises.
+    """
+    if plan is None:
+        return
+    before, after = as_mapping((read or {}).get("strategy")), as_mapping(plan.get("strategy"))
+    yield from _change("dp", before.get("dp"), after.get("dp"), left_out=1)
+    if before.get("gpu_count") is not None:
+        yield from _change("gpu_count", before["gpu_count"], after.get("gpu_count"), left_out=None)
+    for phase in PHASES:
+        old, new = as_mapping(before.get(phase)), as_mapping(after.get(phase))
+        for name in PhaseStrategy.model_fields:
+            yield from _change(f"{phase} {name}", old.get(name), new.get(name), left_out=_LEFT_OUT.get(name))
+
+
+def _change(what: str, before: object, after: object, *, left_out: object) -> Iterator[str]:
+    if _said(before, left_out) != _said(after, left_out):
+        yield f"{what} {_shown(before)} -> {_shown(after if after is not None else left_out)}"
+
+
+def _said(value: object, left_out: object) -> object:
+    """What a value says, in whatever form: a number as text is that number, an even cut says no cut."""
+    if value is None:
+        return left_out
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if len(text) < len(str(_MOST)) and text.isascii() and text.isdigit() else value
+    if isinstance(value, int | float):
+        return value
+    sizes = _sizes(value)
+    return None if sizes is not None and sizes == even_cut(sum(sizes), len(sizes)) else sizes or "unreadable"
+
+
+def _sizes(value: object) -> tuple[int, ...] | None:
+    sizes = stage_sizes(value)
+    return sizes if sizes and max(sizes) <= _MOST else None
+
+
+def _shown(value: object) -> str:
+    """`value` for people, whatever a document holds there."""
+    if value is None:
+        return "not stated"
+    if isinstance(value, str):
+        return value[:_LONGEST]
+    if isinstance(value, int | float) and abs(value) <= _MOST:
+        return f"{value}"
+    sizes = _sizes(value)
+    return f"{list(sizes[:_LONGEST])}" if sizes is not None else "unreadable"

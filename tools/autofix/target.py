@@ -1,22 +1,138 @@
-"""The reference in the author's own names: every node and edge that the mended graph has, and what each should say.
+"""The author's plan as it would be were it whole, in his own names: what every node and edge should say.
 
-Nodes that the author has keep his ids, new ones are named after the scope that they hang in; what an author may decide
-inside an operator stays his (`freedoms.py`), and so do the LinearNodes that he shows.
+The builder's plan for a request is written the way in which the author writes his: with his runs of layers where these
+are whole, and a ReduceScatter with an AllGather where he has them for an AllReduce. Nodes that he has keep his ids, new
+ones are named after the scope that they hang in; what he may decide inside an operator stays his (`freedoms.py`), as do
+the LinearNodes that he shows. No degrees and no devices are decided here: the request does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from math import lcm
 from typing import Any
 
-from ..plan.document import Rank
+from ..catalog.architecture import Architecture
+from ..errors import InputError
+from ..plan.blocks import Block, fold_layers, layer_signature
+from ..plan.branches import StageView
+from ..plan.builder import BuildRequest, StagePlace, build_plan
+from ..plan.document import Rank, Strategy
+from ..plan.placement import evening_copies, with_vocabulary
 from ..plan.view import NodeView, PlanView
+from ..validate import ValidationReport, validate
+from .alignment import Alignment, align
+from .differences import Fields, kept_blocks
 from .freedoms import Pair, hosted_experts, shard_devices, shown_hostings
-from .reference import Reference
+from .intent import PlanIntent
 
-Fields = Mapping[str, Any]
 _SHOWN_IN = frozenset({"AttentionNode", "FFNNode", "ExpertNode"})
+
+
+def reference_for(author: PlanView, request: BuildRequest, architecture: Architecture) -> Alignment:
+    """The builder's plan of `request`, written the way in which `author` writes his, and how his lines up with it.
+
+    It has his runs of layers where these are whole, and a ReduceScatter with an AllGather where he has them.
+
+    Raises:
+        InputError: the plan cannot be built.
+    """
+    found = _built(author, request)
+    cuts = _cuts_of(author, found, architecture)
+    if cuts:
+        found = _built(author, replace(request, blocks=cuts))
+    scattered = list(_scattered(author, found))
+    if not scattered:
+        return found
+    return align(author, PlanView(_with_scatter(found.view.raw, scattered), compares=False))
+
+
+def _built(author: PlanView, request: BuildRequest) -> Alignment:
+    """The builder's plan; the vocabulary is whole in it where the author draws it so, which is legal for all."""
+    vocabulary = author.of_type("EmbeddingNode", "LMHeadNode")
+    if request.layout is not None and vocabulary and not any(node.children for node in vocabulary):
+        request = replace(request, layout=with_vocabulary(request.layout, is_split=False))
+    return align(author, PlanView(build_plan(request).model_dump(mode="json"), compares=False))
+
+
+def _cuts_of(author: PlanView, found: Alignment, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:
+    """The author's runs of layers for each stage in which they differ from the reference's."""
+    own = {stage.node.id: stage for stage in author.stages}
+    cuts: dict[StagePlace, tuple[Block, ...]] = {}
+    for phase in found.view.phases:
+        for stage in phase.stages:
+            mine = own.get(found.author_of.get(stage.node.id, ""))
+            if mine is None or stage.layers is None:
+                continue
+            usual = tuple(_block(node) for node in stage.blocks)
+            best = _author_cut(mine, stage.layers, usual, architecture)
+            if best != usual:
+                replica = 0 if phase.replica is None else phase.replica.index or 0
+                cuts[replica, phase.phase or "", stage.index or 0] = best
+    return cuts
+
+
+def _block(node: NodeView) -> Block:
+    first, last = node.layers or (0, -1)
+    return Block(first, last, node.period)
+
+
+def _author_cut(
+    mine: StageView, layers: tuple[int, int], usual: tuple[Block, ...], architecture: Architecture
+) -> tuple[Block, ...]:
+    """The cut of the stage that has most of the author's blocks as they are: his own, or what mends it."""
+    stated, (first, last) = [_block(node) for node in mine.blocks], mine.layers or (0, -1)
+    if 0 <= first <= last < architecture.num_layers and stated == list(fold_layers(architecture, first, last)):
+        return usual  # he folds the layers of a stage as the builder does, whatever they are
+    starts = sorted({block.first for block in stated if layers[0] <= block.first <= layers[1]} | {layers[0]})
+    periods = {(block.first, block.last): block.period for block in stated}
+    found: list[Block] = []
+    for start, end in zip(starts, [*[start - 1 for start in starts[1:]], layers[1]], strict=True):
+        own = Block(start, end, periods.get((start, end), 1))
+        found += [own] if _is_whole(own, architecture) else fold_layers(architecture, start, end)
+    known = set(stated)
+    return tuple(found) if sum(block in known for block in found) > sum(block in known for block in usual) else usual
+
+
+def _is_whole(block: Block, architecture: Architecture) -> bool:
+    """Whether the run is a whole number of its periods and like layers stand at like offsets."""
+    if (block.last - block.first + 1) % block.period:
+        return False
+    layers = [layer_signature(layer) for layer in architecture.layers[block.first : block.last + 1]]
+    return all(len(set(layers[offset :: block.period])) == 1 for offset in range(block.period))
+
+
+def _scattered(author: PlanView, found: Alignment) -> Iterator[NodeView]:
+    """AllReduces of the reference for which the author has a ReduceScatter that an AllGather follows."""
+    for node in author.of_type("ReduceScatterNode"):
+        following = [edge.target for edge in node.edges_out if edge.target is not None]
+        is_gathered = any(other.type == "AllGatherNode" and other.parent is node.parent for other in following)
+        if node.parent is None or not is_gathered:
+            continue
+        operator = found.view.by_id.get(found.reference_of.get(node.parent.id, ""))
+        if operator is None or len(node.parent.children_of_type("AllReduceNode")):
+            continue
+        yield from operator.children_of_type("AllReduceNode")[:1]
+
+
+def _with_scatter(document: Fields, reductions: Sequence[NodeView]) -> dict[str, Any]:
+    """`document` with a ReduceScatter and an AllGather in place of each of `reductions`."""
+    chosen = {node.id for node in reductions}
+    nodes: list[dict[str, Any]] = []
+    for node in document["nodes"]:
+        if node["id"] not in chosen:
+            nodes.append(node)
+            continue
+        nodes.append({**node, "type": "ReduceScatterNode"})
+        nodes.append({**node, "id": f"{node['id']}/gather", "type": "AllGatherNode"})
+    edges: list[dict[str, Any]] = [
+        {**edge, "source": f"{edge['source']}/gather"} if edge["source"] in chosen else edge
+        for edge in document["edges"]
+    ]
+    edges += [{"source": name, "target": f"{name}/gather", "type": "synchronization"} for name in sorted(chosen)]
+    return {**document, "nodes": nodes, "edges": edges}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +150,10 @@ class Target:
     shown: frozenset[str]
 
 
-def target_of(author: PlanView, reference: Reference) -> Target:
-    """What `author`'s plan should be by `reference`."""
+def target_of(author: PlanView, reference: Alignment, *, as_built: bool = False) -> Target:
+    """What `author`'s plan should be by `reference`; `as_built`: operators are as it has them, whatever he decided."""
     names = _names(author, reference)
-    changed = _decided_inside(author, reference)
+    changed = {} if as_built else _decided_inside(author, reference)
     nodes = {
         names[node.id]: {
             **node.raw,
@@ -54,60 +170,45 @@ def target_of(author: PlanView, reference: Reference) -> Target:
     return Target(
         nodes=nodes,
         edges=edges,
-        header={name: value for name, value in reference.document.items() if name not in ("nodes", "edges")},
-        own=frozenset(reference.alignment.reference_of),
+        header={name: value for name, value in reference.view.raw.items() if name not in ("nodes", "edges")},
+        own=frozenset(reference.reference_of),
         shown=frozenset(_shown(author, nodes)),
     )
 
 
-def target_from(author: PlanView, document: Mapping[str, Any]) -> Target:
-    """The target that `document` is: a whole plan in which ids of `author`'s mean his nodes."""
-    nodes: dict[str, Fields] = {node["id"]: node for node in document["nodes"]}
-    return Target(
-        nodes=nodes,
-        edges={(edge["source"], edge["target"]): edge for edge in document["edges"]},
-        header={name: value for name, value in document.items() if name not in ("nodes", "edges")},
-        own=frozenset(author.by_id.keys() & nodes),
-        shown=frozenset(),
-    )
-
-
-def _names(author: PlanView, reference: Reference) -> dict[str, str]:
+def _names(author: PlanView, reference: Alignment) -> dict[str, str]:
     """The name of every node of the reference in the author's plan: his own, else one after its parent's."""
     taken = {*author.by_id}
     names: dict[str, str] = {}
     for node in reference.view.nodes:
-        own = reference.alignment.author_of.get(node.id)
-        if own is None:
+        name = reference.author_of.get(node.id)
+        if name is None:
             parent = node.parent_id
-            last = node.id if parent is None else node.id.removeprefix(parent).lstrip("./")
-            wanted = last if parent is None else f"{names[parent]}.{last}"
-            own, times = wanted, 1
-            while own in taken:
-                times += 1
-                own = f"{wanted}-{times}"
-            taken.add(own)
-        names[node.id] = own
+            wanted = node.id if parent is None else f"{names[parent]}.{node.id.removeprefix(parent).lstrip('./')}"
+            others = (f"{wanted}-{times}" for times in count(2))
+            name = wanted if wanted not in taken else next(other for other in others if other not in taken)
+            taken.add(name)
+        names[node.id] = name
     return names
 
 
-def _decided_inside(author: PlanView, reference: Reference) -> dict[str, dict[str, Any]]:
+def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[str, Any]]:
     """Fields of the reference's nodes that the author decided otherwise, as he may."""
+    author_of = reference.author_of
+
+    def pairs(operator: NodeView, kind: str) -> list[Pair]:
+        return [Pair(node, author.by_id.get(author_of.get(node.id, ""))) for node in operator.children_of_type(kind)]
+
     changed: dict[str, dict[str, Any]] = {}
     many = "redundant_experts" in author.relaxations
     for operator in reference.view.of_type("AttentionNode", "FFNNode", "MoENode"):
-        shards = _pairs(author, reference, operator, "ShardNode")
-        changed.update({name: {"devices": devices} for name, devices in shard_devices(shards).items()})
-    hosting = [_pairs(author, reference, operator, "ExpertNode") for operator in reference.view.of_type("MoENode")]
+        devices_of = shard_devices(pairs(operator, "ShardNode"))
+        changed.update({name: {"devices": devices} for name, devices in devices_of.items()})
+    hosting = [pairs(operator, "ExpertNode") for operator in reference.view.of_type("MoENode")]
     shown = shown_hostings(hosting)
     for groups in filter(None, hosting):
         changed.update({name: {"experts": own} for name, own in hosted_experts(groups, shown, many=many).items()})
     return changed
-
-
-def _pairs(author: PlanView, reference: Reference, operator: NodeView, kind: str) -> list[Pair]:
-    own = reference.alignment.author_of
-    return [Pair(node, author.by_id.get(own.get(node.id, ""))) for node in operator.children_of_type(kind)]
 
 
 def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
@@ -119,3 +220,44 @@ def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
         may_split = Rank.model_fields.keys() if parent["type"] != "ExpertNode" else set[str]()
         if node.devices and node.rank.keys() <= may_split:
             yield node.id
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPlan:
+    """The plan of a strategy with all that can stay the author's: as a target, as a document, and its report."""
+
+    target: Target
+    document: dict[str, Any]
+    report: ValidationReport
+
+
+def built_plan(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
+    """The plan of `strategy` for the author of `view`; `None` where it cannot be built."""
+    if intent.architecture is None:
+        return None
+    experts, copies = intent.architecture.num_experts, intent.redundant_experts
+    if copies:
+        # As many more as make all expert groups of the new degrees alike (rule EN003).
+        copies += evening_copies(experts + copies, lcm(strategy.prefill.ep, strategy.decode.ep))
+    request = intent.request_for(strategy, copies if experts else 0)
+    if request is None:
+        return None
+    try:
+        reference = reference_for(view, request, intent.architecture)
+    except InputError:
+        return None
+    found = _checked(view, target_of(view, reference))
+    if found.report.valid:
+        return found
+    # What the author decided inside operators may not go with the new degrees: the builder's way does.
+    other = _checked(view, target_of(view, reference, as_built=True))
+    return other if other.report.valid else found
+
+
+def _checked(view: PlanView, target: Target) -> BuiltPlan:
+    document = {
+        **kept_blocks(view.raw, target.header),
+        "nodes": [*map(dict, target.nodes.values()), *(dict(view.by_id[name].raw) for name in sorted(target.shown))],
+        "edges": [dict(edge) for edge in target.edges.values()],
+    }
+    return BuiltPlan(target, document, validate(document))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, ParamSpec, TypeVar, cast
 
 from .elements import NodeView
+
+P = ParamSpec("P")
+Read = TypeVar("Read")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +75,7 @@ class StageView:
 
     @cached_property
     def settled_devices(self) -> frozenset[str]:
-        """D as the stage's nodes bear it out: devices that two of them name, or all that are named where none is so.
+        """D as the stage's nodes agree on it: devices that two of them name, or all that are named where none is so.
 
         Less what one operator alone names and another stage of the phase has by agreement: it has strayed there.
         """
@@ -113,6 +117,19 @@ class PhaseView:
     stages: tuple[StageView, ...]
     # What several rules work out of the phase alike, by the function that does: see `once_per_phase`.
     memo: dict[object, Any] = field(default_factory=dict[object, Any], repr=False)
+
+
+def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
+    """`read`, whose last argument is a phase, worked out once for each phase: several ask for it."""
+
+    @wraps(read)
+    def recalled(*args: P.args, **kwargs: P.kwargs) -> Read:
+        memo = cast("PhaseView", args[-1]).memo
+        if read not in memo:
+            memo[read] = read(*args, **kwargs)
+        return memo[read]
+
+    return recalled
 
 
 def distinct_phase(phase: PhaseView, left_out: AbstractSet[int]) -> PhaseView:

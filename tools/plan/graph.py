@@ -173,7 +173,7 @@ def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
     return operator
 
 
-def _runs(experts: Iterable[int]) -> list[list[int] | int]:
+def expert_runs(experts: Iterable[int]) -> list[list[int] | int]:
     """Expert ids in order, consecutive ones as inclusive ranges."""
     runs: list[list[int] | int] = []
     for expert in sorted(experts):
@@ -198,7 +198,7 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
     experts: list[str] = []
     for group in range(degrees.ep):
         own = devices[group * width : (group + 1) * width]
-        ids = _runs(site.stage.experts[group * width])
+        ids = expert_runs(site.stage.experts[group * width])
         expert = graph.node(f"{operator}.e{group}", "ExpertNode", operator, experts=ids, devices=own)
         experts.append(expert)
         if width > 1:

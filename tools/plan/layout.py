@@ -7,7 +7,7 @@ what was placed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -198,6 +198,11 @@ class Layout:
     def devices(self) -> tuple[str, ...]:
         """Every device, each once."""
         return tuple(dict.fromkeys(device for replica in self.replicas for device in replica.devices))
+
+    @property
+    def stages(self) -> Iterator[StageLayout]:
+        """Every stage of every phase."""
+        return (stage for replica in self.replicas for phase in replica.phases for stage in phase.stages)
 
     def phase(self, phase: Phase) -> PhaseLayout:
         """The named phase of the first replica that serves it.

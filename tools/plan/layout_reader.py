@@ -6,19 +6,17 @@ is read as far as it can be, so that other findings stand beside. What cannot be
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Sequence
 
 from ..catalog.architecture import Architecture
 from ..checkpoint import checked
 from ..errors import InputError
+from .degrees import DEGREE_NAMES, phase_degrees
 from .document import Phase, PhaseStrategy
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 from .placement import own_cut
 from .stage_reading import ExpertGroup, read_stage, sharding
 from .view import PhaseView, PlanView, StageView
-
-_ONE = (1, 1, 1, 1)
 
 
 def read_layout(view: PlanView, architecture: Architecture) -> Layout:
@@ -57,9 +55,9 @@ class _PhaseReader:
     def read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
         likeness = self._view.likeness_of(found)
         if likeness is None:
-            return _read_phase(phase, found, self._architecture)
+            return self._layout(phase, found)
         if likeness not in self._known:
-            self._known[likeness] = (found, _read_phase(phase, found, self._architecture))
+            self._known[likeness] = (found, self._layout(phase, found))
         first, layout = self._known[likeness]
         if first is found:
             return layout
@@ -68,13 +66,19 @@ class _PhaseReader:
             names.update(zip(stage.ordered_devices, other.ordered_devices, strict=True))
         return layout.renamed(names)
 
+    def _layout(self, phase: Phase, found: PhaseView) -> PhaseLayout:
+        if not found.stages:
+            raise InputError(f"phase {found.node.id!r} has no PipelineStageNode (rule PP001)")
+        stages = tuple(_stage(index, stage, self._architecture) for index, stage in enumerate(found.stages))
+        return PhaseLayout(phase, _degrees(self._view, found, stages), stages)
 
-def _experts(groups: Sequence[ExpertGroup]) -> dict[str, tuple[frozenset[int], int, int]]:
-    """Per device: the expert ids that it hosts, which slice of each, and in how many slices experts are cut."""
-    found: dict[str, tuple[frozenset[int], int, int]] = {}
+
+def _experts(groups: Sequence[ExpertGroup]) -> dict[str, tuple[frozenset[int], int]]:
+    """Per device: the expert ids that it hosts, and which slice of each."""
+    found: dict[str, tuple[frozenset[int], int]] = {}
     for experts, devices in groups:
         ids = frozenset(experts)
-        found.update({device: (ids, place, len(devices)) for place, device in enumerate(devices)})
+        found.update({device: (ids, place) for place, device in enumerate(devices)})
     return found
 
 
@@ -94,47 +98,27 @@ def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...
     return tuple(dict.fromkeys((*attention, *usual, *stage.ordered_devices)))
 
 
-def _read_phase(phase: Phase, found: PhaseView, architecture: Architecture) -> PhaseLayout:
-    if not found.stages:
-        raise InputError(f"phase {found.node.id!r} has no PipelineStageNode (rule PP001)")
-    stages: list[StageLayout] = []
-    attention_sizes: list[tuple[int, int, int, int]] = []
-    ffn_sizes: list[tuple[int, int, int, int]] = []
-    expert_shapes: list[tuple[int, int]] = []
-    for index, stage in enumerate(found.stages):
-        first, last = _layers(stage, architecture)
-        reading = read_stage(stage)
-        attention, ffn = reading.attention.devices, reading.ffn.devices
-        devices = _stage_order(stage, attention)
-        if not devices:
-            raise InputError(f"stage {stage.node.id!r:.60} has no devices: nothing runs there")
-        experts = _experts(reading.experts)
-        embedding, embedding_shards = _vocabulary(stage, "EmbeddingNode")
-        head, head_shards = _vocabulary(stage, "LMHeadNode")
-        if attention:
-            attention_sizes.append(reading.attention.sizes)
-        if ffn:
-            ffn_sizes.append(reading.ffn.sizes)
-        if experts:
-            slices = max(of for _, _, of in experts.values())
-            expert_shapes.append((max(1, len(experts) // slices), slices))
-        stages.append(
-            StageLayout(
-                index=index,
-                layers=(first, last),
-                devices=devices,
-                attention_devices=attention,
-                ffn_devices=ffn,
-                experts=tuple(experts[d][0] if d in experts else NO_EXPERTS for d in devices) if experts else (),
-                expert_ranks=tuple(experts[d][1] if d in experts else 0 for d in devices) if experts else (),
-                embedding_devices=embedding,
-                head_devices=head,
-                vocab_shards=max(embedding_shards, head_shards),
-            )
-        )
-    degrees = _degrees(found, stages, attention_sizes, ffn_sizes, expert_shapes)
-    cut = own_cut(tuple(last - first + 1 for first, last in (stage.layers for stage in stages)))
-    return PhaseLayout(phase, degrees.model_copy(update={"stage_layers": cut}), tuple(stages))
+def _stage(index: int, stage: StageView, architecture: Architecture) -> StageLayout:
+    layers, reading = _layers(stage, architecture), read_stage(stage)
+    attention = reading.attention.devices
+    devices = _stage_order(stage, attention)
+    if not devices:
+        raise InputError(f"stage {stage.node.id!r:.60} has no devices: nothing runs there")
+    experts = _experts(reading.experts)
+    embedding, embedding_shards = _vocabulary(stage, "EmbeddingNode")
+    head, head_shards = _vocabulary(stage, "LMHeadNode")
+    return StageLayout(
+        index=index,
+        layers=layers,
+        devices=devices,
+        attention_devices=attention,
+        ffn_devices=reading.ffn.devices,
+        experts=tuple(experts[d][0] if d in experts else NO_EXPERTS for d in devices) if experts else (),
+        expert_ranks=tuple(experts[d][1] if d in experts else 0 for d in devices) if experts else (),
+        embedding_devices=embedding,
+        head_devices=head,
+        vocab_shards=max(embedding_shards, head_shards),
+    )
 
 
 def _layers(stage: StageView, architecture: Architecture) -> tuple[int, int]:
@@ -147,30 +131,19 @@ def _layers(stage: StageView, architecture: Architecture) -> tuple[int, int]:
     return layers
 
 
-def _degrees(
-    found: PhaseView,
-    stages: list[StageLayout],
-    attention_sizes: list[tuple[int, int, int, int]],
-    ffn_sizes: list[tuple[int, int, int, int]],
-    expert_shapes: list[tuple[int, int]],
-) -> PhaseStrategy:
-    dp, kv_sp, sp, tp = Counter(attention_sizes).most_common(1)[0][0] if attention_sizes else _ONE
-    tp_ffn = Counter(size[3] for size in ffn_sizes).most_common(1)[0][0] if ffn_sizes else 1
-    ep, tp_expert = Counter(expert_shapes).most_common(1)[0][0] if expert_shapes else (1, 1)
-    ulysses = any(
-        node.role == "sequence_in"
-        for stage in found.stages
-        for operator in stage.operators()
-        for node in operator.children_of_type("AllToAllNode")
-    )
+def _degrees(view: PlanView, found: PhaseView, stages: Sequence[StageLayout]) -> PhaseStrategy:
+    """What the phase shows, an exchange of sequence shards that cannot be read taken for the usual one."""
+    shown = phase_degrees(view, found)
+    sizes = {name: shown.likeliest(name) for name in DEGREE_NAMES}
     return PhaseStrategy(
         pp=len(stages),
-        sp=sp,
-        ep=ep,
-        tp=tp,
-        tp_ffn=tp_ffn,
-        sp_kind=None if sp == 1 else "ulysses" if ulysses else "all_gather",
-        attention_dp=dp if dp > 1 else None,
-        tp_expert=tp_expert if tp_expert > 1 else None,
-        kv_sp=kv_sp if kv_sp > 1 else None,
+        sp=sizes["sp"],
+        ep=sizes["ep"],
+        tp=sizes["tp"],
+        tp_ffn=sizes["tp_ffn"],
+        stage_layers=own_cut(tuple(last - first + 1 for first, last in (stage.layers for stage in stages))),
+        sp_kind=None if sizes["sp"] == 1 else shown.exchange or "all_gather",
+        attention_dp=sizes["attention_dp"] if sizes["attention_dp"] > 1 else None,
+        tp_expert=sizes["tp_expert"] if sizes["tp_expert"] > 1 else None,
+        kv_sp=sizes["kv_sp"] if sizes["kv_sp"] > 1 else None,
     )

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from ..plan.view import as_list, as_mapping
+
 Step = str | int
 
 
@@ -57,3 +59,14 @@ def value_at(document: Any, path: Sequence[Step]) -> Any:
             raise LookupError(step)
         document = document[step]  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType] - raw JSON
     return document  # pyright: ignore[reportUnknownVariableType] - raw JSON
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal and of one type: 1, 1.0 and true are three."""
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        mine, theirs = as_list(one), as_list(other)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return len(mine) == len(theirs) and all(map(same, mine, theirs))
+    if isinstance(one, dict) and isinstance(other, dict):
+        own, wanted = as_mapping(one), as_mapping(other)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return own.keys() == wanted.keys() and all(same(own[key], wanted[key]) for key in own)
+    return type(one) is type(other) and one == other  # pyright: ignore[reportUnknownArgumentType] - raw JSON

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..catalog.architecture import LayerSpec
+from ..plan.branches import once_per_phase
 from ..plan.view import NodeView, PhaseView, PlanView
-from .reading import clipped, once_per_phase
+from .reading import clipped
 
 
 @once_per_phase

@@ -5,11 +5,9 @@ Everything here is linear in the document and reads the prepared view only; noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import wraps
 from math import gcd
-from typing import ParamSpec, TypeVar, cast
 
 from ..plan.schema import shown
 from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView
@@ -18,23 +16,6 @@ COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
 # Layers beyond this are read as absent where the model does not say how many there are: no model has as many.
 MAX_LAYERS = 10_000
-
-
-P = ParamSpec("P")
-Read = TypeVar("Read")
-
-
-def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
-    """`read`, whose last argument is a phase, worked out once for each phase: several rules ask for it."""
-
-    @wraps(read)
-    def recalled(*args: P.args, **kwargs: P.kwargs) -> Read:
-        memo = cast("PhaseView", args[-1]).memo
-        if read not in memo:
-            memo[read] = read(*args, **kwargs)
-        return memo[read]
-
-    return recalled
 
 
 def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView]:
@@ -112,7 +93,7 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
 
 
 def stage_devices(stage: StageView) -> frozenset[str]:
-    """D as the stage's own nodes bear it out: devices that at least two of them name, or all where none is so named."""
+    """D as the stage's own nodes agree on it: devices that at least two of them name, or all where none is so named."""
     return stage.settled_devices
 
 

@@ -13,14 +13,15 @@ from typing import Any, cast, get_args
 from ..catalog.architecture import LayerSpec
 from ..catalog.dtypes import DType
 from ..engines.release import release_of
+from ..plan.branches import once_per_phase
+from ..plan.degrees import phase_degrees
 from ..plan.placement import StageDegrees
 from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
 from .base import Finding
-from .degrees import phase_degrees
 from .engines import named_engine
 from .layer_specs import operator_specs
 from .legality import SPLIT_BY, Case, Conditions, DegreeLimit, Fault
-from .reading import once_per_phase, stage_devices
+from .reading import stage_devices
 from .sharding import SEQUENCE_ROLES, misranked_dimension, shards_of, tensor_degree
 
 _MAX_NAMED = 64

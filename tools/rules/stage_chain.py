@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ..plan.branches import once_per_phase
 from ..plan.view import EdgeView, PhaseView, StageView
-from .reading import once_per_phase
 
 
 @dataclass(frozen=True, slots=True, eq=False)

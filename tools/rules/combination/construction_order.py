@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import declared_degree, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_str
 from ..base import Edit, Example, Finding, Rule, Violation
-from ..degrees import declared_degree, root_replicas
 from ..edits import Change
 
 ORDER = ("dp_fan_out", "pp_chain", "operator_parallelism", "expert_subgraphs")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, unlike_phases
 
@@ -141,7 +141,7 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
         reading.operator
         for branch in branches
         for reading in branch.readings.get("sp", ())
-        if reading.value > 1 and _exchange_kind(reading.operator) not in (None, stated)
+        if reading.value > 1 and exchange_of(reading.operator) not in (None, stated)
     ]
     if odd:
         other = "ulysses" if stated == "all_gather" else "all_gather"
@@ -153,15 +153,6 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
             expected=other,
             remedy=f"set strategy.{name}.sp_kind to '{other}', or exchange the sequence shards as it says",
         )
-
-
-def _exchange_kind(attention: NodeView) -> str | None:
-    """How an attention operator exchanges its sequence shards, or `None` where both ways (or neither) are there."""
-    exchanges = attention.children_of_type("AllToAllNode")
-    gathers = attention.children_of_type("AllGatherNode")
-    if exchanges and not gathers:
-        return "ulysses"
-    return "all_gather" if len(gathers) > 1 and not exchanges else None
 
 
 def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import root_replicas
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import root_replicas
 from ..reading import Enclosing, enclosing, is_cache_edge, is_on_too_many, label
 from ..tree import placed
 

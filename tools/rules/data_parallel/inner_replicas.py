@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import declared_degree
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import enclosing, label
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
 from ...plan.view import PHASE_NAMES, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, phase_degrees, root_replicas
 from ..reading import label, unlike_phases
 
 _Shape = dict[str, int | tuple[int, ...]]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from ...plan.degrees import root_replicas
 from ...plan.view import COLLECTIVE_TYPES, PlanView, as_int
-from ..degrees import root_replicas
 from ..reading import is_in_inventory, settled_devices, stage_devices
 
 _PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engines.release import release_of
+from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import phase_degrees
 from ..engines import named_engine
 from ..legality import Conditions, Fault, Pipeline
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import PhaseDegrees, phase_degrees
 from ...plan.document import PhaseStrategy
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import PhaseDegrees, phase_degrees
 from ..engines import named_engine
 from ..legality import Conditions, Fault
 from ..reading import label

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.degrees import phase_degrees
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import phase_degrees
 from ..engines import named_engine
 
 _MAX_NAMED = 64

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from ...plan.degrees import ATTENTION_DEGREES, missing_rank
 from ...plan.view import NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..degrees import ATTENTION_DEGREES, missing_rank
 from ..legality import RELAXATION_OF
 from ..reading import is_in_inventory, label
 from ..sharding import misranked_dimension, names, shards_of, tensor_groups, undefined_ranks

@@ -1,28 +1,30 @@
-"""The degrees of parallelism that a graph shows, operator by operator and phase by phase.
+"""The degrees of parallelism that a graph shows, operator by operator and phase by phase: for rules, times and repair.
 
 Read from the shards' ranks, the expert groups and the stages, never from the declared strategy. An operator whose
 parts do not fit together (a rank twice, a hole, experts off the stage's devices) or that lacks a shard shows no degree:
-other rules name it.
+rules name it. What is left of it is read apart, for the estimate of a phase none of whose operators is whole.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import Literal
 
-from ..plan.stage_reading import sharding
-from ..plan.view import NodeView, PhaseView, PlanView, StageView, as_int, as_mapping, as_str
-from .legality import SPLIT_BY
-from .reading import once_per_phase, stage_devices
+from .branches import PhaseView, StageView, once_per_phase
+from .elements import NodeView, as_int, as_mapping, as_str
+from .stage_reading import sharding
+from .view import PlanView
 
 # Names of a rank, and the degree of an attention operator that it counts.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
+DEGREE_NAMES = ("tp", "sp", "attention_dp", "kv_sp", "tp_ffn", "ep", "tp_expert")
 _SUMS = ("AllReduceNode", "ReduceScatterNode")
 _COUNTED = ("AttentionNode", "FFNNode")
-DEGREE_NAMES = tuple(SPLIT_BY)
+Exchange = Literal["ulysses", "all_gather"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,21 +37,56 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PhaseDegrees:
-    """What one phase branch shows. `pp` and `cut` (layers per stage) are `None` where the stages do not tile it."""
+    """What one phase branch shows. `pp` and `cut` (layers per stage) are `None` where the stages do not tile it.
+
+    `readings` are of whole operators, `remains` of those whose parts do not fit together.
+    """
 
     phase: PhaseView
     pp: int | None
     cut: tuple[int, ...] | None
     readings: Mapping[str, Sequence[Reading]]
+    remains: Mapping[str, Sequence[Reading]]
 
     def usual(self, name: str, preferred: int | None = None) -> int | None:
         """The value that most operators show; `preferred` wins a draw, else the smallest; `None` where none shows."""
-        counts = Counter(reading.value for reading in self.readings.get(name, ()))
-        if not counts:
-            return None
-        most = max(counts.values())
-        usual = [value for value, count in counts.items() if count == most]
-        return preferred if preferred in usual else min(usual)
+        return usual_value(self.readings.get(name, ()), preferred)
+
+    def likeliest(self, name: str) -> int:
+        """The usual value, else that of most remains of operators, else 1."""
+        return self.usual(name) or usual_value(self.remains.get(name, ())) or 1
+
+    @property
+    def exchange(self) -> Exchange | None:
+        """How most operators with SP exchange its shards; `None` where none shows it."""
+        return usual_exchange(self.readings.get("sp", ()))
+
+
+def usual_value(readings: Iterable[Reading], preferred: int | None = None) -> int | None:
+    """The value of most `readings`; `preferred` wins a draw, else the smallest; `None` where there are none."""
+    counts = Counter(reading.value for reading in readings)
+    most = max(counts.values(), default=0)
+    usual = [value for value, count in counts.items() if count == most]
+    return preferred if preferred in usual else min(usual, default=None)
+
+
+def exchange_of(attention: NodeView) -> Exchange | None:
+    """How an attention operator exchanges its sequence shards: by which it has more of; `None` where that is open."""
+    exchanges = len(attention.children_of_type("AllToAllNode"))
+    gathers = len(attention.children_of_type("AllGatherNode"))
+    if exchanges == gathers:
+        return None
+    return "ulysses" if exchanges > gathers else "all_gather"
+
+
+def usual_exchange(readings: Iterable[Reading]) -> Exchange | None:
+    """How most of the operators exchange that show an SP of more than 1."""
+    kinds: list[Exchange] = []
+    for reading in readings:
+        kind = exchange_of(reading.operator) if reading.value > 1 else None
+        if kind is not None:
+            kinds.append(kind)
+    return max(kinds, key=kinds.count, default=None)
 
 
 def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
@@ -105,24 +142,26 @@ def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
     }
 
 
-def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> Iterator[tuple[str, int]]:
+def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> tuple[bool, list[tuple[str, int]]]:
+    """Whether the parts of an operator in a stage of `width` devices fit together, and the degrees that they show."""
     if operator.type == "MoENode":
-        experts = operator.children_of_type("ExpertNode")
-        inner = {len(expert.children_of_type("ShardNode")) or 1 for expert in experts}
-        if len(inner) == 1 and len(experts) * max(inner) == width:
-            yield "ep", len(experts)
-            yield "tp_expert", inner.pop()
-        return
+        return _expert_degrees(operator, width)
     shown = sharding(operator)
-    if not shown.is_grid or missing_rank(view, operator) is not None:
-        return
-    if operator.type == "FFNNode":
-        # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
-        if shown.size("sp") == shown.size("kv_sp") == 1:
-            yield "tp_ffn", shown.size("tp")
-        return
-    for rank_name, degree_name in ATTENTION_DEGREES.items():
-        yield degree_name, shown.size(rank_name)
+    is_whole = shown.is_grid and missing_rank(view, operator) is None
+    if operator.type != "FFNNode":
+        return is_whole, [(degree, shown.size(rank)) for rank, degree in ATTENTION_DEGREES.items()]
+    # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
+    return is_whole and shown.size("sp") == shown.size("kv_sp") == 1, [("tp_ffn", shown.size("tp"))]
+
+
+def _expert_degrees(operator: NodeView, width: int) -> tuple[bool, list[tuple[str, int]]]:
+    experts = operator.children_of_type("ExpertNode")
+    inner = {len(expert.children_of_type("ShardNode")) or 1 for expert in experts}
+    if len(inner) == 1 and len(experts) * max(inner) == width:
+        return True, [("ep", len(experts)), ("tp_expert", inner.pop())]
+    slices = max((len(expert.devices) for expert in experts), default=0)
+    devices = {device for expert in experts for device in expert.devices}
+    return False, [("ep", max(1, len(devices) // slices)), ("tp_expert", slices)] if slices else []
 
 
 def _operators(stage: StageView) -> Iterator[NodeView]:
@@ -146,17 +185,19 @@ def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] |
 def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
     """The degrees that `phase` shows."""
     readings: dict[str, list[Reading]] = {}
-    known: dict[Hashable, list[tuple[str, int]]] = {}
+    remains: dict[str, list[Reading]] = {}
+    known: dict[Hashable, tuple[bool, list[tuple[str, int]]]] = {}
     for stage in phase.stages:
-        width = len(stage_devices(stage))
+        width = len(stage.settled_devices)
         for operator in _operators(stage):
             shown = known.get(operator.likeness) if operator.likeness is not None else None
             if shown is None:
-                shown = known[operator.likeness] = [*_operator_degrees(view, operator, width)]
-            for name, value in shown:
-                readings.setdefault(name, []).append(Reading(operator, value))
+                shown = known[operator.likeness] = _operator_degrees(view, operator, width)
+            is_whole, degrees = shown
+            for name, value in degrees:
+                (readings if is_whole else remains).setdefault(name, []).append(Reading(operator, value))
     cut = _tiling(phase.stages, view.architecture.num_layers if view.architecture is not None else None)
-    return PhaseDegrees(phase, None if cut is None else len(cut), cut, readings)
+    return PhaseDegrees(phase, None if cut is None else len(cut), cut, readings, remains)
 
 
 def declared_degree(view: PlanView, phase: str, name: str) -> int | None:

@@ -1,0 +1,106 @@
+"""Which layers the stages of a phase are meant to hold: as most branches of the graph have them, else as was stated.
+
+Where no branch covers the model and nothing is stated, the remains of the graph suggest a cut.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from .branches import PhaseView, StageView
+from .degrees import PhaseDegrees
+from .elements import as_int, as_list
+from .placement import even_cut
+from .settled_degrees import PhaseClaims
+
+Cut = tuple[int, ...]
+
+
+def settled_cut(claims: PhaseClaims, other: PhaseClaims, total: int) -> Cut | None:
+    """Layers of each stage, `other` being the other phase; `None` where nothing says a cut of all `total` layers.
+
+    Of two cuts that equally many branches have, the declaration, then the other phase, then the even cut decides.
+    """
+    cuts, others = _whole_cuts(claims, total), _whole_cuts(other, total)
+    stated = stage_sizes(claims.block.get("stage_layers"))
+    stated = stated if stated is not None and sum(stated) == total else None
+    declared_pp = claims.declared("pp")
+    if cuts:
+        return min(
+            cuts,
+            key=lambda cut: (
+                -cuts[cut], cut != stated, len(cut) != declared_pp, -others[cut], cut != even_cut(total, len(cut)), cut
+            ),
+        )  # fmt: skip
+    return stated if stated is not None else _suggested(claims, others, total)
+
+
+def stage_sizes(value: object) -> Cut | None:
+    """Layers of each stage as a document lists them; `None` where that is no list of positive integers."""
+    sizes = [as_int(size) for size in as_list(value)]
+    whole = [size for size in sizes if size is not None and size >= 1]
+    return tuple(whole) if whole and len(whole) == len(sizes) else None
+
+
+def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
+    """The stages of a branch by number: by their layers where these are whole, else as they are numbered."""
+    by_layers = sorted(branch.stages, key=lambda stage: stage.layers or (-1, -1))
+    spans = [stage.layers or (-1, -1) for stage in by_layers]
+    ends = [-1, *(last for _, last in spans)]
+    if [first for first, _ in spans] == [last + 1 for last in ends[:-1]]:
+        return list(enumerate(by_layers))
+    indices = [-1 if stage.index is None else stage.index for stage in branch.stages]
+    whole = 0 in indices and min(indices) == 0 and len(set(indices)) == len(indices)
+    return [(index if whole else place, branch.stages[place]) for place, index in enumerate(indices)]
+
+
+def _whole_cuts(claims: PhaseClaims, total: int) -> Counter[Cut]:
+    """The cuts of the whole model that branches show, with the number of branches of each."""
+    return Counter(branch.cut for branch in claims.branches if branch.cut is not None and sum(branch.cut) == total)
+
+
+def _suggested(claims: PhaseClaims, others: Counter[Cut], total: int) -> Cut | None:
+    """The cut that the most remains of the graph suggest; of those the even one, where it is among them."""
+    declared_pp = claims.declared("pp")
+    votes = Counter(cut for branch in claims.branches for cut in _shared_out(claims.branches, branch, total))
+    votes = votes or Counter(cut for branch in claims.branches for cut in _pieced(branch, total))
+    votes.update(others)
+    fitting = {cut: count for cut, count in votes.items() if declared_pp in (None, len(cut))}
+    if not fitting or not claims.branches:
+        return None
+    return min(fitting, key=lambda cut: (-fitting[cut], cut != even_cut(total, len(cut)), cut))
+
+
+def _shared_out(branches: Sequence[PhaseDegrees], branch: PhaseDegrees, total: int) -> Iterator[Cut]:
+    """The cut of a branch stretched over the model, where the branches share the layers out (rule DP003)."""
+    spans = [[stage.layers for _, stage in numbered_stages(one.phase)] for one in branches]
+    flat = sorted(span for stages in spans for span in stages if span is not None)
+    whole = len(flat) == sum(map(len, spans)) and flat and flat[0][0] == 0 and flat[-1][1] == total - 1
+    if len(spans) < 2 or not whole or any(after[0] != before[1] + 1 for before, after in pairwise(flat)):
+        return
+    sizes = [span[1] - span[0] + 1 for _, stage in numbered_stages(branch.phase) if (span := stage.layers) is not None]
+    if all(size > 0 and size * total % sum(sizes) == 0 for size in sizes):
+        yield tuple(size * total // sum(sizes) for size in sizes)
+
+
+def _pieced(branch: PhaseDegrees, total: int) -> Iterator[Cut]:
+    """The cuts that the first layers, and the last layers, of stages and of their blocks suggest."""
+    stages = [stage for _, stage in numbered_stages(branch.phase)]
+    for spans in ([_span(stage) for stage in stages], [stage.layers for stage in stages]):
+        whole = [span for span in spans if span is not None]
+        if not stages or len(whole) < len(stages):
+            continue
+        firsts = [0, *(first for first, _ in whole[1:]), total]
+        ends = [0, *(last + 1 for _, last in whole[:-1]), total]
+        for bounds in (firsts, ends):
+            sizes = tuple(after - before for before, after in pairwise(bounds))
+            if all(size >= 1 for size in sizes):
+                yield sizes
+
+
+def _span(stage: StageView) -> tuple[int, int] | None:
+    """First and last layer of the stage's blocks."""
+    known = [span for block in stage.blocks if (span := block.layers) is not None]
+    return (min(first for first, _ in known), max(last for _, last in known)) if known else None
