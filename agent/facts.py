@@ -84,6 +84,8 @@ class RuleFacts(Sparse):
     source: str
     fix: FixKind
     remedy: str
+    # The ids of its findings' messages.
+    messages: tuple[str, ...] | None = None
     good: ExampleFacts | None = None
     bad: ExampleFacts | None = None
     # The section of the knowledge base that says most of the rule, as file § heading.
@@ -161,10 +163,11 @@ def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
     )
     if not with_examples:
         return facts
+    from ..tools.rules.messages import message_ids
     from .citations import rule_citations
 
     taught_in = next(iter(rule_citations([rule.id])), None)
-    return facts.model_copy(update={**_examples(rule), "taught_in": taught_in})
+    return facts.model_copy(update={"messages": message_ids(rule), **_examples(rule), "taught_in": taught_in})
 
 
 def _examples(rule: Rule) -> dict[str, ExampleFacts]:

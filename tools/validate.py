@@ -21,6 +21,7 @@ from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, read_document
 from .plan.view import PlanView, as_mapping
 from .rules.base import Finding, Rule, Violation
+from .rules.document.schema_mismatch import finding_of
 from .rules.evaluation import check_timed
 from .rules.precedence import without_explained
 from .rules.registry import all_rules, find_rule, rule_order
@@ -98,6 +99,7 @@ def _unjudged(view: PlanView) -> Iterator[Violation]:
     # What one rule alone asks for is its own.
     yield (asked[0] if len(asked) == 1 else schema).violation(
         Finding(
+            "not-judged",
             f"the plan cannot be judged: {why}",
             where,
             value=_at(view.raw, where),
@@ -143,11 +145,13 @@ def _found(rule: Rule, view: PlanView) -> list[Violation]:
         found.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))
         if len(found) > MAX_FINDINGS_OF_A_RULE:
             more = f"there are more findings of this rule; the first {MAX_FINDINGS_OF_A_RULE:,} are listed"
-            found[-1] = rule.violation(Finding(more, remedy="mend those, then check again"))
+            found[-1] = rule.violation(Finding("further-findings", more, remedy="mend those, then check again"))
     except Exception as error:  # noqa: BLE001 - a rule that cannot cope with a document must not hide the others
         reason = " ".join(str(error).split())[:200]
         message = f"this rule could not be checked: {type(error).__name__}: {reason}"
-        crash = rule.violation(Finding(message, remedy="mend the faults named beside this one, then check again"))
+        crash = rule.violation(
+            Finding("not-checked", message, remedy="mend the faults named beside this one, then check again")
+        )
         found.append(crash.model_copy(update={"severity": "error", "fix": "report"}))
     return found
 
@@ -156,9 +160,7 @@ def _schema_violations(read: ReadDocument) -> Iterable[Violation]:
     rule = find_rule("ST001")
     nodes: Sequence[Any] = read.raw["nodes"] if read.raw and isinstance(read.raw.get("nodes"), list) else ()
     for fault in read.faults:
-        yield rule.violation(
-            Finding(fault.message, fault.path, _named_node(fault.path, nodes), (), fault.value, fault.expected)
-        )
+        yield rule.violation(finding_of(fault, _named_node(fault.path, nodes)))
 
 
 def _named_node(path: str, nodes: Sequence[Any]) -> tuple[str, ...]:

@@ -170,6 +170,7 @@ def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
         section("What must hold", rule.requirement),
         section("Why", rule.rationale),
         section("How to mend it", rule.remedy, f"Kind of fix: {rule.fix}"),
+        section("Messages", ", ".join(rule.messages or ())),
         section("Source", rule.source),
         section("Taught in", rule.taught_in, f"`shardwright explain {rule.id}` prints it" if rule.taught_in else None),
         _example_section("An example that breaks it", rule.bad, width),

@@ -44,6 +44,10 @@ Every plan must keep every rule; an *error* makes it invalid, a *warning* does n
 rule with its examples drawn. Numbers such as “003 §2.2” name the design documents 000–004 and their sections. An
 example is a valid base plan (`tools/rules/examples.py`) and the edits that are made to it.
 
+Each finding carries the id of its message (`message_id`), one of those that its rule lists. Beside these any rule may
+report `not-checked` (it failed on a damaged document), `not-judged` (the plan lacks what it needs) and
+`further-findings` (there are more than a report lists).
+
 How a finding can be mended:
 """
 
@@ -71,11 +75,14 @@ def _family(family: str, rules: Sequence[Rule], relaxed: dict[str, tuple[str, ..
 
 
 def _rule(rule: Rule, relaxations: Sequence[str]) -> Iterator[str]:
+    from ...tools.rules.messages import message_ids
+
     yield f'\n### <a id="{rule.id.lower()}"></a>{rule.id} {plain(rule.name)}\n'
     yield f"{plain(rule.requirement)}\n"
     yield f"- **Why:** {plain(rule.rationale)}"
     yield f"- **Severity:** {rule.severity}. **Source:** {plain(rule.source)}"
     yield f"- **To mend:** {plain(rule.remedy)} (`{rule.fix}`: {_FIXES[rule.fix]})"
+    yield f"- **Messages:** {', '.join(f'`{name}`' for name in message_ids(rule))}"
     if relaxations:
         yield f"- **Relaxed by:** {', '.join(f'`{name}`' for name in relaxations)}"
     yield from _example("Breaks it", rule.bad)

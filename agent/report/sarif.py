@@ -226,7 +226,7 @@ def _node_location(node: str) -> Location:
 def _facts(violation: Violation) -> Mapping[str, Any]:
     """What SARIF has no field for, under the names of the report."""
     facts = violation.model_dump(
-        mode="json", include={"nodes", "edges", "value", "expected", "remedy", "fix", "source"}
+        mode="json", include={"message_id", "nodes", "edges", "value", "expected", "remedy", "fix", "source"}
     )
     return {name: value for name, value in facts.items() if value not in (None, [], "")}
 

@@ -56,8 +56,9 @@ def test_every_finding_goes_over_and_back(rule: Any) -> None:
         assert result["message"]["text"] == violation.message
         assert result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == violation.path
         whole = json.loads(violation.model_dump_json())
-        for name in ("nodes", "edges", "value", "expected", "remedy", "fix", "source"):
+        for name in ("message_id", "nodes", "edges", "value", "expected", "remedy", "fix", "source"):
             assert result["properties"].get(name, whole[name]) == whole[name]
+        assert result["properties"]["message_id"] == violation.message_id
         assert result["properties"]["remedy"] == violation.remedy
 
 

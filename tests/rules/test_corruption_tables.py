@@ -14,6 +14,7 @@ import pytest
 
 from shardwright.tools.rules.base import Rule, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
+from shardwright.tools.rules.messages import message_ids, stated_ids
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import validate
 
@@ -26,6 +27,7 @@ every_row = pytest.mark.parametrize("row", ROWS, ids=str)
 every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 MIN_ROWS = 2
 MIN_BASES = 6
+MAX_ID_CHARS = 32
 # A remedy names something of the plan or of the format: a node, a rule's own words, a field or a figure.
 _CONCRETE = re.compile(
     r"[A-Z][A-Za-z]+Node|'[^']+'|[0-9]|→|edge|device|stage|shard|expert|replica|layer|phase|index|degree|tp\b|ep\b|"
@@ -108,6 +110,7 @@ def test_one_fault_is_one_finding(row: Corruption) -> None:
 
 # Corruptions that a second rule says something else about: an engine that refuses one layout for two reasons.
 ALSO: dict[tuple[str, str], frozenset[str]] = {
+    ("ME001", "more experts than anyone lists"): frozenset({"EP005"}),
     ("EN005", "the same in SGLang"): frozenset({"EN009"}),
     ("EN008", "exchanged heads"): frozenset({"EN010"}),
     ("EN009", "a shared expert narrower than its stage"): frozenset({"EN005"}),
@@ -152,6 +155,28 @@ def test_a_finding_says_how_to_mend_it_in_one_line_that_names_something(row: Cor
         assert _CONCRETE.search(violation.remedy), violation.remedy
         assert "\n" not in violation.message and violation.message.strip()
         assert violation.source == rule.source and violation.fix == (row.fix or rule.fix)
+
+
+# What the validator says of any rule.
+OF_ANY_RULE = {"not-checked", "not-judged", "further-findings"}
+
+
+@every_rule
+def test_the_ids_of_messages_are_well_formed_and_each_is_stated_once(rule: Rule) -> None:
+    """An offence that a graph and degrees alone show is one `Finding` and one `Fault`."""
+    assert message_ids(rule)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) and len(name) <= MAX_ID_CHARS for name in message_ids(rule))
+    assert [stated for stated, times in Counter(stated_ids(rule)).items() if times > 1] == []
+    assert OF_ANY_RULE.isdisjoint(message_ids(rule))
+
+
+@every_rule
+def test_the_corruptions_reach_every_message_of_a_rule_and_no_other(rule: Rule) -> None:
+    reached = {
+        violation.message_id for row in ROWS for violation in read(row.rule, row.name).violations
+        if violation.rule == rule.id
+    }  # fmt: skip
+    assert reached - OF_ANY_RULE == set(message_ids(rule))
 
 
 @every_row

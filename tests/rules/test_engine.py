@@ -40,11 +40,11 @@ def _found(*rules: Rule, base: str = "dense-pp2-tp2") -> list[str]:
 
 def test_a_rule_that_crashes_becomes_a_finding_of_that_rule_and_hides_no_other() -> None:
     def crash(_view: PlanView) -> Iterator[Finding]:
-        yield Finding("found before the crash", where="/nodes/0")
+        yield Finding("found", "found before the crash", where="/nodes/0")
         raise ZeroDivisionError("by\nnothing")
 
     crashing = replace(find_rule("CO002"), check=crash)
-    other = _rule("DP002", (Finding("found by another rule"),))
+    other = _rule("DP002", (Finding("found", "found by another rule"),))
     found = find_violations(PlanView(base_plan("dense-1")), [crashing, other])
     assert [(v.rule, v.severity) for v in found] == [("CO002", "error"), ("CO002", "error"), ("DP002", "error")]
     crashed = next(v for v in found if "could not be checked" in v.message)
@@ -59,7 +59,7 @@ PAIRS = [(row.rule, stronger, row.scope) for row in PRECEDENCE for stronger in s
 def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(
     weaker: str, stronger: str, scope: str
 ) -> None:
-    here, there = Finding("here", nodes=("r0.decode.s0",)), Finding("there", nodes=("r0.decode.s1",))
+    here, there = Finding("found", "here", nodes=("r0.decode.s0",)), Finding("found", "there", nodes=("r0.decode.s1",))
     assert _found(_rule(weaker, (here,)), _rule(stronger, (here,))) == [stronger]
     elsewhere = {stronger} if scope == "plan" else {weaker, stronger}
     assert set(_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == elsewhere
@@ -71,14 +71,19 @@ def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
 ) -> None:
     view = PlanView(base_plan("dense-pp2-tp2"))
     one, other = view.edges[0], view.edges[-1]
-    strong = _rule(stronger, (Finding("here", where=one),))
-    assert [v.rule for v in find_violations(view, [_rule(weaker, (Finding("here", where=one),)), strong])] == [stronger]
-    kept = find_violations(view, [_rule(weaker, (Finding("there", where=other),)), strong])
+    strong = _rule(stronger, (Finding("found", "here", where=one),))
+    assert [v.rule for v in find_violations(view, [_rule(weaker, (Finding("found", "here", where=one),)), strong])] == [
+        stronger
+    ]
+    kept = find_violations(view, [_rule(weaker, (Finding("found", "there", where=other),)), strong])
     assert {v.rule for v in kept} == ({stronger} if scope == "plan" else {weaker, stronger})
 
 
 def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
-    count, degree = Finding("x", where="/strategy/gpu_count"), Finding("x", where="/strategy/decode/tp")
+    count, degree = (
+        Finding("found", "x", where="/strategy/gpu_count"),
+        Finding("found", "x", where="/strategy/decode/tp"),
+    )
     assert _found(_rule("EP008", (count,)), _rule("GP002", (count,))) == ["GP002"]
     assert set(_found(_rule("EP008", (degree,)), _rule("GP002", (count,)))) == {"EP008", "GP002"}
 
@@ -103,7 +108,7 @@ def test_a_rule_decides_once_about_each_thing_that_it_visits(visits: Any) -> Non
 
     def decide(_view: PlanView, thing: Any) -> Iterator[Finding]:
         seen.append(getattr(thing, "node", thing).id)
-        yield Finding("found", where=getattr(thing, "node", thing))
+        yield Finding("found", "found", where=getattr(thing, "node", thing))
 
     view = PlanView(base_plan("mla-tp2-ep2-pp2"))
     rule = replace(find_rule("ST002"), check=None, visits=visits, decide=decide)
@@ -119,7 +124,7 @@ def test_copies_are_looked_at_where_something_is_found_and_only_there() -> None:
 
         def decide(_view: PlanView, phase: PhaseView, seen: list[str] = seen, finds: bool = finds) -> Iterator[Finding]:
             seen.append(phase.node.id)
-            yield from [Finding("found", where=phase.node)] * finds
+            yield from [Finding("found", "found", where=phase.node)] * finds
 
         rule = replace(find_rule("ST002"), id="PP002", check=None, visits="phase", decide=decide)
         assert len(find_violations(PlanView(document), [rule])) == finds * len(phases)
@@ -130,25 +135,28 @@ def test_two_bad_edges_of_one_node_are_two_faults() -> None:
     view = PlanView(base_plan("dense-tp2"))
     shard = view.by_id["r0.decode.s0.b0.attn.tp0"]
     first, second = shard.edges_out
-    rules = [_rule("ST006", (Finding("one", where=first),)), _rule("PP003", (Finding("two", where=second),))]
+    rules = [
+        _rule("ST006", (Finding("found", "one", where=first),)),
+        _rule("PP003", (Finding("found", "two", where=second),)),
+    ]
     assert {v.rule for v in find_violations(view, rules)} == {"ST006", "PP003"}
 
 
 def test_an_edge_yields_to_a_finding_on_a_node_at_its_end() -> None:
     view = PlanView(base_plan("dense-tp2"))
     edge = view.by_id["r0.decode.s0.b0.attn.tp0"].edges_out[0]
-    at_its_end = Finding("node", where=edge.source or "")
-    rules = [_rule("ST006", (Finding("edge", where=edge),)), _rule("PH002", (at_its_end,))]
+    at_its_end = Finding("found", "node", where=edge.source or "")
+    rules = [_rule("ST006", (Finding("found", "edge", where=edge),)), _rule("PH002", (at_its_end,))]
     assert [v.rule for v in find_violations(view, rules)] == ["PH002"]
 
 
 def test_rules_that_no_table_names_stand_side_by_side() -> None:
-    here = Finding("here", nodes=("r0",))
+    here = Finding("found", "here", nodes=("r0",))
     assert _found(_rule("ST002", (here,)), _rule("PP004", (here,))) == ["ST002", "PP004"]
 
 
 def test_findings_come_by_rule_and_then_by_place_in_the_document() -> None:
-    places = tuple(Finding("x", where=f"/nodes/{place}") for place in (10, 9, 100))
+    places = tuple(Finding("found", "x", where=f"/nodes/{place}") for place in (10, 9, 100))
     found = find_violations(PlanView({}), [_rule("PP004", places), _rule("ST002", places), _rule("CO002", places)])
     assert [v.rule for v in found] == ["ST002"] * 3 + ["CO002"] * 3 + ["PP004"] * 3
     assert [v.path for v in found][:3] == ["/nodes/9", "/nodes/10", "/nodes/100"]

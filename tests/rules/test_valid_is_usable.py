@@ -224,7 +224,7 @@ def _raising(severity: Any, *first: Finding) -> Rule:
 
 def test_a_rule_that_cannot_read_what_it_needs_keeps_its_findings_and_is_noted() -> None:
     view = PlanView(base_plan("dense-1"))
-    found: list[Violation] = list(_raising("error", Finding("one")).run(view))
+    found: list[Violation] = list(_raising("error", Finding("found", "one")).run(view))
     assert [violation.message for violation in found] == ["one"]
     assert {rule: str(why) for rule, why in view.unjudged.items()} == {"PE001": "the moon is not known"}
 

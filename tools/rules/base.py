@@ -39,11 +39,12 @@ Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "edge
 
 
 class Violation(BaseModel):
-    """One finding: which rule, where, what stands there, what would pass, and how to mend it."""
+    """One finding: which rule and which of its messages, where, what stands there, what would pass, how to mend it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     rule: str
+    message_id: str = ""
     severity: Severity
     message: str
     nodes: tuple[str, ...] = ()
@@ -60,12 +61,14 @@ class Violation(BaseModel):
 class Finding:
     """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
 
+    `message_id` names the offence within the rule, so that programs can tell findings apart without reading `message`.
     `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names); `fix` is
     that of the rule, but where no repair may change what this finding is of (the request itself).
     `lacks` are the types of node whose absence is found, `unlinked` the edges: where such a node hangs in a wrong
     place, or such an edge leads elsewhere, that is the fault, and this finding only follows from it.
     """
 
+    message_id: str
     message: str
     where: NodeView | EdgeView | str = ""
     nodes: Sequence[NodeView | str] = ()
@@ -115,7 +118,8 @@ class Rule:
     `mend` says what would mend a finding where that does not follow from the plan that the author meant.
 
     A rule on degrees says too which of them are legal before there is a graph (`legality.py`): `limits` on those of a
-    stage, `pipeline_faults` of a number of stages, `pair_faults` of a replica that serves both phases.
+    stage, `pipeline_faults` of a number of stages, `pair_faults` of a replica that serves both phases. Where it has
+    neither `decide` nor `check`, its findings are the operators of the graph that do not keep its `limits`.
     """
 
     id: str
@@ -140,7 +144,7 @@ class Rule:
     @property
     def module(self) -> str:
         """The full name of the module that the rule is written in."""
-        return (self.decide or self.check).__module__
+        return (self.decide or self.check or self.limits[0].faults).__module__
 
     def run(self, view: PlanView) -> Iterator[Violation]:
         """The violations of this rule in `view`, in the order of its visits, less what follows from another fault.
@@ -156,10 +160,14 @@ class Rule:
             view.unjudged[self.id] = error
 
     def _findings(self, view: PlanView) -> Iterable[Finding | None]:
+        # `shown_faults` makes findings, which are written here.
+        from .shown_faults import shown_faults
+
         if self.check is not None:
             return self.check(view)
-        assert self.decide is not None
         decide, visits = self.decide, self.visits
+        if decide is None:
+            return shown_faults(view, self.limits)
         things = VISITED[visits](view) if isinstance(visits, str) else view.of_type(*visits)
         return chain.from_iterable(decide(view, thing) for thing in things)
 
@@ -174,6 +182,7 @@ class Rule:
             edges.insert(0, (where.source_id, where.target_id))
         return Violation(
             rule=self.id,
+            message_id=finding.message_id,
             severity=finding.severity or self.severity,
             message=printable(finding.message),
             nodes=tuple(printable(node) for node in nodes),

@@ -6,7 +6,7 @@ repair and the answers to requests ask them of degrees alone (`judge.py`). Only 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -58,17 +58,20 @@ class Conditions:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A limit that degrees do not keep: in words, what there is and what would pass.
+    """A limit that degrees do not keep: in words, what there is and what would pass; `message_id` and `lacks` as in
+    `Finding`.
 
     `severity`: an error; a warning; or `None`, legal as far as is known and worth no finding. What is no error may be
     stated, and a search proposes it only where it `is_proposed`: then it comes behind all that no rule warns of.
     """
 
+    message_id: str
     message: str
     value: Any
     expected: Any
     severity: Literal["error", "warning"] | None = "error"
     is_proposed: bool = False
+    lacks: Sequence[str] = ()
 
 
 class Case(NamedTuple):

@@ -104,21 +104,22 @@ def _exchange(operator: NodeView) -> str | None:
     return "ulysses" if any(node.role in SEQUENCE_ROLES for node in exchanges) else None
 
 
-def shown_faults(view: PlanView, limits: Sequence[DegreeLimit], lacks: Sequence[str] = ()) -> Iterator[Finding]:
-    """Yield each fault of a phase once, with the operators that have it; `lacks` as in `Finding`."""
+def shown_faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[Finding]:
+    """Yield each fault of a phase once, with the operators that have it."""
     found: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
     for phase, operator, fault in _faults(view, limits):
         found.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator
     for (phase, message), (fault, operators) in found.items():
         nodes = list(operators.values())
         yield Finding(
+            fault.message_id,
             f"{phase}: {message}",
             where=nodes[0],
             nodes=nodes[:_MAX_NAMED],
             value=fault.value,
             expected=fault.expected,
             severity=fault.severity,
-            lacks=lacks,
+            lacks=fault.lacks,
         )
 
 

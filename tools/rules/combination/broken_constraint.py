@@ -41,6 +41,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         broken_first.setdefault(constraints.index(broken.constraint), broken)
     for place, broken in broken_first.items():
         yield Finding(
+            "not-kept",
             f"{broken.found}, where {broken.constraint.words!r} demands {broken.demanded}",
             where=f"/policy/constraints/{place}",
             value=broken.found,

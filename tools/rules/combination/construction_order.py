@@ -74,6 +74,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         faults.append(f"the order is {', '.join(ORDER)}")
     if faults:
         yield Finding(
+            "wrong-steps",
             f"construction: {'; '.join(faults)}",
             where="/construction",
             value=written,

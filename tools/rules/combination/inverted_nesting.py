@@ -43,6 +43,7 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
         return
     if ORDER.index(own) < ORDER.index(around):
         yield Finding(
+            "inverted",
             f"{own} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} ({parent.type})",
             where=node,
             nodes=(node, parent),

@@ -26,6 +26,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         if place <= latest:
             what = "stands twice" if place == latest else f"comes after {ORDER[latest]}"
             yield Finding(
+                "step-twice" if place == latest else "step-too-late",
                 f"reasoning step {name} {what}; the order is {', '.join(ORDER)}",
                 where=f"/reasoning/{position}",
                 value=known,

@@ -25,6 +25,7 @@ def decide(_: PlanView, container: NodeView) -> Iterator[Finding]:
     names = sorted({_SPLITS[name] for node in ranked for name in node.rank if name in _SPLITS}) or ["TP"]
     parts = [*shards, *(child for child in container.children if child.is_collective)]
     yield Finding(
+        "split-above-operators",
         f"{' and '.join(names)} on {label(container)}, a {container.type}: only an operator can be split",
         where=parts[0] if parts else container,
         nodes=(*parts, container),

@@ -39,6 +39,7 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
     for path, (stated, found, what) in counts.items():
         if stated is not None and found and stated != found:
             yield Finding(
+                "replica-count",
                 f"strategy says {path.removeprefix('/strategy/').replace('/', '.')} {stated}; the graph has {found} "
                 f"{what}",
                 where=path,
@@ -51,6 +52,7 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
 
 def _mismatch(name: str, degree: str, declared: int, shown: list[int], nodes: list[NodeView]) -> Finding:
     return Finding(
+        "degree-not-shown",
         f"strategy.{name}.{degree} is {declared}; the graph shows {' and '.join(map(str, shown))}",
         where=f"/strategy/{name}/{degree}",
         nodes=nodes[:_MAX_NAMED],
@@ -75,6 +77,7 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
         if odd:
             values = sorted({reading.value for reading in odd})
             yield Finding(
+                "unlike-operator",
                 f"{label(odd[0].operator)} shows {degree} {' and '.join(map(str, values))} where the other operators "
                 f"of {label(branch.phase.node)} show {common}",
                 where=odd[0].operator,
@@ -124,6 +127,7 @@ def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[
     stated = as_list(as_mapping(view.strategy.get(name)).get("stage_layers"))
     if stated and cuts and list(stated) not in [list(cut) for cut in cuts]:
         yield Finding(
+            "stage-layers",
             f"strategy.{name}.stage_layers is {list(stated)!r:.120}; the graph's stages hold {list(cuts[0])!r:.120}",
             where=f"/strategy/{name}/stage_layers",
             value=list(stated),
@@ -146,6 +150,7 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
     if odd:
         other = "ulysses" if stated == "all_gather" else "all_gather"
         yield Finding(
+            "exchange-kind",
             f"strategy.{name}.sp_kind is {stated}; {label(odd[0])} exchanges its sequence shards by {other}",
             where=f"/strategy/{name}/sp_kind",
             nodes=odd[:_MAX_NAMED],

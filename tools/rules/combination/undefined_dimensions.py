@@ -50,7 +50,16 @@ def _finding(named: _Named, value: Any, nodes: Sequence[NodeView] = ()) -> Findi
     else:
         message = f"{named.scope} names the dimension {shown(named.name)}; only DP, PP, SP, EP and TP are defined"
     remedy = f"write it as {degree!r}, if that is what is meant" if degree else "leave the dimension out"
-    return Finding(message, named.path, nodes[:_MAX_NAMED], (), value, degree, remedy)
+    return Finding(
+        "other-name" if named.dimension.defined else "undefined",
+        message,
+        named.path,
+        nodes[:_MAX_NAMED],
+        (),
+        value,
+        degree,
+        remedy,
+    )
 
 
 def _at(path: str, key: str) -> str:

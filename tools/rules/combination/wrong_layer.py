@@ -34,6 +34,7 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
         return
     strategy, home = ("PP", "structural") if node.type == "PipelineStageNode" else ("EP", "operator")
     yield Finding(
+        "wrong-layer",
         f"{strategy} on the {_LAYER_OF[parent.type]} layer: {label(node)} ({node.type}) hangs below "
         f"{label(parent)} ({parent.type}); {strategy} lives on the {home} layer",
         where=node,

@@ -45,13 +45,14 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield every claimed latency that DP is to have lowered, in figures and in words."""
     for fault in faults_of(view, "DP004"):
         says = "it is the latency of a request divided by the replicas"
-        yield finding_of(fault, says, "compute it again: replicas add throughput, not speed")
+        yield finding_of("divided-latency", fault, says, "compute it again: replicas add throughput, not speed")
     for position, item in enumerate(as_list(view.raw.get("reasoning"))):
         step = as_mapping(item)
         text = as_str(step.get("decision")) or ""
         clause = _says_so(text, of_dp=step.get("step") == "data_parallelism")
         if clause is not None:
             yield Finding(
+                "claimed-in-words",
                 f"the reasoning says that DP lowers latency: {shown(clause)}",
                 where=f"/reasoning/{position}/decision",
                 value=clause,

@@ -85,10 +85,11 @@ def _divided(helds: Sequence[_Held]) -> list[_Held]:
     return found if len(found) > 1 else []
 
 
-def _finding(name: str, what: str, divided: Sequence[_Held]) -> Finding:
+def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) -> Finding:
     replicas = [held.branch.replica for held in divided if held.branch.replica is not None]
     nodes = [node for held in divided for node in (held.branch.node, *held.nodes)]
     return Finding(
+        message_id,
         f"{what} of {name} are divided among replicas {', '.join(label(replica) for replica in replicas[:4])}; each "
         "must hold the whole model",
         where=replicas[-1],
@@ -108,13 +109,13 @@ def check(view: PlanView) -> Iterator[Finding]:
             continue
         divided = _divided([_layers(view, branch) for branch in first.values()])
         if divided:
-            yield _finding(name, "layers", divided)
+            yield _finding("divided-layers", name, "layers", divided)
             continue
         for key, operators in _operators(first.values()).items():
             divided = _divided([held for branch, operator in operators for held in _held(branch, operator)])
             if divided:
                 what = "experts" if isinstance(key, tuple) and key[0] == "MoENode" else "shards of one operator"
-                yield _finding(name, what, divided)
+                yield _finding("divided-operators", name, what, divided)
 
 
 _BASE = "moe-dp2-ep2"

@@ -46,6 +46,7 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
         if not placed(view).holds(edge):
             continue
         yield Finding(
+            "edge-between",
             f"the edge {label(edge.source)} → {label(edge.target)} joins replicas {label(source)} and {label(target)}",
             where=edge,
             nodes=(edge.source, edge.target),
@@ -110,6 +111,7 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
     for owner, replica, devices in owners.shared.values():
         named = sorted(set(devices))
         yield Finding(
+            "shared-device",
             f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:_MAX_NAMED])}",
             where=replica,
             nodes=(replica, owner),
@@ -119,6 +121,7 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
         )
     for node, replica, other, devices in owners.reaching:
         yield Finding(
+            "collective-reaches-over",
             f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:_MAX_NAMED])} of "
             f"{label(other)}",
             where=node,

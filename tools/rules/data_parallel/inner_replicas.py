@@ -24,6 +24,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
         if parent is None or parent.type == "RequestNode" or not parent.type.endswith("Node"):
             continue
         yield Finding(
+            "inner-replica",
             f"replica {label(replica)} hangs below {label(parent)} ({parent.type}); DP is the fan-out of the root",
             where=replica,
             nodes=(replica, parent),
@@ -54,6 +55,7 @@ def _groups(view: PlanView) -> Iterator[Finding]:
             continue
         what = f"strategy.{name}.attention_dp is {declared}" if is_declared else f"shards of {name} have a dp rank"
         yield Finding(
+            "inner-groups",
             f"{what} without the relaxation attention_dp: DP is the fan-out of the root",
             where=f"/strategy/{name}/attention_dp" if is_declared else shards[0],
             nodes=shards[:_MAX_NAMED],
@@ -71,12 +73,11 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def _inner_groups(case: Case) -> Iterator[Fault]:
-    groups = case.degrees.attention_dp
-    if groups > 1 and "attention_dp" not in case.conditions.relaxations:
-        yield Fault(f"attention_dp {groups} without the relaxation attention_dp", groups, 1)
-    elif groups > 1 and not case.conditions.architecture.is_moe:
-        # Replicas do the same for a dense model.
-        yield Fault(f"attention_dp {groups} in a model without experts", groups, 1, severity=None)
+    groups, is_refused = case.degrees.attention_dp, "attention_dp" not in case.conditions.relaxations
+    # Replicas do the same for a dense model.
+    if groups > 1 and (is_refused or not case.conditions.architecture.is_moe):
+        why = "without the relaxation attention_dp" if is_refused else "in a model without experts"
+        yield Fault("inner-groups", f"attention_dp {groups} {why}", groups, 1, "error" if is_refused else None)
 
 
 _BASE = "dense-dp2-tp2"

@@ -72,6 +72,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             if odd and replica is not None:
                 what = ", ".join(f"{key} {value} (the others: {usual})" for key, (value, usual) in odd.items())
                 yield Finding(
+                    "unlike",
                     f"replica {label(replica)} is unlike the others in {name}: {what}",
                     where=replica,
                     nodes=(replica, branch.phase.node),

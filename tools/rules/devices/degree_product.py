@@ -62,6 +62,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     if is_explained(view, declared):
         return
     yield Finding(
+        "degrees-multiplied",
         f"strategy.gpu_count is {declared}, the degrees multiplied; the graph uses {used} devices, since dimensions "
         "of different operators share them",
         where="/strategy/gpu_count",

@@ -29,6 +29,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
     size = f"{nodes} × {gpus}" if nodes is not None and gpus is not None else "n<node>.g<gpu>"
     for device, naming in users.items():
         yield Finding(
+            "not-in-inventory",
             f"device {shown(device)} is not in the inventory of {size} devices",
             where=naming[0],
             nodes=naming[:_MAX_NAMED],
@@ -44,6 +45,7 @@ def _repeated(view: PlanView) -> Iterator[Finding]:
             unique = list(dict.fromkeys(node.devices))
             twice = Counter(node.devices).most_common(1)[0][0]
             yield Finding(
+                "listed-twice",
                 f"the devices of {label(node)} name {shown(twice)} more than once",
                 where=node,
                 value=list(node.devices),
@@ -82,6 +84,7 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
                 other = first.setdefault((part.type, device), part)
                 if other is not part:
                     yield Finding(
+                        "shared-in-operator",
                         f"{label(other)} and {label(part)} of {label(operator)} share device {shown(device)}",
                         where=part,
                         nodes=(part, other),

@@ -30,6 +30,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
             idle.setdefault((operator.type, tuple(sorted(devices - used))), []).append(operator)
     for (operator_type, waiting), operators in idle.items():
         yield Finding(
+            "idle",
             f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
             f"idle: {', '.join(waiting[:_MAX_NAMED])}{', …' if len(waiting) > _MAX_NAMED else ''}",
             where=operators[0],
@@ -42,7 +43,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
 def _idle(what: str, used: int, case: Case) -> Iterator[Fault]:
     if used < case.degrees.devices:
         message = f"{what} leaves {case.degrees.devices - used} of {case.degrees.devices} devices idle"
-        yield Fault(message, case.degrees.devices - used, 0, severity="warning", is_proposed=True)
+        yield Fault("idle", message, case.degrees.devices - used, 0, severity="warning", is_proposed=True)
 
 
 def _idle_attention(case: Case) -> Iterator[Fault]:

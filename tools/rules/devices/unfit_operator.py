@@ -31,6 +31,7 @@ def _crowded(stage: StageView, width: int) -> Iterator[Finding]:
             shards = operator.children_of_type("ShardNode")
             what = "sp × tp" if operator.type == "AttentionNode" else "tp"
             yield Finding(
+                "too-many-shards",
                 f"{label(operator)} has {len(shards)} shards ({what}) on a stage of {width} devices",
                 where=operator,
                 nodes=(operator, stage.node),
@@ -52,6 +53,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
             continue
         idle = sorted(devices - used)
         yield Finding(
+            "narrow-experts",
             f"the experts of {label(operator)} run on {len(used)} of the {len(devices)} devices of stage "
             f"{label(stage.node)}; ep must be the number of devices (without: {', '.join(idle[:_MAX_NAMED])})",
             where=operator,

@@ -21,6 +21,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     if is_explained(view, declared):
         return
     yield Finding(
+        "wrong-count",
         f"strategy.gpu_count is {declared}, the graph uses {used} devices",
         where="/strategy/gpu_count",
         value=declared,

@@ -98,6 +98,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         members = [nodes[position] for position in circle]
         edge = _against(inside[number])
         yield Finding(
+            "circle",
             f"{', '.join(label(node) for node in members[:4])} wait for one another in a circle",
             where=edge,
             nodes=members[:_MAX_NAMED],

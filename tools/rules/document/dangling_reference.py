@@ -19,6 +19,7 @@ def _nodes(view: PlanView) -> Iterator[Finding]:
         first = view.by_id[node.id]
         same = node.raw == first.raw
         yield Finding(
+            "node-copied" if same else "id-twice",
             f"node id {shown(node.id)} stands again, on {'an exact copy' if same else 'a different node'}",
             where=node,
             value=node.id,
@@ -29,7 +30,10 @@ def _nodes(view: PlanView) -> Iterator[Finding]:
     for node in view.nodes:
         if node.parent_id is not None and node.parent_id not in view.by_id:
             yield Finding(
-                f"parent {shown(node.parent_id)} of {shown(node.id)} does not exist", where=node, value=node.parent_id
+                "no-such-parent",
+                f"parent {shown(node.parent_id)} of {shown(node.id)} does not exist",
+                where=node,
+                value=node.parent_id,
             )
 
 
@@ -40,6 +44,7 @@ def _edges(view: PlanView) -> Iterator[Finding]:
         if edge.source is None or edge.target is None:
             lost = [end for end in (edge.source_id, edge.target_id) if end not in view.by_id]
             yield Finding(
+                "no-such-end",
                 f"edge {shown(edge.source_id)} → {shown(edge.target_id)}: no node "
                 f"{' and no node '.join(shown(end) for end in lost)}",
                 where=edge,
@@ -48,6 +53,7 @@ def _edges(view: PlanView) -> Iterator[Finding]:
             )
         elif key in seen:
             yield Finding(
+                "edge-twice",
                 f"a second {edge.type} edge {shown(edge.source_id)} → {shown(edge.target_id)}",
                 where=edge,
                 value=list(key),
@@ -65,6 +71,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
     if replicas and indices != list(range(len(replicas))) and not some_missing:
         wrong = [node for place, node in enumerate(replicas) if node.index != place]
         yield Finding(
+            "replica-indices",
             f"the {len(replicas)} replicas have the indices {indices!r:.120}; they run from 0, each once",
             where=wrong[0],
             nodes=wrong,

@@ -20,10 +20,15 @@ def _roots(view: PlanView) -> Iterator[Finding]:
     requests = [node for node in view.of_type("RequestNode") if view.by_id[node.id] is node]
     if not requests:
         yield Finding(
-            "the graph has no RequestNode", where="/nodes", expected="RequestNode", remedy="add the RequestNode"
+            "no-root",
+            "the graph has no RequestNode",
+            where="/nodes",
+            expected="RequestNode",
+            remedy="add the RequestNode",
         )
     for node in requests[1:]:
         yield Finding(
+            "second-root",
             f"{label(node)} is a second RequestNode beside {label(requests[0])}", where=node, nodes=(requests[0],),
             value=len(requests), expected=1, remedy=f"drop {label(node)}, and hang what is below it elsewhere",
         )  # fmt: skip
@@ -38,7 +43,7 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
         if node.type == "RequestNode":
             return None
         return Finding(
-            f"{label(node)} ({node.type}) has no parent; it hangs below a {' or '.join(expected)}",
+            "no-parent", f"{label(node)} ({node.type}) has no parent; it hangs below a {' or '.join(expected)}",
             where=node, value=None, expected=expected, remedy=_remedy(node, expected),
         )  # fmt: skip
     parent = node.parent
@@ -48,11 +53,11 @@ def _parent_fault(view: PlanView, node: NodeView) -> Finding | None:
         return None
     if node.type == "RequestNode":
         return Finding(
-            f"{label(node)} is the root: its parent is null", where=node, value=node.parent_id,
+            "root-with-parent", f"{label(node)} is the root: its parent is null", where=node, value=node.parent_id,
             remedy=f"set the parent of {label(node)} to null",
         )  # fmt: skip
     return Finding(
-        f"{label(node)} ({node.type}) hangs below {label(parent)} ({parent.type}); it belongs below a "
+        "wrong-parent", f"{label(node)} ({node.type}) hangs below {label(parent)} ({parent.type}); it belongs below a "
         f"{' or '.join(expected)}",
         where=node, value=parent.type, expected=expected, remedy=_remedy(node, expected),
     )  # fmt: skip
@@ -76,6 +81,7 @@ def _circles(view: PlanView) -> Iterator[Finding]:
             circle = path[path.index(node) :]
             names = " → ".join(shown(member.id) for member in circle[:4])
             yield Finding(
+                "circle-of-parents",
                 f"the parents of {names} lead in a circle", where=circle[0], nodes=circle, value=circle[0].parent_id,
                 remedy=f"hang {shown(circle[0].id)} below a node outside of the circle",
             )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.faults import SchemaFault
 from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule, Violation
 from ..edits import Change
@@ -18,6 +19,11 @@ def check(view: PlanView) -> tuple[Finding, ...]:
     """Nothing: what breaks the schema is not in the view."""
     del view
     return ()
+
+
+def finding_of(fault: SchemaFault, nodes: tuple[str, ...]) -> Finding:
+    """A fault that the reader found, at the nodes that its place names."""
+    return Finding("breaks-schema", fault.message, fault.path, nodes, (), fault.value, fault.expected)
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:

@@ -66,6 +66,7 @@ def _wrong_layers(view: PlanView, feeds: _Feeds, edge: EdgeView, branch: NodeVie
         # The edge that should lead to these layers leads elsewhere: they have no cache (DE003).
         return None
     return Finding(
+        "other-layers",
         f"the KV-cache edge {label(source)} → {label(target)} joins different layers: "
         f"{written.start} to {written[-1]} and {read.start} to {read[-1]}",
         where=edge,
@@ -86,6 +87,7 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
     # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
     elif placed(view).holds(edge):
         yield Finding(
+            "no-siblings",
             f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
             where=edge,
             value=[source.parent_id, target.parent_id],

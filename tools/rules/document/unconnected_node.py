@@ -21,6 +21,7 @@ from ..tree import enters_astray, is_placed, leaves_astray
 def _missing_link(source: NodeView, target: NodeView) -> Finding:
     turned = any(edge.target is source for edge in target.edges_out)
     return Finding(
+        "no-edge",
         f"no edge {label(source)} → {label(target)}{': the one between them runs the other way' if turned else ''}",
         where=target,
         nodes=(source, target),
@@ -97,6 +98,7 @@ def _shards_to(
     lacking = [shard for shard in shards if not _precedes(shard, goals)]
     if len(lacking) == len(shards) and ends:
         yield Finding(
+            "shards-not-joined",
             f"no shard of {label(operator)} leads to its {what} {label(ends[0])}",
             where=ends[0],
             nodes=(ends[0], *shards),
@@ -147,6 +149,7 @@ def _inside_operator(operator: NodeView) -> Iterator[Finding]:
     if unfed and not any(leaves_astray(child) or enters_astray(child) for child in operator.children):
         for node in unfed:
             yield Finding(
+                "nothing-leads-to-it",
                 f"nothing in {label(operator)} leads to {label(node)}", where=node, value=0, expected="at least 1 edge",
                 remedy="add the edges that its role needs, or drop it",
             )  # fmt: skip
@@ -158,6 +161,7 @@ def _empty(view: PlanView) -> Iterator[Finding]:
     if empty and all(is_placed(view, shard) for shard in view.of_type("ShardNode")):
         for operator in empty:
             yield Finding(
+                "no-shard",
                 f"{label(operator)} has no shard: no device computes it",
                 where=operator,
                 value=0,
@@ -172,6 +176,7 @@ def _inside_moe(operator: NodeView) -> Iterator[Finding]:
     loose = [node for node in collectives if not node.edges_in and not node.edges_out]
     if loose:
         yield Finding(
+            "loose-collective",
             f"no edge joins {', '.join(label(part) for part in loose[:4])} to the rest of {label(operator)}",
             where=loose[0],
             nodes=loose,

@@ -47,6 +47,7 @@ def decide(_: PlanView, edge: EdgeView) -> Iterator[Finding]:
     expected = called_for(source, target)
     if edge.type != expected:
         yield Finding(
+            "wrong-type",
             f"the edge {label(source)} → {label(target)} ({source.type} → {target.type}) has type "
             f"{shown(edge.raw.get('type'))}; it is a {expected} edge",
             where=edge,

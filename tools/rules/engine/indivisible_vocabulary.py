@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...engines.names import DEFAULT_ENGINE, ENGINES
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
 def _vocabulary(case: Case) -> Iterator[Fault]:
@@ -21,20 +19,13 @@ def _vocabulary(case: Case) -> Iterator[Fault]:
     padded = (engine or ENGINES[DEFAULT_ENGINE]).padded_vocabulary(size)
     if padded is not None and padded % tp:
         yield Fault(
+            "not-divided",
             f"tp {tp} does not divide the vocabulary of {size}, padded to {padded}",
             value={"tp": tp, "vocabulary": size, "padded": padded},
             expected=f"a divisor of {padded}",
             severity="warning" if engine is None else "error",
             is_proposed=engine is None,
         )
-
-
-_LIMITS = (DegreeLimit(("tp",), _vocabulary),)
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each attention degree of a phase that does not divide the padded vocabulary."""
-    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "dense-tp3"
@@ -52,8 +43,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a tp that divides the padded vocabulary",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("tp",), _vocabulary),),
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/model/config/vocab_size", value=1024),)),
 )

@@ -40,6 +40,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for name, nodes in found.items():
         first = ".".join(map(str, engine.first_pipelined[name]))
         yield Finding(
+            "several-stages",
             f"{name} replicas of {stages[name]} stages; {engine.title} {version} runs a server of one phase in one "
             f"stage, {name} servers in several only from {first} on",
             where=nodes[0],
@@ -56,7 +57,7 @@ def _stages(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
         return
     if not engine.pipelines_side(conditions.release, phase):
         message = f"{engine.title} of that version runs {phase} replicas in one stage"
-        yield Fault(message, pipeline.stages, 1)
+        yield Fault("several-stages", message, pipeline.stages, 1)
 
 
 _BASE = "disaggregated-pp2"

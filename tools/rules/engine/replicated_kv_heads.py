@@ -74,6 +74,7 @@ def _finding(
 ) -> Finding:
     tp, heads = degrees
     return Finding(
+        "copies-fill-memory",
         f"tp {tp} holds each of the {heads} KV heads {tp // heads} times in stage {label(stage.node)}: "
         f"{copies_bytes / 1e9:,.1f} GB of the {memory.usable_bytes / 1e9:,.1f} GB usable on {memory.device} are copies",
         where=operator,

@@ -40,6 +40,7 @@ def _sliced_groups(stage: StageView) -> list[NodeView]:
 
 def _narrow_fault(engine: Engine, where: str, used: int, devices: int) -> Fault:
     return Fault(
+        "narrow-attention",
         f"attention{where} runs on {used} of the {devices} devices of its experts; in {engine.title} all ranks of the "
         "group run both",
         value=used,
@@ -49,6 +50,7 @@ def _narrow_fault(engine: Engine, where: str, used: int, devices: int) -> Fault:
 
 def _sliced_fault(engine: Engine, groups: int, width: int, devices: int) -> Fault:
     return Fault(
+        "sliced-groups",
         f"{groups} expert groups of {width} devices; {engine.title} keeps each expert whole on one rank, or slices "
         "every expert over all ranks",
         value=groups,
@@ -72,6 +74,7 @@ def _experts(case: Case) -> Iterator[Fault]:
 
 def _finding(fault: Fault, operators: list[NodeView], where: str = "") -> Finding:
     return Finding(
+        fault.message_id,
         where + fault.message,
         where=operators[0],
         nodes=operators[:_MAX_NAMED],

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
 def _ranks(case: Case) -> Iterator[Fault]:
@@ -18,15 +16,7 @@ def _ranks(case: Case) -> Iterator[Fault]:
     most = None if engine is None else engine.most_group_ranks
     if engine is not None and most is not None and case.degrees.attention_dp > 1 and tp > most:
         message = f"attention groups of tp {tp}; attention DP of {engine.title} has one device a group"
-        yield Fault(message, tp, most)
-
-
-_LIMITS = (DegreeLimit(("tp", "attention_dp"), _ranks),)
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, for each phase, the attention operators with several groups of several devices."""
-    yield from shown_faults(view, _LIMITS)
+        yield Fault("several-ranks", message, tp, most)
 
 
 _BASE = "relaxed-attention-dp2-ep4"
@@ -44,8 +34,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="set attention_dp to all devices of the stage and tp to 1, or leave attention_dp out",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("tp", "attention_dp"), _ranks),),
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "tensorrt-llm"}),)),
 )

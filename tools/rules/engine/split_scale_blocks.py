@@ -13,10 +13,8 @@ from collections.abc import Iterator, Sequence
 from ...catalog.dtypes import DType
 from ...catalog.precision import weight_dtypes
 from ...catalog.tensors import WeightTensor
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, Conditions, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 _SCALED: dict[DType, str] = {"fp8": "FP8 blocks", "int4": "INT4 groups", "int8": "INT8 groups"}
 
@@ -41,6 +39,7 @@ def _cut(case: Case, name: str, degree: int, width: int, what: str) -> Iterator[
     kind = _SCALED.get(conditions.weights, "scale blocks") if conditions.weights is not None else "scale blocks"
     is_refused = conditions.engine is not None and conditions.engine.refuses_split_blocks
     yield Fault(
+        "cut-block",
         f"{name} {degree} cuts the {width} columns of {what} into slices of {width // degree}, no whole number of the "
         f"checkpoint's {kind} of {block}; {conditions.engine_title} may refuse to load them",
         value={name: degree, "slice": width // degree, "block": block},
@@ -57,14 +56,6 @@ def _ffn(case: Case) -> Iterator[Fault]:
 def _expert(case: Case) -> Iterator[Fault]:
     if _is_scaled(case.conditions, case.moe.expert_tensors):
         yield from _cut(case, "tp_expert", case.degrees.tp_expert, case.moe.width, "an expert")
-
-
-_LIMITS = (DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert))
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each degree of a phase that cuts through the blocks of what it splits."""
-    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "dense-tp4"
@@ -97,8 +88,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a degree that leaves whole blocks, or serve the weights in bf16",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert)),
     good=Example(_BASE, _FP8),
     bad=Example(_BASE, (*_FP8, Edit("set_top", field="/model/config/intermediate_size", value=1280))),
 )

@@ -49,7 +49,7 @@ def _loaded_twice(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseS
         message = (
             f"parts of attention's weights: prefill {one}, decode {other}; {conditions.engine.title} loads them once"
         )
-        yield Fault(message, other, one)
+        yield Fault("two-layouts", message, other, one)
 
 
 def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | None:
@@ -88,6 +88,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         if unlike:
             differences = "; ".join(f"{name}: prefill {one[name]}, decode {other[name]}" for name in unlike)
             yield Finding(
+                "two-layouts",
                 f"replica {label(replica)} serves both phases with two layouts ({differences}); {engine.title} loads "
                 "its weights once, in one",
                 where=decode.node,

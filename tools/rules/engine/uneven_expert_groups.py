@@ -51,6 +51,7 @@ def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault |
         return None
     even = slots % ep == 0
     return Fault(
+        "uneven-groups",
         f"the {ep} expert groups host {sizes[0]} to {sizes[-1]} of {slots} experts; engines place "
         + (f"{slots // ep} on each" if even else "equally many on each, and SGLang and TensorRT-LLM nothing else"),
         value=list(sizes),
@@ -81,6 +82,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         fault = _fault(sizes, experts, engine)
         if fault is not None:
             yield Finding(
+                fault.message_id,
                 f"{phase_name}: {fault.message}",
                 where=operators[0],
                 nodes=operators[:_MAX_NAMED],

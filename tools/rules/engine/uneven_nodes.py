@@ -39,6 +39,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             found.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replicas[position])
     for counts, nodes in found.items():
         yield Finding(
+            "uneven-nodes",
             f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; "
             f"{engine.title} starts as many processes on each",
             where=nodes[0],
@@ -55,7 +56,7 @@ def _uneven(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
     # Stages that fit into a node are placed inside one.
     if stages > per_node >= 2 and stages % per_node:
         message = f"{stages} stages, {per_node} to a node, leave the last node with fewer"
-        yield Fault(message, stages, f"a multiple of {per_node}")
+        yield Fault("uneven-nodes", message, stages, f"a multiple of {per_node}")
 
 
 _BASE = "dense-pp3-two-nodes"

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
 def _ffn(case: Case) -> Iterator[Fault]:
@@ -25,19 +23,12 @@ def _ffn(case: Case) -> Iterator[Fault]:
         is_beside_groups = case.layer.ffn is None and degrees.attention_dp > 1
         is_known = not is_beside_groups or engine.ffn_degrees(degrees.devices, None, is_moe=is_moe) is not None
         yield Fault(
+            "no-such-setting",
             f"tp_ffn {degrees.tp_ffn}, where {engine.title} would run the FFN on {' or '.join(map(str, legal))} ranks",
             value=degrees.tp_ffn,
             expected=list(legal),
             severity="error" if is_known else None,
         )
-
-
-_LIMITS = (DegreeLimit(("tp_ffn", "tp", "sp", "kv_sp", "attention_dp", "devices"), _ffn),)
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, for each phase, the degrees of dense FFNs that the engine has no setting for."""
-    yield from shown_faults(view, _LIMITS)
 
 
 _BASE = "relaxed-attention-dp2-ep4"
@@ -58,8 +49,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="set tp_ffn to one of the degrees that the engine has",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("tp_ffn", "tp", "sp", "kv_sp", "attention_dp", "devices"), _ffn),),
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
 )

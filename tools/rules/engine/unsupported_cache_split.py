@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
 def _split(case: Case) -> Iterator[Fault]:
@@ -20,15 +18,7 @@ def _split(case: Case) -> Iterator[Fault]:
     reason = engine.refuses_cache_split(case.attention, case.degrees.tp, kv_sp)
     if reason is not None:
         expected = "at most tp × kv_sp / KV heads, and a divisor of the query heads of each KV head"
-        yield Fault(f"{reason}, which {engine.title} refuses", kv_sp, expected)
-
-
-_LIMITS = (DegreeLimit(("kv_sp", "tp"), _split),)
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each reason of a phase why vLLM would refuse its context-parallel decode."""
-    yield from shown_faults(view, _LIMITS)
+        yield Fault("refused-split", f"{reason}, which {engine.title} refuses", kv_sp, expected)
 
 
 _BASE = "relaxed-kv-sp2"
@@ -50,8 +40,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="lower kv_sp, or raise tp beyond the number of KV heads",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("kv_sp", "tp"), _split),),
     good=Example(_BASE, (_VLLM, Edit("set_top", field="/model/config/num_key_value_heads", value=2))),
     bad=Example(_BASE, (_VLLM,)),
 )

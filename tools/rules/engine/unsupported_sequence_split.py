@@ -8,25 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
 def _split(case: Case) -> Iterator[Fault]:
     engine, sp = case.conditions.engine, case.degrees.sp
     if engine is None or engine.splits_dense_sequence or case.conditions.architecture.is_moe or sp == 1:
         return
-    yield Fault(f"sp {sp} for a dense model; {engine.title} has no setting for it", sp, 1)
-
-
-_LIMITS = (DegreeLimit(("sp",), _split),)
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, for each phase, the attention operators of a dense model that are split along the sequence."""
-    yield from shown_faults(view, _LIMITS)
+    yield Fault("dense-sequence-split", f"sp {sp} for a dense model; {engine.title} has no setting for it", sp, 1)
 
 
 _BASE = "relaxed-sp2-kv-sp2"
@@ -44,8 +34,7 @@ RULE = Rule(
     fix="re-plan",
     remedy="use the devices as tp, or name another engine",
     visits="parts",
-    check=check,
-    limits=_LIMITS,
+    limits=(DegreeLimit(("sp",), _split),),
     good=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "sglang"}),)),
     bad=Example(_BASE, (Edit("set_top", field="/serving", value={"engine": "vllm"}),)),
 )

@@ -30,6 +30,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         default = engine.default_cut(sum(cut), len(cut))
         setting = engine.cut_setting.format(",".join(map(str, cut)))
         yield Finding(
+            "other-cut",
             f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {engine.title} would cut into "
             f"{', '.join(map(str, default))} by itself",
             where=nodes[0],

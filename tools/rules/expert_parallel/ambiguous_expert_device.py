@@ -20,6 +20,7 @@ def _strict(expert: NodeView) -> Finding | None:
     if len(devices) == 1:
         return None
     return Finding(
+        "not-one-device",
         f"{label(expert)} is on {len(devices)} devices; an expert group is on exactly one",
         where=expert,
         value=devices,
@@ -45,6 +46,7 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
         return None
     if len(devices) != width:
         return Finding(
+            "unlike-width",
             f"{label(expert)} is on {len(devices)} devices where the other expert groups are on {width}",
             where=expert,
             value=devices,
@@ -55,6 +57,7 @@ def _relaxed(view: PlanView, expert: NodeView, width: int) -> Finding | None:
     homes = {device for shard in shards for device in shard.devices}
     if width > 1 and homes != set(devices) and not _are_misused(view, expert, shards):
         return Finding(
+            "shards-elsewhere",
             f"the shards of {label(expert)} are not one on each of its {width} devices",
             where=expert,
             nodes=(expert, *shards),

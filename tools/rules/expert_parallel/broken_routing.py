@@ -30,6 +30,7 @@ def _miscounted(operator: NodeView, what: str, found: list[NodeView]) -> Finding
     others = [child for child in operator.children if child.is_collective or child.type in ("RouterNode", "ExpertNode")]
     how = f"has {len(found)} nodes {what}" if found else f"has no {what}"
     return Finding(
+        "part-twice" if found else "no-part",
         f"{label(operator)} {how}; a MoE operator is Router → dispatch → experts → combine",
         where=found[1] if found else operator,
         nodes=(operator, *(found or others)),
@@ -43,6 +44,7 @@ def _miscounted(operator: NodeView, what: str, found: list[NodeView]) -> Finding
 def _unjoined(operator: NodeView, sources: list[NodeView], targets: list[NodeView]) -> Finding:
     ends = f"{names(sources)} → {names(targets)}"
     return Finding(
+        "not-joined",
         f"{label(operator)}: no edge {ends}",
         where=sources[0] if len(sources) == 1 else targets[0],
         nodes=(*sources, *targets, operator),
@@ -79,6 +81,7 @@ def _coverage_faults(homes: HomeDevices, exchanges: list[NodeView], experts: lis
         left_out = homes.left_out(exchange, experts)
         if left_out:
             yield Finding(
+                "device-left-out",
                 f"{label(exchange)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where experts are",
                 where=exchange,
                 value=list(exchange.devices),

@@ -18,6 +18,7 @@ def _joined_experts(expert: NodeView) -> Iterator[Finding]:
         # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
         if edge.target is not None and edge.target.type == "ExpertNode" and edge.target.parent is expert.parent:
             yield Finding(
+                "joined-experts",
                 f"an edge joins the branches {label(expert)} and {label(edge.target)} inside the fan-out",
                 where=edge,
                 nodes=(expert, edge.target),
@@ -40,6 +41,7 @@ def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
         # A collective that stands there *instead* of the dispatch or the combine: that one is lacking (EP002).
         if roles >= {"dispatch", "combine"}:
             yield Finding(
+                "inner-collective",
                 f"{label(node)} ({node.type}) stands inside the fan-out of {label(operator)}",
                 where=node,
                 nodes=(node, operator),

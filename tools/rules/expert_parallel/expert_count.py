@@ -24,6 +24,7 @@ def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> 
     experts = operator.children_of_type("ExpertNode")
     idle = sorted(devices - devices_of(experts))
     return Finding(
+        "group-count",
         f"{label(operator)} has {len(experts)} ExpertNodes on the {len(devices)} devices of its stage"
         + (f", none on {', '.join(idle[:16])}" if idle else ""),
         where=operator,
@@ -41,6 +42,7 @@ def _empty(operator: NodeView, available: int | None) -> Finding | None:
         return None
     scarce = available is not None and available < len(experts)
     return Finding(
+        "empty-group",
         f"{names(empty)} of {label(operator)} {'hosts' if len(empty) == 1 else 'host'} no expert"
         + (f": {len(experts)} groups, {available} experts" if scarce else ""),
         where=empty[0],
@@ -65,10 +67,10 @@ def _groups(case: Case) -> Iterator[Fault]:
     ep, width, experts = case.degrees.ep, case.degrees.tp_expert, case.moe.experts
     if ep > experts:
         message = f"{ep} expert groups for {experts} experts leave {ep - experts} without any"
-        yield Fault(message, ep, f"at most {experts}")
+        yield Fault("empty-group", message, ep, f"at most {experts}")
     if ep * width != case.degrees.devices:
         message = f"{ep} expert groups of {width} devices on the {case.degrees.devices} devices of a stage"
-        yield Fault(message, ep, case.degrees.devices // width)
+        yield Fault("group-count", message, ep, case.degrees.devices // width)
 
 
 _BASE = "moe-ep2"

@@ -19,6 +19,7 @@ _MAX_NAMED = 64
 
 def _unreadable(group: NodeView) -> Finding:
     return Finding(
+        "unreadable",
         f"the experts of {label(group)} cannot be read: ids and [first, last] ranges with first ≤ last",
         where=group,
         value=group.raw.get("experts"),
@@ -27,8 +28,9 @@ def _unreadable(group: NodeView) -> Finding:
     )
 
 
-def _finding(operator: NodeView, what: str, runs: list[Run], groups: list[NodeView]) -> Finding:
+def _finding(message_id: str, operator: NodeView, what: str, runs: list[Run], groups: list[NodeView]) -> Finding:
     return Finding(
+        message_id,
         f"{label(operator)}: {what} {ids_text(runs)}",
         where=operator,
         nodes=(operator, *groups[:_MAX_NAMED]),
@@ -59,13 +61,13 @@ def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) 
     if total is not None:
         missing, unknown = gaps(runs, total), beyond(runs, total)
         if missing and excess >= 0 and not empty_groups(operator):
-            yield _finding(operator, "no group hosts expert", missing, groups)
+            yield _finding("not-hosted", operator, "no group hosts expert", missing, groups)
         if unknown:
             what = f"the layer has the experts 0–{total - 1}, not"
-            yield _finding(operator, what, unknown, _hosts(groups, unknown))
+            yield _finding("unknown-expert", operator, what, unknown, _hosts(groups, unknown))
     doubled = [run for run in runs if run.times > 1]
     if doubled and excess <= 0 and "redundant_experts" not in view.relaxations:
-        yield _finding(operator, "hosted more than once: expert", doubled, _hosts(groups, doubled))
+        yield _finding("hosted-twice", operator, "hosted more than once: expert", doubled, _hosts(groups, doubled))
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:

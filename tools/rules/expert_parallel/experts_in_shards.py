@@ -23,6 +23,7 @@ def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
         return
     split = "SP" if "sp" in shard.rank else "TP"
     yield Finding(
+        "inside-shard",
         f"{label(node)} ({node.type}) is nested inside the {split} shard {label(shard)}",
         where=node,
         nodes=(node, shard),

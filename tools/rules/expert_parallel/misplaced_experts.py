@@ -27,6 +27,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
             continue
         what = f"{node.type}, {node.role}" if node.type == "AllToAllNode" else node.type
         yield Finding(
+            "outside-moe",
             f"{label(node)} ({what}) hangs below {label(parent)} ({parent.type}): EP lives inside a MoENode only",
             where=node,
             nodes=(node, parent),
@@ -54,6 +55,7 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
         experts = [node for node in operators if node.type == "MoENode"]
         if kinds == {True} and not experts and not deeper:
             yield Finding(
+                "no-moe-operator",
                 f"layer {layer} in {label(block)} has no MoENode, the model has a MoE operator there",
                 where=operators[0] if operators else block,
                 nodes=(*operators, block),
@@ -64,6 +66,7 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
             )
         elif kinds == {False} and experts:
             yield Finding(
+                "moe-in-dense-layer",
                 f"layer {layer} in {label(block)} has the MoENode {label(experts[0])}, the model has no experts there",
                 where=experts[0],
                 nodes=(*experts, block),

@@ -26,6 +26,7 @@ def _joined(operator: NodeView) -> Iterator[Finding]:
                 continue
             if other.type in ("RouterNode", "ExpertNode") or other.role in _EXCHANGES:
                 yield Finding(
+                    "joined-to-fan-out",
                     f"the edge {label(edge.source or shared)} → {label(edge.target or shared)} joins the shared expert "
                     "to the routed fan-out",
                     where=edge,
@@ -46,6 +47,7 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
     else:
         message = f"{label(operator)} has the shared expert {label(found[0])}, the model has none in layer {layer}"
     return Finding(
+        "strange-shared-expert" if not wanted else "several-shared-experts" if found else "no-shared-expert",
         message,
         where=found[-1] if found else operator,
         nodes=(operator, *found),

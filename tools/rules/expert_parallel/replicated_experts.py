@@ -23,6 +23,7 @@ def _copies(view: PlanView) -> Iterator[Finding]:
         if times < 2 or ("redundant_experts" in view.relaxations and times < len(groups)):
             continue
         yield Finding(
+            "every-expert-copied",
             f"the {len(groups)} groups of {label(operator)} host every expert {times} times: EP is no replication",
             where=operator,
             nodes=(operator, *groups),
@@ -42,6 +43,7 @@ def _multiplied_count(view: PlanView) -> Iterator[Finding]:
         how = next((name for name, count in ways.items() if count == declared), None)
         if ep > 1 and how is not None:
             yield Finding(
+                "multiplied-count",
                 f"strategy.gpu_count is {declared}, {how} ({phase}); experts live on the {used} devices that the graph "
                 "uses for everything else",
                 where="/strategy/gpu_count",

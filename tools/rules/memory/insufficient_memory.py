@@ -50,6 +50,7 @@ def _shortfall(view: PlanView, devices: list[DeviceMemory], usable_from: str) ->
     short = memory.total_bytes - memory.usable_bytes
     largest = max(_TERMS, key=lambda name: terms[name])
     return Finding(
+        "short-of-memory",
         f"{_device_names(devices)}: {parts} = {_gb(memory.total_bytes)} of {_gb(memory.usable_bytes)} usable "
         f"({usable_from}): {_gb(short)} short",
         where=(_stages_of(view, devices) or [""])[0],
@@ -77,6 +78,7 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
     """A config that is there and cannot be read (one that is not there is ST001's)."""
     if view.architecture is None and isinstance(view.model.get("config"), dict):
         yield Finding(
+            "unknown-model",
             f"memory cannot be computed: {view.architecture_error}",
             where="/model/config",
             value=view.model.get("name"),
@@ -109,7 +111,13 @@ def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
         tokens, message = found
         remedy = f"shorten input or output by {tokens - positions:,} tokens, or take a model with a longer context"
         yield Finding(
-            message, where="/workload/input_tokens", value=tokens, expected=positions, remedy=remedy, fix="report"
+            "request-too-long",
+            message,
+            where="/workload/input_tokens",
+            value=tokens,
+            expected=positions,
+            remedy=remedy,
+            fix="report",
         )
 
 
@@ -122,6 +130,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     listed = sum(last - first + 1 for e in view.of_type("ExpertNode") for first, last in e.expert_ranges or ())
     if listed > _MAX_LISTED_EXPERTS:
         yield Finding(
+            "too-many-experts",
             f"memory cannot be computed: the ExpertNodes list {listed:,} experts, more than {_MAX_LISTED_EXPERTS:,}",
             where="/nodes", value=listed, expected=_MAX_LISTED_EXPERTS, remedy="list each expert of a layer once",
         )  # fmt: skip
@@ -130,7 +139,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         layout = layout_from_view(view)
     except (MissingFieldError, UnknownNameError) as error:
         yield Finding(
-            f"memory cannot be computed: {error}", where="/hardware/accelerator",
+            "unknown-hardware", f"memory cannot be computed: {error}", where="/hardware/accelerator",
             value=view.hardware.get("accelerator"), remedy="name hardware of the catalogue, or give its fields in full",
         )  # fmt: skip
         return

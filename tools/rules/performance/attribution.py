@@ -250,12 +250,13 @@ def _factor_of(rest: list[Figure], name: str) -> float | None:
     return next((figure.factor for figure in rest if figure.place == ("throughput", name)), None)
 
 
-def finding_of(fault: Fault, says: str, remedy: str = "") -> Finding:
+def finding_of(message_id: str, fault: Fault, says: str, remedy: str = "") -> Finding:
     """`fault` as a finding; `says` what is wrong with the claim."""
     others = f" (and {len(fault.also)} more alike)" if fault.also else ""
     everything = {fault.name: (fault.claimed, fault.computed)}
     everything |= {figure.name: (figure.claimed, figure.computed) for figure in fault.also[:_MAX_NAMED]}
     return Finding(
+        message_id,
         f"{fault.name} is claimed as {fault.claimed:.4g}{others}: {says}; computed: {fault.computed:.4g}",
         where=fault.path,
         value={name: claimed for name, (claimed, _) in everything.items()} if fault.also else fault.claimed,

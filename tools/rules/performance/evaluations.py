@@ -22,11 +22,12 @@ from .recompute import recomputed
 class _Wanted:
     """What a block of an evaluation has to give: `missing` names what it lacks, `says` (with `{missing}`) says so."""
 
+    message_id: str
     block: str
     missing: Callable[[PlanView], tuple[str, ...]]
     says: str
 
-    def findings(self, view: PlanView) -> Iterator[Finding]:
+    def findings(self, view: PlanView, _: str) -> Iterator[Finding]:
         """One finding of all that is missing."""
         missing = self.missing(view)
         if not missing:
@@ -35,6 +36,7 @@ class _Wanted:
         for name in self.block.split("/"):
             claimed = as_mapping(claimed).get(name)
         yield Finding(
+            self.message_id,
             self.says.format(missing=", ".join(missing)),
             where=f"/performance/{self.block}" if as_mapping(claimed) else "/performance",
             value=sorted(given(claimed)),
@@ -43,11 +45,23 @@ class _Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """A rule on what an evaluation claims; the fields that rules of a graph have too are `Rule`'s.
+class _Right:
+    """Figures that are to be what the graph takes; `says` why one is not: a sentence, or how it is made."""
 
-    `says` is of a figure that is off: a sentence, or how to make one of the plan.
-    """
+    message_id: str
+    says: str | Callable[[PlanView], str]
+    remedy: str = ""
+
+    def findings(self, view: PlanView, rule: str) -> Iterator[Finding]:
+        """The figures that are off and that `rule` names."""
+        for fault in faults_of(view, rule):
+            says = self.says if isinstance(self.says, str) else self.says(view)
+            yield finding_of(self.message_id, fault, says, self.remedy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A rule on what an evaluation claims; the fields that rules of a graph have too are `Rule`'s."""
 
     id: str
     name: str
@@ -57,17 +71,12 @@ class _Claim:
     remedy: str
     good: str
     bad: Edit
-    wanted: _Wanted | None = None
-    says: str | Callable[[PlanView], str] = ""
-    remedy_of_figures: str = ""
+    demands: tuple[_Wanted | _Right, ...]
 
     def check(self, view: PlanView) -> Iterator[Finding]:
         """What the evaluation lacks, then figures that are off."""
-        if self.wanted is not None:
-            yield from self.wanted.findings(view)
-        for fault in faults_of(view, self.id) if self.says else ():
-            says = self.says if isinstance(self.says, str) else self.says(view)
-            yield finding_of(fault, says, self.remedy_of_figures)
+        for demand in self.demands:
+            yield from demand.findings(view, self.id)
 
     def rule(self) -> Rule:
         """The rule."""
@@ -83,7 +92,7 @@ class _Claim:
             check=self.check,
             good=Example(self.good, (Edit("evaluate"),)),
             bad=Example(self.good, (Edit("evaluate"), self.bad)),
-            rests_on_estimate=bool(self.says),
+            rests_on_estimate=any(isinstance(demand, _Right) for demand in self.demands),
             mend=recomputed,
         )
 
@@ -114,9 +123,15 @@ _CLAIMS = (
         remedy="give prefill_ms and decode_ms, and the parts of prefill and decode_step, as `estimate` prints them",
         good="dense-tp2",
         bad=_set("latency", {"end_to_end_ms": 100.0}),
-        wanted=_Wanted("latency", lacking_latency, "the claimed latency is not taken apart: it lacks {missing}"),
-        says="the parts do not add up to the phase",
-        remedy_of_figures="compute the parts again: they are the phase",
+        demands=(
+            _Wanted(
+                "not-taken-apart",
+                "latency",
+                lacking_latency,
+                "the claimed latency is not taken apart: it lacks {missing}",
+            ),
+            _Right("parts-off", "the parts do not add up to the phase", "compute the parts again: they are the phase"),
+        ),
     ),
     _Claim(
         id="PE002",
@@ -131,10 +146,15 @@ _CLAIMS = (
         remedy="give kv_cache_bytes_per_token and the kv_cache_bytes of each device, as `estimate` prints them",
         good="dense-tp2",
         bad=_set("memory/kv_cache_bytes_per_token", None),
-        wanted=_Wanted(
-            "memory", lacking_cache, "the evaluation does not give the KV cache in full: it lacks {missing}"
+        demands=(
+            _Wanted(
+                "left-out",
+                "memory",
+                lacking_cache,
+                "the evaluation does not give the KV cache in full: it lacks {missing}",
+            ),
+            _Right("cache-off", "that is not the KV cache of this model and these shards, in bytes"),
         ),
-        says="that is not the KV cache of this model and these shards, in bytes",
     ),
     _Claim(
         id="PE003",
@@ -149,7 +169,7 @@ _CLAIMS = (
         remedy="give the throughput of a single request, of a batch and over all replicas, as `estimate` prints it",
         good="dense-dp2-tp2",
         bad=_set("throughput/batched_tokens_per_s", None),
-        wanted=_Wanted("throughput", lacking_throughput, "the evaluation leaves out {missing}"),
+        demands=(_Wanted("left-out", "throughput", lacking_throughput, "the evaluation leaves out {missing}"),),
     ),
     _Claim(
         id="PE004",
@@ -164,7 +184,7 @@ _CLAIMS = (
         remedy="count the collectives of every operator on more than one device, as `estimate` does",
         good="dense-tp4",
         bad=_set("latency/decode_step/communication_ms", 0.0),
-        says="the collectives and transfers of the graph take time",
+        demands=(_Right("no-communication-time", "the collectives and transfers of the graph take time"),),
     ),
     _Claim(
         id="PE005",
@@ -178,12 +198,15 @@ _CLAIMS = (
         remedy="give memory_ms of the decode step: the bytes of weights and cache over memory bandwidth",
         good="dense-tp2",
         bad=_set("latency/decode_step/memory_ms", 0.0),
-        wanted=_Wanted(
-            "latency/decode_step",
-            lacking_memory_term,
-            "the claimed decode step has no memory term: reading the weights and the KV cache is left out",
+        demands=(
+            _Wanted(
+                "no-memory-term",
+                "latency/decode_step",
+                lacking_memory_term,
+                "the claimed decode step has no memory term: reading the weights and the KV cache is left out",
+            ),
+            _Right("no-memory-time", "each decode step reads the weights and the KV cache"),
         ),
-        says="each decode step reads the weights and the KV cache",
     ),
     _Claim(
         id="PE007",
@@ -200,7 +223,7 @@ _CLAIMS = (
         remedy="multiply the batched throughput of one replica by the replicas that serve it",
         good="dense-dp2-tp2",
         bad=Edit("scale", field="/performance/throughput/dp_scaled_tokens_per_s", value=2.0),
-        says=_replicas_do_as_much,
+        demands=(_Right("other-factor", _replicas_do_as_much),),
     ),
     _Claim(
         id="PE008",
@@ -215,7 +238,7 @@ _CLAIMS = (
         remedy="count router and routing, and the load of the slowest expert group, as `estimate` does",
         good="moe-ep4",
         bad=_set("explanation/decode/expert_imbalance", 1.0),
-        says="a MoE layer takes its router and its slowest expert group",
+        demands=(_Right("expert-time-off", "a MoE layer takes its router and its slowest expert group"),),
     ),
     _Claim(
         id="PE009",
@@ -231,7 +254,7 @@ _CLAIMS = (
         remedy="count the time in which a stage waits for the others, as `estimate` does",
         good="dense-pp4",
         bad=_set("latency/prefill/bubble_ms", 0.0),
-        says="the stages follow one another, and wait for one another",
+        demands=(_Right("no-bubbles", "the stages follow one another, and wait for one another"),),
     ),
 )
 

@@ -37,6 +37,7 @@ def _missed(missed: MissedLimit, profile: str) -> Finding:
     else:
         words = f"{figure} {limit.name}, {more} fewer than the {bound} wanted"
     return Finding(
+        "too-slow" if limit.unit == "ms" else "too-few",
         f"{words} (by the estimate of profile {profile})",
         where=f"/workload/{limit.field}",
         value=missed.figure,

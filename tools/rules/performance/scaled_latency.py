@@ -34,10 +34,11 @@ def check(view: PlanView) -> Iterator[Finding]:
     for fault in faults_of(view, "PE006"):
         profile = "" if evaluation.estimate is None else f" (profile {evaluation.estimate.calibration.profile})"
         says = f"it is {fault.why}" if fault.why else "that is not what the graph takes"
-        yield finding_of(fault, f"{says}{profile}")
+        yield finding_of("divided-by-degrees" if fault.why else "figure-off", fault, f"{says}{profile}")
     if has_sizes and evaluation.layout is not None:
         for misfit in misfits(view, evaluation.layout):
             yield Finding(
+                "edge-bytes",
                 f"the edge is said to carry {misfit.claimed:,} bytes; what travels there is not that much or little, "
                 f"the nearest reading is {misfit.nearest:,}",
                 where=misfit.edge,

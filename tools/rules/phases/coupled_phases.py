@@ -59,13 +59,14 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
     if requests.share(start, end):
         is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
         if not is_cache and placed(view).holds(edge):
-            yield _finding(edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
+            yield _finding("no-cache-edge", edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
     elif requests.share(end, start) and placed(view).holds(edge):
-        yield _finding(edge, source, target, "leads from decode back to prefill")
+        yield _finding("leads-back", edge, source, target, "leads from decode back to prefill")
 
 
-def _finding(edge: EdgeView, source: NodeView, target: NodeView, why: str) -> Finding:
+def _finding(message_id: str, edge: EdgeView, source: NodeView, target: NodeView, why: str) -> Finding:
     return Finding(
+        message_id,
         f"the edge {label(source)} → {label(target)} joins the two phases and {why}",
         where=edge,
         nodes=(source, target),

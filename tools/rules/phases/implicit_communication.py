@@ -108,6 +108,7 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
         why = f"leaves out {named}, where it computes" if lacking else f"takes in {named}, where nothing of it runs"
         parts = [part for part in operator.children_of_type(*COMPUTE_TYPES) if lacking.intersection(part.devices)]
         return Finding(
+            "device-left-out" if lacking else "idle-device",
             f"{label(collective)} of {label(operator)} {why}",
             where=collective,
             nodes=(collective, *parts, operator),
@@ -157,6 +158,7 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
     reached = own.union(*(child.devices for child in closing))
     lacking = sorted(union - reached) or sorted(wanted - own)
     return Finding(
+        "result-not-brought",
         f"no collective of {label(operator)} brings its result to {', '.join(lacking[:_MAX_NAMED])}, where the next "
         "operator runs",
         where=operator,
@@ -186,7 +188,7 @@ def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
     if len(computing) < 2 or _closing(operator):
         return None
     return Finding(
-        f"no collective merges the cache shards of {label(operator)}",
+        "shards-not-merged", f"no collective merges the cache shards of {label(operator)}",
         where=operator, nodes=(operator, *shards), value=None, expected=sorted(computing),
     )  # fmt: skip
 

@@ -53,7 +53,7 @@ def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     attention = cached.attention
     if not cached.updates:
         yield Finding(
-            f"attention {label(attention)} has no KVCacheUpdate",
+            "no-cache-write", f"attention {label(attention)} has no KVCacheUpdate",
             where=attention, value=None, expected="KVCacheUpdateNode", remedy="add a KVCacheUpdate after its shards",
             lacks=("KVCacheUpdateNode",),
         )  # fmt: skip
@@ -72,6 +72,7 @@ def _writes(cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
     repeats = any(len(set(update.devices)) < len(update.devices) for update in cached.updates)
     if writing and computing and wrong and agreed and not repeats and not abroad:
         yield Finding(
+            "write-elsewhere",
             f"{label(cached.updates[0])} writes on other devices than the shards of {label(attention)} compute on: "
             f"they differ in {', '.join(sorted(wrong)[:_MAX_NAMED])}",
             where=cached.updates[0],
@@ -154,6 +155,7 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
         for target, lacking in _unfed(held[decode.node.position], sources, met, fed):
             names = ", ".join(label(update) for update in lacking[:_MAX_NAMED])
             yield Finding(
+                "not-fed",
                 f"decode attention {label(target.attention)} has no KV-cache edge from {names}",
                 where=target.attention,
                 nodes=(target.attention, *lacking),

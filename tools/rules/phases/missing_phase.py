@@ -25,9 +25,10 @@ def _kinds(phases: list[PhaseView]) -> list[str]:
     return [name for name in PHASE_NAMES if any(phase.phase == name for phase in phases)]
 
 
-def _without(replicas: list[NodeView], missing: str, why: str) -> Finding:
+def _without(message_id: str, replicas: list[NodeView], missing: str, why: str) -> Finding:
     names = ", ".join(label(replica) for replica in replicas[:4]) + (", …" if len(replicas) > 4 else "")
     return Finding(
+        message_id,
         f"replica {names} has no {missing} phase{why}",
         where=replicas[0],
         nodes=replicas,
@@ -42,14 +43,16 @@ def _missing(view: PlanView, kinds: dict[int, list[str]]) -> Iterator[Finding]:
     whole = [replica for replica in view.replicas if len(kinds[replica.position]) == 2]
     idle = [replica for replica in view.replicas if not kinds[replica.position]]
     for replica in idle:
-        yield _without([replica], "prefill or decode", "")
+        yield _without("no-phase", [replica], "prefill or decode", "")
     halves = {name: [replica for replica in view.replicas if kinds[replica.position] == [name]] for name in PHASE_NAMES}
     for name, other in (PHASE_NAMES, PHASE_NAMES[::-1]):
         lacking = halves[name]
         if lacking and whole:
-            yield _without(lacking, other, f"; {label(whole[0])} serves both phases, so each replica must")
+            yield _without(
+                "half-served", lacking, other, f"; {label(whole[0])} serves both phases, so each replica must"
+            )
         elif lacking and not halves[other]:
-            yield _without(lacking, other, " and no other replica serves it")
+            yield _without("served-nowhere", lacking, other, " and no other replica serves it")
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -57,7 +60,10 @@ def check(view: PlanView) -> Iterator[Finding]:
     served = _served(view)
     if not served:
         yield Finding(
-            "the graph has no replica with a prefill and a decode phase", where="/nodes", expected=list(PHASE_NAMES)
+            "no-replica",
+            "the graph has no replica with a prefill and a decode phase",
+            where="/nodes",
+            expected=list(PHASE_NAMES),
         )
     yield from _missing(view, {position: _kinds(phases) for position, phases in served.items()})
     for phases in served.values():
@@ -67,8 +73,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             continue
         for node in prefills[1:]:
             yield Finding(
+                "second-prefill",
                 f"{label(node)} is a second prefill phase of its replica", where=node, nodes=(prefills[0],),
-                remedy="drop the branch",
+                value=len(prefills), expected=1, remedy="drop the branch",
             )  # fmt: skip
 
 

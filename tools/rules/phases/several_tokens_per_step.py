@@ -22,7 +22,11 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     if as_int(value) != 1:
         stated = "does not state tokens_per_step" if value is None else f"states tokens_per_step {shown(value)}"
         yield Finding(
-            f"{label(phase.node)} {stated}; a decode step is 1 token", where=phase.node, value=value, expected=1
+            "not-stated" if value is None else "not-one",
+            f"{label(phase.node)} {stated}; a decode step is 1 token",
+            where=phase.node,
+            value=value,
+            expected=1,
         )
 
 

@@ -28,6 +28,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             continue
         for phase in phases[1:]:
             yield Finding(
+                "second-decode",
                 f"{label(phase.node)} is a second decode phase of its replica: tokens would be decoded side by side",
                 where=phase.node,
                 nodes=(phases[0].node,),

@@ -25,6 +25,7 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     if value != RECURRENCE:
         stated = "states no recurrence" if value is None else f"states recurrence {shown(value)}"
         yield Finding(
+            "not-stated" if value is None else "other-recurrence",
             f"{label(phase.node)} {stated}; it is {RECURRENCE!r}",
             where=phase.node,
             value=value,

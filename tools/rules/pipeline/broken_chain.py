@@ -19,6 +19,7 @@ def _misnumbered(chain: StageChain) -> Iterator[Finding]:
     wrong = [stage.node for place, stage in enumerate(chain.stages) if stage.index not in (place, None)]
     if wrong:
         yield Finding(
+            "misnumbered",
             f"the stages of {label(chain.phase.node)} are numbered {indices} along the chain; they count 0, 1, 2, …",
             where=wrong[0],
             nodes=wrong,
@@ -38,6 +39,7 @@ def _unjoined(chain: StageChain) -> Iterator[Finding]:
         else:
             message = f"no pipeline edge {link}: the chain of stages is broken there"
         yield Finding(
+            "no-edge" if gap.turned is None else "turned-edge",
             message,
             where=gap.turned or after,
             nodes=(before, after),
@@ -60,6 +62,7 @@ def _backward(chain: StageChain) -> Iterator[Finding]:
         later, earlier = chain.place[edge.source.position], chain.place[edge.target.position]
         if chain.span(edge) < -1 and open_before[later] > open_before[earlier]:
             yield Finding(
+                "backward-edge",
                 f"the edge {label(edge.source)} → {label(edge.target)} runs against the order of stages",
                 where=edge,
                 value=[edge.source_id, edge.target_id],

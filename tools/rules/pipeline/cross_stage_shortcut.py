@@ -27,6 +27,7 @@ def _skipping(view: PlanView) -> Iterator[Finding]:
                 continue
             skipped = chain.stages[chain.place[source.position] + 1].node
             yield Finding(
+                "skips-stage",
                 f"the edge {label(source)} → {label(target)} skips stage {label(skipped)}",
                 where=edge,
                 nodes=(source, target),
@@ -49,6 +50,7 @@ def _inside(view: PlanView) -> Iterator[Finding]:
         if from_stage.parent is not to_stage.parent or not placed(view).holds(edge):
             continue
         yield Finding(
+            "joins-insides",
             f"the edge {label(source)} → {label(target)} joins nodes inside two stages, "
             f"{label(from_stage)} and {label(to_stage)}",
             where=edge,

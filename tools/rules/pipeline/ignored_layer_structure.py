@@ -56,6 +56,7 @@ def _slots(block: NodeView) -> dict[int, _Slot]:
 class _Fault:
     """What a slot says of a layer (`written`) and what the model has there (`actual`); `node` is the one to blame."""
 
+    message_id: str
     text: str
     written: str | None
     actual: str | None
@@ -64,6 +65,7 @@ class _Fault:
     def finding(self, layer: int, block: NodeView) -> Finding:
         """The finding at `layer` in `block`; where a node is lacking, one in a wrong place may be the fault."""
         return Finding(
+            self.message_id,
             f"layer {layer} in {label(block)} {self.text}",
             where=self.node or block,
             nodes=(block,),
@@ -77,7 +79,9 @@ def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
     """What of `slot` is not so in `layer`; `like`: the slot covers layers of one kind."""
     for name, nodes in (("attention", slot.attention), ("FFN", slot.ffn), ("MoE", slot.moe)):
         if len(nodes) > 1:
-            return _Fault(f"has two {name} operators", f"{len(nodes)} operators", "1 operator", nodes[1])
+            return _Fault(
+                "two-operators", f"has two {name} operators", f"{len(nodes)} operators", "1 operator", nodes[1]
+            )
     return _attention_fault(slot.attention, layer) or _ffn_fault(slot, layer, like=like)
 
 
@@ -85,25 +89,43 @@ def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | 
     if layer.attention is None:
         if not written:
             return None
-        return _Fault("has an attention operator, the model has none there", "AttentionNode", None, written[0])
+        return _Fault(
+            "strange-attention",
+            "has an attention operator, the model has none there",
+            "AttentionNode",
+            None,
+            written[0],
+        )
     actual = layer.attention.kind
     if not written:
-        return _Fault(f"has no attention operator, the model has {actual} attention there", None, "AttentionNode")
+        return _Fault(
+            "no-attention", f"has no attention operator, the model has {actual} attention there", None, "AttentionNode"
+        )
     kind = written[0].kind
     if kind_fits(kind, actual):
         return None
-    return _Fault(f"has attention of kind {kind!r:.80}, the model has {actual!r} there", kind, actual, written[0])
+    return _Fault(
+        "other-attention-kind",
+        f"has attention of kind {kind!r:.80}, the model has {actual!r} there",
+        kind,
+        actual,
+        written[0],
+    )
 
 
 def _ffn_fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
     if layer.ffn is not None and not slot.ffn and not slot.moe:
-        return _Fault("has no FFN operator, the model has a dense FFN there", None, "FFNNode")
+        return _Fault("no-ffn", "has no FFN operator, the model has a dense FFN there", None, "FFNNode")
     if layer.ffn is not None and slot.moe and not slot.ffn and not like:
-        return _Fault("has a MoE operator, the model has a dense FFN there", "MoENode", "FFNNode", slot.moe[0])
+        return _Fault(
+            "moe-for-dense", "has a MoE operator, the model has a dense FFN there", "MoENode", "FFNNode", slot.moe[0]
+        )
     if layer.ffn is None and slot.ffn and (layer.moe is None or slot.moe):
-        return _Fault("has a dense FFN, the model has none there", "FFNNode", None, slot.ffn[0])
+        return _Fault("strange-ffn", "has a dense FFN, the model has none there", "FFNNode", None, slot.ffn[0])
     if layer.moe is not None and slot.ffn and not slot.moe and not like:
-        return _Fault("has a dense FFN, the model has a MoE operator there", "FFNNode", "MoENode", slot.ffn[0])
+        return _Fault(
+            "dense-for-moe", "has a dense FFN, the model has a MoE operator there", "FFNNode", "MoENode", slot.ffn[0]
+        )
     return None
 
 
@@ -113,7 +135,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
         if offset >= block.period:
             node = (*slot.attention, *slot.ffn, *slot.moe)[0]
             yield Finding(
-                f"{label(node)} stands at offset {offset} of a period of {block.period}",
+                "beyond-period", f"{label(node)} stands at offset {offset} of a period of {block.period}",
                 where=node, nodes=(block,), value=offset, expected=f"0 to {block.period - 1}",
             )  # fmt: skip
     if any(offset >= block.period for offset in slots):
@@ -146,6 +168,7 @@ def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             held = block.layers[1] - block.layers[0] + 1
             if held > 0 and held % block.period:
                 yield Finding(
+                    "broken-period",
                     f"block {label(block)} holds {held} layers, no whole number of its periods of {block.period}",
                     where=block, value=held, expected=f"a multiple of {block.period}",
                 )  # fmt: skip
@@ -161,6 +184,7 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     total = view.architecture.num_layers if view.architecture is not None else None
     if total is not None and len(phase.stages) > total:
         yield Finding(
+            "more-stages-than-layers",
             f"{label(phase.node)} has {len(phase.stages)} stages, the model has {total} layers",
             where=phase.node, value=len(phase.stages), expected=total,
         )  # fmt: skip
@@ -168,7 +192,7 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     for stage in phase.stages:
         if not stage.blocks or (stage.layers is not None and stage.layers[1] < stage.layers[0]):
             yield Finding(
-                f"stage {label(stage.node)} holds no layer", where=stage.node, value=stage.layers,
+                "empty-stage", f"stage {label(stage.node)} holds no layer", where=stage.node, value=stage.layers,
                 lacks=() if stage.blocks else ("LayerBlockNode",),
             )  # fmt: skip
 
@@ -184,7 +208,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             decoding.add(phase.replica.position)
         if not phase.stages:
             yield Finding(
-                f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1",
+                "no-stage", f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1",
                 lacks=("PipelineStageNode",),
             )  # fmt: skip
             continue

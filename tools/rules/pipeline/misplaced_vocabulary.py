@@ -29,6 +29,7 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
         stage = node.parent
         assert stage is not None
         yield Finding(
+            "wrong-stage",
             f"{name} {label(node)} sits in stage {label(stage)}; its place is the {end} stage, {label(home.node)}",
             where=node,
             nodes=(stage,),
@@ -36,9 +37,17 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
             expected=home.node.id,
         )
     for node in here[1:]:
-        yield Finding(f"stage {label(home.node)} has a second {name}, {label(node)}", where=node, nodes=(here[0],))
+        yield Finding(
+            "second",
+            f"stage {label(home.node)} has a second {name}, {label(node)}",
+            where=node,
+            nodes=(here[0],),
+            value=len(here),
+            expected=1,
+        )
     if not here and not elsewhere and not _strays(chain, node_type):
         yield Finding(
+            "missing",
             f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type,
             lacks=(node_type, "PipelineStageNode"),
         )  # fmt: skip

@@ -40,6 +40,7 @@ def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
             if edge.target is not None and edge.target.position in positions and chain.span(edge) > 0
         ]
         yield Finding(
+            "side-by-side",
             f"stages {' and '.join(label(node) for node in branches[:4])} of {label(phase.node)} run side by side",
             where=branches[1],
             nodes=branches,

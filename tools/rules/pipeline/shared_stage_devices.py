@@ -69,6 +69,7 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         stages = (phase.stages[owner].node, phase.stages[place].node)
         nodes = [homes[side].witness[device] for device in devices[:_MAX_NAMED] for side in (owner, place)]
         yield Finding(
+            "shared-device",
             f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:_MAX_NAMED])}: {names(nodes)}",
             where=stages[1],
             nodes=(*stages, *nodes),

@@ -25,6 +25,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         branches = [found for found in view.phases if found.phase == phase and len(found.stages) > slowest]
         nodes = [branch.stages[slowest].node for branch in branches]
         yield Finding(
+            "slow-stage",
             f"{phase}: stage {slowest} takes {seconds[slowest] * 1e3:.4g} ms, {seconds[slowest] / mean - 1:.0%} more "
             f"than the mean of {len(seconds)} stages, {mean * 1e3:.4g} ms",
             where=nodes[0] if nodes else "",

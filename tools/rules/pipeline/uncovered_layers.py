@@ -32,6 +32,7 @@ def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
             continue
         if expected is not None and start != expected:
             yield Finding(
+                "wrong-first-layer",
                 f"stage {label(stage.node)} begins at layer {start} where layer {expected} is next",
                 where=stage.node,
                 nodes=(stage.node,) if previous is None else (stage.node, previous.node),
@@ -42,6 +43,7 @@ def _stage_faults(chain: StageChain, total: int | None) -> Iterator[Finding]:
         expected, previous = end + 1, stage
     if total is not None and expected is not None and expected != total and previous is not None:
         yield Finding(
+            "wrong-last-layer",
             f"the stages of {label(chain.phase.node)} end at layer {expected - 1}, the model at layer {total - 1}",
             where=previous.node,
             nodes=(previous.node,),
@@ -62,6 +64,7 @@ def _block_fault(stage: StageView) -> Finding | None:
         start, end = block.layers
         if start != expected or end < start or end > stage.layers[1]:
             return Finding(
+                "wrong-block",
                 f"block {label(block)} holds layers {start} to {end} where layer {expected} of stage "
                 f"{label(stage.node)} ({stage.layers[0]} to {stage.layers[1]}) is next",
                 where=block,
@@ -74,6 +77,7 @@ def _block_fault(stage: StageView) -> Finding | None:
     if expected == stage.layers[1] + 1:
         return None
     return Finding(
+        "missing-block",
         f"no block of stage {label(stage.node)} holds layers {expected} to {stage.layers[1]}",
         where=stage.node,
         nodes=(stage.blocks[-1],),

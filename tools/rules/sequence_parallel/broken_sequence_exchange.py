@@ -62,6 +62,7 @@ def _ranks(operator: NodeView) -> Finding | None:
     ranks = [shard.rank.get("sp") for shard in shards]
     known = sorted({rank for rank in ranks if rank is not None})
     return Finding(
+        "wrong-ranks",
         f"the sequence shards of {label(operator)} have the sp ranks {ranks!r:.200}; they run from 0, each as often "
         "as the others",
         where=operator,
@@ -87,6 +88,7 @@ def _missing(exchange: _Exchange) -> Iterator[Finding]:
             continue
         wanted = f"AllToAll {role}" if other and other[0].type == "AllToAllNode" else gather
         yield Finding(
+            "no-exchange",
             f"{label(operator)} has no {wanted} {where}",
             where=operator,
             nodes=(operator, *exchange.shards, *operator.children_of_type("AllReduceNode", "ReduceScatterNode")),
@@ -103,6 +105,7 @@ def _mixed(exchange: _Exchange) -> Finding | None:
         return None
     before, after = exchange.into[0], exchange.out[0]
     return Finding(
+        "mixed-kinds",
         f"{label(exchange.operator)} exchanges by {_WORDS[before.type]} in and {_WORDS[after.type]} out; both are of "
         "one kind",
         where=after,
@@ -118,6 +121,7 @@ def _unfed(exchange: _Exchange) -> Iterator[Finding]:
     lacking = [shard for shard in exchange.shards if shard.position not in fed]
     if lacking and exchange.into:
         yield Finding(
+            "shard-not-fed",
             f"no edge leads from {label(exchange.into[0])} to {names(lacking)}",
             where=exchange.into[0],
             nodes=(exchange.into[0], *lacking),
@@ -137,6 +141,7 @@ def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
     lacking = [node for node in ends if node.position not in closed]
     if lacking and exchange.out:
         yield Finding(
+            "not-closed",
             f"no edge leads from {names(lacking)} into {label(exchange.out[0])}, the end of {label(exchange.operator)}",
             where=exchange.out[0],
             nodes=(exchange.out[0], *lacking),
@@ -156,6 +161,7 @@ def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:
         left_out = homes.left_out(node, exchange.shards)
         if left_out:
             yield Finding(
+                "device-left-out",
                 f"{label(node)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of "
                 f"{label(exchange.operator)} compute",
                 where=node,

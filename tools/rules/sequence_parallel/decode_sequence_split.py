@@ -32,6 +32,7 @@ def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
 class _Split:
     """A split along the sequence that a phase must not have, and what to do instead."""
 
+    message_id: str
     phase: str
     name: str
     what: str
@@ -40,24 +41,34 @@ class _Split:
 
 def _forbidden(view: PlanView) -> Iterator[_Split]:
     remedy = "give the devices to tp in decode; a step has one query token a request"
-    yield _Split("decode", "sp", "query tokens", remedy)
+    yield _Split("queries-in-decode", "decode", "sp", "query tokens", remedy)
     if "kv_sequence_decode" not in view.relaxations:
         what = "the KV cache (without the relaxation kv_sequence_decode)"
-        yield _Split("decode", "kv_sp", what, "name kv_sequence_decode in policy.relaxations, or use tp")
+        yield _Split(
+            "cache-unrelaxed", "decode", "kv_sp", what, "name kv_sequence_decode in policy.relaxations, or use tp"
+        )
     # Prefill splits its sequence by `sp`: shards of the cache are a way of decoding.
-    yield _Split("prefill", "kv_sp", "the KV cache, as decode alone may,", "split the sequence of prefill by sp")
+    yield _Split(
+        "cache-in-prefill",
+        "prefill",
+        "kv_sp",
+        "the KV cache, as decode alone may,",
+        "split the sequence of prefill by the degree sp",
+    )
 
 
 def _finding(view: PlanView, split: _Split, found: list[tuple[NodeView, list[NodeView]]]) -> Finding:
     declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
     if not found:
         return Finding(
+            split.message_id,
             f"strategy.{split.phase}.{split.name} is {declared}: {split.phase} does not split {split.what} along the "
             "sequence",
             where=f"/strategy/{split.phase}/{split.name}", value=declared, expected=1, remedy=split.remedy,
         )  # fmt: skip
     nodes = [node for operator, parts in found for node in (operator, *parts)]
     return Finding(
+        split.message_id,
         f"{label(found[0][0])}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {split.phase} splits "
         f"{split.what} along the sequence",
         where=found[0][0], nodes=nodes[:_MAX_NAMED], value=len(found[0][1]), expected=0, remedy=split.remedy,
@@ -84,15 +95,20 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 def _queries(case: Case) -> Iterator[Fault]:
     if case.degrees.phase == "decode" and case.degrees.sp > 1:
-        yield Fault(f"sp {case.degrees.sp} in decode, which has one query token a request", case.degrees.sp, 1)
+        yield Fault(
+            "queries-in-decode",
+            f"sp {case.degrees.sp} in decode, which has one query token a request",
+            case.degrees.sp,
+            1,
+        )
 
 
 def _cache(case: Case) -> Iterator[Fault]:
     kv_sp = case.degrees.kv_sp
     if kv_sp > 1 and case.degrees.phase == "prefill":
-        yield Fault(f"kv_sp {kv_sp} in prefill, which splits its sequence by sp", kv_sp, 1)
+        yield Fault("cache-in-prefill", f"kv_sp {kv_sp} in prefill, which splits its sequence by sp", kv_sp, 1)
     elif kv_sp > 1 and "kv_sequence_decode" not in case.conditions.relaxations:
-        yield Fault(f"kv_sp {kv_sp} without the relaxation kv_sequence_decode", kv_sp, 1)
+        yield Fault("cache-unrelaxed", f"kv_sp {kv_sp} without the relaxation kv_sequence_decode", kv_sp, 1)
 
 
 _BASE = "relaxed-kv-sp2"

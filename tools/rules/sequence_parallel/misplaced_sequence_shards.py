@@ -43,6 +43,7 @@ def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
     # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
     came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
     yield Finding(
+        "outside-attention",
         f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
         "sequence: SP lives inside attention only",
         where=found[0],

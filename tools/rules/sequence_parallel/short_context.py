@@ -38,6 +38,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     ]
     if split and not _beats_tp(view):
         yield Finding(
+            "short-prompts",
             f"prefill uses SP {sequence_degree(split[0])} for prompts of {tokens} tokens; it is for "
             f"{LONG_PROMPT_TOKENS} and more",
             where=split[0],
@@ -84,7 +85,7 @@ def _short(case: Case) -> Iterator[Fault]:
     tokens = case.conditions.input_tokens
     if case.degrees.phase == "prefill" and case.degrees.sp > 1 and tokens is not None and tokens < LONG_PROMPT_TOKENS:
         message = f"sp {case.degrees.sp} for prompts of {tokens} tokens; it is for {LONG_PROMPT_TOKENS} and more"
-        yield Fault(message, tokens, LONG_PROMPT_TOKENS, severity="warning")
+        yield Fault("short-prompts", message, tokens, LONG_PROMPT_TOKENS, severity="warning")
 
 
 _BASE = "dense-sp2-tp2"

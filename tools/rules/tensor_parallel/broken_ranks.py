@@ -49,6 +49,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         size = len({shard.rank.get(name) for shard in shards})
     lacking = f"no shard has the rank {missing}, and " if missing else ""
     return Finding(
+        "wrong-ranks",
         f"{lacking}the shards {names(shards)} of {label(operator)} have the ranks {ranks[:_MAX_SHOWN]!r:.200}; along "
         f"{name} they run from 0 to {size - 1}, each once",
         where=operator,
@@ -68,7 +69,7 @@ def _misplaced(operator: NodeView) -> Iterator[Finding]:
         for shard in group if len(group) > 1 else ():
             if len(set(shard.devices)) != 1:
                 yield Finding(
-                    f"{label(shard)} stands on {len(set(shard.devices))} devices; a shard is on one",
+                    "not-one-device", f"{label(shard)} stands on {len(set(shard.devices))} devices; a shard is on one",
                     where=shard, nodes=(operator,), value=list(shard.devices), expected=1,
                     remedy="place the shard on one device of its own",
                 )  # fmt: skip
@@ -85,6 +86,7 @@ def _uncovered(view: PlanView, vocabulary: NodeView) -> Iterator[Finding]:
         return
     if shards and homes != set(vocabulary.devices):
         yield Finding(
+            "not-on-each-device",
             f"the shards {names(shards)} of {label(vocabulary)} are not one on each of its devices",
             where=vocabulary,
             nodes=(vocabulary, *shards),

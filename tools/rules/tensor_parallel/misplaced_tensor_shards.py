@@ -30,6 +30,7 @@ def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
     collectives = [child for child in node.children if child.is_collective] if inside else []
     how = f"has {len(inside)} shards" if inside else "has a tp rank"
     yield Finding(
+        "misplaced-shards" if inside else "misplaced-rank",
         f"{label(node)} ({node.type}) {how}: TP splits attention and FFN operators only",
         where=inside[0] if inside else node,
         nodes=(*inside, *collectives, node),

@@ -33,6 +33,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for devices, operators in found.items():
         nodes = sorted({place[0] for place in map(parse_device, devices) if place is not None})
         yield Finding(
+            "several-domains",
             f"a TP group of {label(operators[0])} spans {len(nodes)} nodes ({', '.join(f'n{n}' for n in nodes[:16])}) "
             f"beyond one interconnect domain of {width} node{'s' if width > 1 else ''}",
             where=operators[0],

@@ -37,6 +37,7 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
             abroad = [part for part in parts if not home.issuperset(part.devices)]
             other = phase.stages[owners[foreign[0]]].node
             yield Finding(
+                "spans-stages",
                 f"the TP group of {label(operator)} spans stages {label(stage.node)} and {label(other)}: "
                 f"{names(abroad)} on {', '.join(foreign[:16])}",
                 where=abroad[0],
@@ -67,6 +68,7 @@ def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
             if target is None or own is None or other is None or not _joins_groups(view, edge):
                 continue
             yield Finding(
+                "spans-operators",
                 f"{label(shard)}, a shard of {label(own)}, leads into {label(target)} of {label(other)}: a TP group "
                 "lies inside one operator",
                 where=edge,

@@ -26,7 +26,7 @@ def _split_parts(expert: NodeView) -> list[NodeView]:
 def _split(case: Case) -> Iterator[Fault]:
     parts = case.degrees.tp_expert
     if parts > 1 and "tp_in_expert" not in case.conditions.relaxations:
-        yield Fault(f"tp_expert {parts} without the relaxation tp_in_expert", value=parts, expected=1)
+        yield Fault("split-expert", f"tp_expert {parts} without the relaxation tp_in_expert", value=parts, expected=1)
 
 
 def decide(view: PlanView, holder: NodeView) -> Iterator[Finding]:
@@ -41,6 +41,7 @@ def decide(view: PlanView, holder: NodeView) -> Iterator[Finding]:
         experts = [expert for expert, _ in split]
         nodes = [node for expert, parts in split for node in (expert, *parts)]
         yield Finding(
+            "split-expert",
             f"TP inside {'an expert' if len(experts) == 1 else 'experts'} ({names(experts)}), which only the "
             "relaxation tp_in_expert allows",
             where=nodes[1],

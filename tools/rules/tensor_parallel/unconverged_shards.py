@@ -53,7 +53,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         lacking = "an AllGather after its ReduceScatter" if scatters else "AllReduce (or ReduceScatter → AllGather)"
         others = [*scatters, *operator.children_of_type("AllGatherNode")] if scatters else []
         return Finding(
-            f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
+            "no-collective", f"the {len(shards)} shards of {label(operator)} do not re-converge: it has no {lacking}",
             where=operator, nodes=(operator, *shards, *others), value=None, expected="AllReduceNode",
             remedy="close the operator with an AllReduce over its shards' devices",
             lacks=("AllGatherNode",) if scatters else REDUCTIONS if is_vocabulary else REDUCTIONS[:2],
@@ -64,6 +64,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
     absent = [shard for shard in shards if shard.position not in leading[best.position]]
     if absent:
         return Finding(
+            "shard-not-joined",
             f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
             where=best, nodes=(best, *absent, operator), expected=best.id,
             value=[shard.id for shard in absent[:_MAX_NAMED]],
@@ -79,6 +80,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
         left_out = homes.left_out(best, shards)
     if left_out:
         return Finding(
+            "device-left-out",
             f"{label(best)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of {label(operator)} compute",
             where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *left_out}),
             remedy="run the collective over the devices of all shards",

@@ -9,17 +9,17 @@ from collections.abc import Iterator
 
 from ...catalog.architecture import Architecture
 from ...plan.placement import StageDegrees
-from ...plan.view import PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import Edit, Example, Rule
 from ..legality import Case, Conditions, DegreeLimit, Fault
-from ..shown_faults import shown_faults
 
 
-def _fault(degree: str, parts: int, size: int, what: str) -> Fault:
+def _fault(message_id: str, degree: str, parts: int, size: int, what: str) -> Fault:
     return Fault(
+        message_id,
         f"{degree} {parts} does not divide the {size} {what}",
         value={degree: parts, what: size},
         expected=f"a divisor of {size}" + (" or a multiple of it" if what.startswith("KV") else ""),
+        lacks=("ShardNode",),
     )
 
 
@@ -27,7 +27,7 @@ def _heads(case: Case) -> Iterator[Fault]:
     spec, tp = case.attention, case.degrees.tp
     for heads in spec.split_sizes():
         if heads.size % tp and not (heads.may_repeat and tp % heads.size == 0):
-            yield _fault("tp", tp, heads.size, f"{heads.what} of {spec.kind} attention")
+            yield _fault("heads", "tp", tp, heads.size, f"{heads.what} of {spec.kind} attention")
             return
 
 
@@ -35,19 +35,19 @@ def _exchanged_heads(case: Case) -> Iterator[Fault]:
     spec, ranks = case.attention, case.degrees.sp * case.degrees.tp
     exchanges = case.degrees.sp_kind == "ulysses" and case.degrees.sp > 1 and not spec.is_recurrent
     if exchanges and spec.query_heads % ranks and not any(True for _ in _heads(case)):
-        yield _fault("sp × tp", ranks, spec.query_heads, f"query heads of {spec.kind} attention")
+        yield _fault("exchanged-heads", "sp × tp", ranks, spec.query_heads, f"query heads of {spec.kind} attention")
 
 
 def _columns(case: Case) -> Iterator[Fault]:
     if case.ffn.width % case.degrees.tp_ffn:
-        yield _fault("tp_ffn", case.degrees.tp_ffn, case.ffn.width, f"columns of {case.ffn_name}")
+        yield _fault("columns", "tp_ffn", case.degrees.tp_ffn, case.ffn.width, f"columns of {case.ffn_name}")
 
 
 def _expert_columns(case: Case) -> Iterator[Fault]:
     parts = case.degrees.tp_expert
     # Without `tp_in_expert` a split expert is TP006's.
     if "tp_in_expert" in case.conditions.relaxations and case.moe.width % parts:
-        yield _fault("tp_expert", parts, case.moe.width, "columns of an expert")
+        yield _fault("expert-columns", "tp_expert", parts, case.moe.width, "columns of an expert")
 
 
 _LIMITS = (
@@ -63,11 +63,6 @@ def divides(architecture: Architecture, name: str, degree: int) -> bool:
     conditions, degrees = Conditions(architecture), StageDegrees()._replace(**{name: degree})
     limits = (limit for limit in _LIMITS if limit.reads == (name,))
     return not any(True for limit in limits for _ in limit.of(conditions, degrees))
-
-
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each degree of a phase that does not divide what it splits, with the operators that it splits."""
-    yield from shown_faults(view, _LIMITS, lacks=("ShardNode",))
 
 
 _BASE = "dense-tp4"
@@ -89,7 +84,6 @@ RULE = Rule(
     fix="re-plan",
     remedy="choose a degree that divides the size",
     visits="parts",
-    check=check,
     limits=_LIMITS,
     good=Example(_BASE),
     bad=Example(_BASE, (Edit("set_top", field="/model/config/intermediate_size", value=1022),)),
