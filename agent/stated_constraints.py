@@ -18,7 +18,7 @@ from ..tools.plan.constraints import Constraint, DegreeName, Primitive
 ConstraintArgument = str | Mapping[str, Any] | Constraint
 FORMS = (
     "[prefill|decode] tp <= 4, tp = 4, no tp; replicas = 2; reserved_gpus = 2; reserved_nodes = 1; "
-    "free_gb_per_gpu = 10; tp within node; accelerators = h100-sxm, l40s"
+    "free_gb_per_gpu = 10; usd_per_hour <= 40; tp within node; pp across nodes; accelerators = h100-sxm, l40s"
 )
 _DEGREES, _PRIMITIVES = "|".join(get_args(DegreeName)), "|".join(get_args(Primitive))
 _COUNTED = re.compile(r"(?P<kind>replicas|reserved_gpus|reserved_nodes) ?=? ?(?P<count>\d{1,6})")
@@ -27,7 +27,8 @@ _BOUND = re.compile(
     rf"(?:(?P<phase>prefill|decode) )?(?P<name>{_DEGREES}) ?(?P<relation><=|==?) ?(?P<degree>\d{{1,6}})"
 )
 _FORBIDDEN = re.compile(rf"(?:(?P<phase>prefill|decode) )?no (?P<name>{_DEGREES})")
-_WITHIN = re.compile(rf"(?P<name>{_PRIMITIVES}) within node")
+_PLACED = re.compile(rf"(?P<name>{_PRIMITIVES}) (?P<kind>within node|across nodes)")
+_BUDGET = re.compile(r"usd_per_hour ?(?:<=|=) ?(?P<usd>\d{1,6}(?:\.\d{1,4})?)")
 _CHOICE = re.compile(r"accelerators ?=? ?(?P<names>[\w. ,-]{1,400})")
 _MOST = 64
 _CONSTRAINT: TypeAdapter[Constraint] = TypeAdapter(Constraint)
@@ -76,8 +77,10 @@ def _fields(text: str) -> dict[str, Any]:
         return {"kind": "degree", "value": bound, "phase": match["phase"]}
     if match := _FORBIDDEN.fullmatch(line):
         return {"kind": "degree", "value": {"name": match["name"], "relation": "forbidden"}, "phase": match["phase"]}
-    if match := _WITHIN.fullmatch(line):
-        return {"kind": "within_node", "value": match["name"]}
+    if match := _PLACED.fullmatch(line):
+        return {"kind": match["kind"].replace(" ", "_"), "value": match["name"]}
+    if match := _BUDGET.fullmatch(line):
+        return {"kind": "usd_per_hour", "value": float(match["usd"])}
     if match := _CHOICE.fullmatch(line):
         names = tuple(find_accelerator(name.strip()).id for name in match["names"].split(","))
         return {"kind": "accelerators", "value": names}

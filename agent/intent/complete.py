@@ -16,7 +16,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import ModelEntry, load_model
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, JUDGED, EngineName, engine_of
-from ...tools.plan.constraints import chosen_kinds
+from ...tools.plan.constraints import BudgetConstraint, Constraint, chosen_kinds
 from ...tools.plan.document import Objective, Relaxation, ServingBlock, WorkloadBlock
 from .formats import complete_precision
 from .intent import NO_ENGINE, Assumption, HardwareChoice, Intent, ModelChoice, Said
@@ -88,7 +88,7 @@ def complete(*said: Said) -> Intent:
         assumed_engine=_assumed_engine(merged, notes),
         usd_per_gpu_hour=merged.usd_per_gpu_hour,
         strategy=merged.strategy,
-        constraints=merged.constraints,
+        constraints=_priced(merged),
         words=merged.words,
         assumptions=tuple(notes.assumptions),
         readings=merged.readings,
@@ -134,6 +134,17 @@ def _model(said: Said) -> ModelEntry:
     if said.model is None:
         raise refusal(said, "no model is named; name one (`shardwright models` lists them) or give its config")
     return load_model(said.model)
+
+
+def _priced(said: Said) -> tuple[Constraint, ...]:
+    """The constraints, a budget at the price of a GPU hour that was stated beside it."""
+    price = said.usd_per_gpu_hour
+    return tuple(
+        one.model_copy(update={"usd_per_gpu_hour": price})
+        if isinstance(one, BudgetConstraint) and one.usd_per_gpu_hour is None
+        else one
+        for one in said.constraints
+    )
 
 
 def _choices(said: Said, notes: _Notes) -> tuple[HardwareChoice, ...]:

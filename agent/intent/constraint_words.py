@@ -17,8 +17,8 @@ from ...tools.plan.constraints import (
     DegreeBound,
     DegreeConstraint,
     ForbiddenDegree,
+    PlacementConstraint,
     ReplicasConstraint,
-    WithinNodeConstraint,
 )
 from .claims import Claims
 from .number_words import ENGLISH_NUMBER
@@ -113,7 +113,7 @@ def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...
 
 def _about(constraint: Constraint) -> tuple[Any, ...]:
     name = constraint.value.name if isinstance(constraint, DegreeConstraint) else None
-    value = constraint.value if isinstance(constraint, WithinNodeConstraint) else None
+    value = constraint.value if isinstance(constraint, PlacementConstraint) else None
     return constraint.kind, name, value, getattr(constraint, "phase", None)
 
 
@@ -178,7 +178,7 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
     """Mark what was read: the primitive with its degree, the number of a bound, the node that is not left."""
     page.take(*clause.match.span())
-    if isinstance(constraint, WithinNodeConstraint):
+    if isinstance(constraint, PlacementConstraint):
         for place in (*_INSIDE.finditer(clause.text), *_CROSSING.finditer(clause.text)):
             page.take(clause.start + place.start(), clause.start + place.end())
     bound = constraint.value if isinstance(constraint, DegreeConstraint) else None
@@ -220,7 +220,7 @@ def _inside_node(clause: _Clause) -> Constraint | None:
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
     if clause.is_asked or clause.stated is not None or crosses != denied or not (crosses or inside):
         return None
-    return WithinNodeConstraint(kind="within_node", value=clause.name, words=clause.words)
+    return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
 
 
 def _is_denied(clause: _Clause) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+from ...tools.plan.constraints import BudgetConstraint, chosen_kinds
 from .alternatives import Named, settle
 from .claims import Claims
+from .constraint_words import merged_constraints
 from .intent import NO_ENGINE
 from .page import Page
 from .quantities import find_quantities
+from .reserved_words import cues
 from .units import unit_at
 
 _ENGINES: dict[str, str] = {
@@ -50,6 +53,16 @@ _HOUR = re.compile(
     r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡)[\s\-]?)?(?:/|per|an|a)?\s?(?:hour|hr|h)(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?:小?时|钟头)",
     re.IGNORECASE,
 )
+# What all may cost an hour, and what one card does.
+_BUDGET = cues(
+    r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum)?|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
+    r"altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend",
+    "预算|最多|不超过|以内|上限|一共|总共|合计",
+)
+_EACH_CARD = cues(
+    r"each|apiece|per\s(?:gpu|card|h\d{2,3}|a\d{2,3})|a\s(?:gpu|card)|gpu[\s\-]?hours?", "单卡|每[张块]?卡|卡时|一张"
+)
+_CARD_BEFORE = re.compile(r"(?:单|每张?|一张)卡(?:约|大约)?\s?$")
 _PER_NODE_AFTER = re.compile(
     r"^.{0,30}?(?:per|each|/|a)\s?(?:node|machine|server|box|instance)|^.{0,12}?每台", re.IGNORECASE
 )
@@ -96,6 +109,7 @@ def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | No
 
 def read_price(page: Page, claims: Claims) -> None:
     """Read the price of one GPU hour in USD; prices of anything else stay on the page."""
+    prices: dict[float, str] = {}
     for quantity in find_quantities(page.text):
         if quantity.unit != "usd":
             continue
@@ -103,10 +117,31 @@ def read_price(page: Page, claims: Claims) -> None:
         hour = _HOUR.match(after)
         before = page.text[max(0, quantity.start - 16) : quantity.start]
         if hour is None and not re.search(
-            r"每?(?:卡时|小时|卡每小时|卡)\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$", before, re.IGNORECASE
+            r"每?(?:卡时|小时|卡每小时|卡)(?:最多|不超过|上限|约|大约)?\s?$|(?:gpu[\s\-]?hour|per\shour)\W{0,3}$",
+            before,
+            re.IGNORECASE,
         ):
             continue
         end = quantity.end + (hour.end() if hour else 0)
         if _PER_NODE_AFTER.match(page.text[end : end + 30]) and "gpu" not in after[: hour.end() if hour else 0].lower():
             continue
-        claims.claim("usd_per_gpu_hour", quantity.decimal_value, page.take(quantity.start, end))
+        left, right = page.clause(quantity.start, end)
+        clause = page.original[left:right]
+        card = _CARD_BEFORE.search(page.text[max(0, quantity.start - 8) : quantity.start])
+        words = page.take(quantity.start - (len(card.group()) if card else 0), end)
+        if _BUDGET.search(clause) and not _EACH_CARD.search(clause) and not (hour and (hour["gpu"] or hour["gpu2"])):
+            _claim_budget(claims, quantity.decimal_value, clause.strip()[:500])
+        else:
+            prices[quantity.decimal_value] = words
+    is_one = len(prices) == 1 and len(chosen_kinds(claims.values.get("constraints", ()))) < 2
+    for value, words in prices.items():
+        if is_one:
+            claims.claim("usd_per_gpu_hour", value, words)
+        else:
+            claims.leave_unread(f"{words!r}: of several kinds the catalogue's prices count, not those that are stated")
+
+
+def _claim_budget(claims: Claims, usd: float, words: str) -> None:
+    before = claims.values.get("constraints", ())
+    kept = merged_constraints(before, (BudgetConstraint(kind="usd_per_hour", value=usd, words=words),))
+    claims.replace("constraints", kept, "; ".join(one.words for one in kept))

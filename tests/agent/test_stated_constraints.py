@@ -17,6 +17,8 @@ LINES = [
     ("reserved_gpus=2", {"kind": "reserved_gpus", "value": 2}),
     ("free_gb_per_gpu = 10", {"kind": "free_bytes_per_gpu", "value": 10_000_000_000}),
     ("TP within node", {"kind": "within_node", "value": "tp"}),
+    ("pp across nodes", {"kind": "across_nodes", "value": "pp"}),
+    ("usd_per_hour <= 40.5", {"kind": "usd_per_hour", "value": 40.5}),
     ("accelerators = H100, L40S", {"kind": "accelerators", "value": ("h100-sxm", "l40s")}),
 ]
 

@@ -23,6 +23,7 @@ from ..checkpoint import checkpoint
 from ..errors import InputError
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.memory import shortfall_bytes
+from ..performance.weights import model_bytes
 from ..plan.document import Phase, PhaseStrategy, Strategy
 from ..plan.layout import ReplicaLayout
 from ..plan.placement import StageDegrees, gpu_count, phase_width, stage_width
@@ -30,7 +31,6 @@ from ..search.candidate import SearchRequest
 from ..search.devices import replica_numbers
 from ..search.search import base_setting
 from ..search.space import SpaceRequest, split_strategy, stage_degrees, stage_widths
-from ..performance.weights import model_bytes
 from .distance import layout_key, pair_preference, phase_distance, stages_distance
 
 _NODE = 8

@@ -14,6 +14,7 @@ from math import ceil, floor
 from typing import Any
 
 from ..catalog.dtypes import DType, weight_bytes_per_element
+from ..performance.weights import model_bytes
 from ..plan.document import Strategy, WorkloadBlock
 from ..search.candidate import SearchRequest
 from ..search.describe import describe, number
@@ -21,7 +22,6 @@ from ..search.screen import Screen, fits_somehow
 from ..search.search import base_setting, holds_limits
 from ..search.sizing import Sized, resized
 from ..search.space import colocated_kinds
-from ..performance.weights import model_bytes
 from .intent import PlanIntent
 
 # Clusters of more GPUs are not searched as a whole.

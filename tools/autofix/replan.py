@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..errors import InputError
+from ..performance.weights import model_bytes
 from ..plan.document import Plan
 from ..plan.view import PlanView
 from ..rules.memory.insufficient_memory import beyond_positions
@@ -18,7 +19,6 @@ from ..search.candidate import SearchRequest
 from ..search.describe import describe
 from ..search.search import base_setting, search
 from ..search.sizing import MAX_GPUS, Sized, fewest_gpus
-from ..performance.weights import model_bytes
 from .intent import PlanIntent
 from .nearest_plan import Attempt, Missed, Replanned, Work, search_request
 from .offers import MOST_SEARCHED_GPUS, Offer, Offers

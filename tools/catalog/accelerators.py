@@ -97,6 +97,11 @@ class Accelerator(BaseModel):
         """The first word of its architecture in small letters, empty where none is stated."""
         return (self.architecture or "").strip().partition(" ")[0].lower()
 
+    @property
+    def usd_per_hour(self) -> float | None:
+        """The middle of what one costs an hour on demand, where that is known."""
+        return None if self.on_demand_usd_per_hour is None else sum(self.on_demand_usd_per_hour) / 2
+
     def computes_in(self, wanted: DType) -> DType:
         """`wanted`, or fp16 in place of a bf16 that this part has no units for (V100, T4)."""
         peaks = self.dense_peak_tflops

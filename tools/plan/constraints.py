@@ -1,6 +1,6 @@
 """What a person demanded of a plan beside its limits: constraints as data, each with the words that it came from.
 
-The format alone lies here (ruling R17); which plan keeps a constraint is judged in `tools/rules/demands.py`.
+The format alone lies here (ruling R17); which plan keeps a constraint is judged in `tools/rules/constraints.py`.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .. import bounds
-from ..catalog.accelerators import AcceleratorName
+from ..catalog.accelerators import Accelerator, AcceleratorName
+from ..errors import MissingFieldError
 from .performance import Frozen, Sparse
 
 Words = Annotated[str, Field(max_length=500)]
@@ -69,11 +70,20 @@ class FreeMemoryConstraint(Sparse):
     words: Words
 
 
-class WithinNodeConstraint(Sparse):
-    """A primitive whose groups of devices may not leave a node."""
+class PlacementConstraint(Sparse):
+    """A primitive whose groups of devices may not leave a node, or must not stay inside one."""
 
-    kind: Literal["within_node"]
+    kind: Literal["within_node", "across_nodes"]
     value: Primitive
+    words: Words
+
+
+class BudgetConstraint(Sparse):
+    """What all nodes that the plan uses may cost an hour, in USD; at the catalogue's price where none is stated."""
+
+    kind: Literal["usd_per_hour"]
+    value: Annotated[float, bounds.USD.real()]
+    usd_per_gpu_hour: Annotated[float, bounds.USD.real()] | None = None
     words: Words
 
 
@@ -90,7 +100,8 @@ Constraint = Annotated[
     | ReplicasConstraint
     | ReservedConstraint
     | FreeMemoryConstraint
-    | WithinNodeConstraint
+    | PlacementConstraint
+    | BudgetConstraint
     | AcceleratorsConstraint,
     Field(discriminator="kind"),
 ]
@@ -109,6 +120,26 @@ def chosen_kinds(constraints: Constraints) -> tuple[str, ...]:
     """The accelerators that every constraint on them has, in the order of the first; none where there is no such."""
     choices = [one.value for one in constraints if isinstance(one, AcceleratorsConstraint)]
     return tuple(kind for kind in choices[0] if all(kind in choice for choice in choices)) if choices else ()
+
+
+def affordable_gpus(constraints: Constraints, accelerator: Accelerator, gpus_per_node: int) -> int | None:
+    """GPUs of whole nodes that every budget pays for, at the middle of the known prices; `None` without a budget.
+
+    Raises:
+        MissingFieldError: no price is stated, and none is known of the accelerator.
+    """
+    most: list[int] = []
+    for one in constraints:
+        if isinstance(one, BudgetConstraint):
+            price = one.usd_per_gpu_hour or accelerator.usd_per_hour
+            if price is None:
+                raise MissingFieldError(
+                    "on_demand_usd_per_hour",
+                    f"accelerator {accelerator.id}",
+                    "a budget per hour pays for a number of them",
+                )
+            most.append(int(one.value / price * (1.0 + 1e-9)) // gpus_per_node * gpus_per_node)
+    return min(most, default=None)
 
 
 def free_bytes(constraints: Constraints) -> int:

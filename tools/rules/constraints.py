@@ -13,8 +13,8 @@ from ..plan.constraints import (
     Constraints,
     DegreeBound,
     DegreeConstraint,
+    PlacementConstraint,
     ReplicasConstraint,
-    WithinNodeConstraint,
 )
 from ..plan.document import Phase, PhaseStrategy
 
@@ -42,9 +42,13 @@ def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrate
     for one in constraints:
         if isinstance(one, DegreeConstraint) and one.value.name != "pp" and one.phase in (None, stage.phase):
             yield from _broken_degree(one, _ranks(one, stage.phase, degrees))
-        if isinstance(one, WithinNodeConstraint) and one.value != "pp" and not _is_inside(one, stage, degrees):
-            found = f"groups of {one.value.upper()} over several nodes of {stage.gpus_per_node} GPUs"
-            yield Broken(one, found, f"{one.value.upper()} inside a node")
+        if isinstance(one, PlacementConstraint) and one.value != "pp":
+            inside, name = _is_inside(one, stage, degrees), one.value.upper()
+            if one.kind == "within_node" and not inside:
+                found = f"groups of {name} over several nodes of {stage.gpus_per_node} GPUs"
+                yield Broken(one, found, f"{name} inside a node")
+            if one.kind == "across_nodes" and inside:
+                yield Broken(one, f"groups of {name} inside a node", f"{name} across nodes")
 
 
 def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> Iterator[Broken]:
@@ -52,8 +56,11 @@ def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> I
     for one in constraints:
         if isinstance(one, DegreeConstraint) and one.value.name == "pp" and one.phase in (None, stage.phase):
             yield from _broken_degree(one, (stages,))
-        if isinstance(one, WithinNodeConstraint) and one.value == "pp" and stages * stage.gpus > stage.gpus_per_node:
-            yield Broken(one, f"a pipeline of {stages * stage.gpus} GPUs", "PP inside a node")
+        if isinstance(one, PlacementConstraint) and one.value == "pp":
+            crosses = stages > 1 and stages * stage.gpus > stage.gpus_per_node
+            if crosses != (one.kind == "across_nodes"):
+                demanded = "PP across nodes" if one.kind == "across_nodes" else "PP inside a node"
+                yield Broken(one, f"a pipeline of {stages} stages on {stages * stage.gpus} GPUs", demanded)
 
 
 def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: int) -> Iterator[Broken]:
@@ -90,7 +97,7 @@ def _broken_degree(constraint: DegreeConstraint, ranks: Sequence[int]) -> Iterat
         yield Broken(constraint, f"{name} {most}", f"{name} {bound.degree}")
 
 
-def _is_inside(constraint: WithinNodeConstraint, stage: Stage, degrees: PhaseStrategy) -> bool:
+def _is_inside(constraint: PlacementConstraint, stage: Stage, degrees: PhaseStrategy) -> bool:
     """Whether each group of the primitive lies on one node; stages are on part of a node or on whole ones."""
     if stage.gpus <= stage.gpus_per_node:
         return True

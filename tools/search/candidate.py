@@ -11,6 +11,7 @@ from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
 from ..engines.names import EngineName, engine_of
 from ..performance.setting import usable_share
+from ..plan.constraints import affordable_gpus
 from ..plan.document import HardwareBlock, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ..plan.performance import Ranges, Sparse
 from .space import SpaceRequest
@@ -98,6 +99,9 @@ class SearchRequest:
             input_tokens=self.workload.input_tokens,
             relaxations=frozenset(self.policy.relaxations),
             constraints=self.policy.constraints or (),
+            most_gpus=affordable_gpus(
+                self.policy.constraints or (), self.facts.accelerator, self.hardware.gpus_per_node
+            ),
             disaggregated=self.disaggregated,
             engine=self.named_engine or self.assumed_engine,
             engine_version=None if self.serving is None else self.serving.engine_version,

@@ -50,6 +50,8 @@ class SpaceRequest:
     engine: EngineName | None = None
     engine_version: str | None = None
     constraints: tuple[Constraint, ...] = ()
+    # As many as a budget pays for.
+    most_gpus: int | None = None
     # The number format that the weights run in, where that is known.
     weights: DType | None = None
     # Rules whose warnings are put up with.
@@ -76,7 +78,8 @@ class SpaceRequest:
     def gpus(self) -> int:
         """All devices that may be used: the first ones."""
         nodes = self.nodes - reserved(self.constraints, "reserved_nodes")
-        return max(0, nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus"))
+        left = nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus")
+        return max(0, left if self.most_gpus is None else min(left, self.most_gpus))
 
     def room(self, footprint: Footprint) -> int:
         """Replicas of a footprint that the devices hold."""

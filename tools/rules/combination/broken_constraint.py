@@ -9,7 +9,15 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...plan.constraints import AcceleratorsConstraint, Constraint, ReservedConstraint
+from ...catalog.accelerators import Accelerator
+from ...catalog.hardware import find_accelerator
+from ...plan.constraints import (
+    AcceleratorsConstraint,
+    BudgetConstraint,
+    Constraint,
+    ReservedConstraint,
+    affordable_gpus,
+)
 from ...plan.document import PHASES, Strategy
 from ...plan.placement import phase_width
 from ...plan.view import PlanView, as_int, as_list, parse_device
@@ -75,6 +83,18 @@ def _broken_by_devices(
         if isinstance(one, ReservedConstraint) and free[one.kind][0] < one.value:
             left, what = free[one.kind]
             yield Broken(one, f"{left} {what} are left", f"{one.value} {what} kept back")
+        if isinstance(one, BudgetConstraint):
+            part = (
+                find_accelerator(accelerator)
+                if isinstance(accelerator, str)
+                else Accelerator.model_validate(accelerator)
+            )
+            used = len({node for node, _ in places}) * gpus_per_node
+            most = affordable_gpus((one,), part, gpus_per_node)
+            if most is not None and used > most:
+                price = one.usd_per_gpu_hour or part.usd_per_hour or 0.0
+                found = f"{used} GPUs of whole nodes cost {used * price:.2f} USD an hour"
+                yield Broken(one, found, f"at most {one.value:g} USD an hour")
         if isinstance(one, AcceleratorsConstraint) and isinstance(accelerator, str) and accelerator not in one.value:
             yield Broken(one, accelerator, f"one of {', '.join(one.value)}")
 
