@@ -29,7 +29,7 @@ DEFAULTS = PlanDefaults(
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class Outcome:
     """One line of the table."""
 
     name: str
@@ -46,7 +46,7 @@ class Feedback:
         return not self.misread and (not self.changed or bool(self.why))
 
 
-def last_feedback(proposal: Proposal) -> Feedback:
+def outcome_of(proposal: Proposal) -> Outcome:
     """What became of `proposal`."""
     read = read_proposal(proposal.text)
     result = autofix(proposal.text, request=DEFAULTS)
@@ -59,7 +59,7 @@ def last_feedback(proposal: Proposal) -> Feedback:
             changed.append(f"{name} {before} → {after}")
     misread = differences(read, proposal.expected)
     said = [name for name in proposal.expected if name not in ("says", "absent", "not_understood")]
-    return Feedback(proposal.name, misread, said, kept, changed, list(_reasons(result)), result)
+    return Outcome(proposal.name, misread, said, kept, changed, list(_reasons(result)), result)
 
 
 def _decided(read: ReadProposal, plan: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
@@ -111,7 +111,7 @@ def strategy_text(result: FixResult) -> str:
 
 def main(names: list[str]) -> int:
     """Print the table; 1 where a proposal was misread or changed without a reason."""
-    rows = [last_feedback(one) for one in proposals() if not names or one.name in names]
+    rows = [outcome_of(proposal) for proposal in proposals() if not names or proposal.name in names]
     for row in rows:
         print(f"{row.name}: {'valid' if row.result.valid else 'NOT valid'}, {strategy_text(row.result)}")
         print(f"  read     {', '.join(row.read)}" + (f"; MISREAD {'; '.join(row.misread)}" if row.misread else ""))

@@ -45,9 +45,9 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
         InputError: the file cannot be opened, is too large or is no text.
     """
     if isinstance(source, Plan):
-        return _own(read_document(source))
+        return _ours(read_document(source))
     if isinstance(source, Mapping):
-        return _own(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
+        return _ours(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
     is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
     return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(path_named(source)))
 
@@ -55,25 +55,26 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
 def read_text_anyhow(text: str) -> Reading:
     """Read a text with a proposal in it, whatever it looks like; never raises."""
     read = read_text(text)
-    return _own(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
+    return _ours(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
 
 
-def _own(read: ReadDocument) -> Reading:
-    """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be told."""
+def _ours(read: ReadDocument) -> Reading:
+    """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be noted."""
     if read.raw is None or not (read.mended or read.unexpanded):
         return Reading(read)
-    replaced = (f"replaced: {one.message} ({one.path or '/'})" for one in read.mended)
-    # What cannot be written out is not in the document any more: it is told, and no fault of what is left.
-    written_once = (f"not written out: {one.message} ({one.path or '/'})" for one in read.unexpanded)
-    return Reading(replace(read_sound(read.raw), unexpanded=read.unexpanded), (*replaced, *written_once))
+    replaced = (f"replaced: {fault.message} ({fault.path or '/'})" for fault in read.mended)
+    # What cannot be written out is not in the document any more: it is noted, and no fault of what is left.
+    written_once = (f"not written out: {fault.message} ({fault.path or '/'})" for fault in read.unexpanded)
+    again = replace(read_sound(read.raw), unexpanded=read.unexpanded)
+    return Reading(again, (*replaced, *written_once))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
     """`source` by the foreign reader; as it was read `plainly` where that finds nothing of a plan."""
-    found = read_proposal(source)
-    notes = tuple(f"{note.kind}: {note.what} ({note.where})" for note in found.notes)
-    if found.document is None:
+    proposal = read_proposal(source)
+    notes = tuple(f"{note.kind}: {note.what} ({note.where})" for note in proposal.notes)
+    if proposal.document is None:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
-    doubts = {note.field: f"{note.what} ({note.where})" for note in found.notes if note.field is not None}
-    return Reading(read_sound(found.document), notes, doubts, found.assumed)
+    doubts = {note.field: f"{note.what} ({note.where})" for note in proposal.notes if note.field is not None}
+    return Reading(read_sound(proposal.document), notes, doubts, proposal.assumed)

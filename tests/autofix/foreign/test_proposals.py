@@ -59,6 +59,11 @@ def test_half_open_layer_ranges_are_read_as_such_only_where_they_fit_the_model()
     assert sorted(spans) == [[0, 39], [0, 39], [40, 79], [40, 79]]
 
 
+def test_an_empty_list_of_nodes_counts_no_hardware() -> None:
+    read = read_proposal({"model": "Llama-3.1-8B", "hardware": {"nodes": [], "gpu_count": 8}}).document or {}
+    assert read["hardware"] == {"nodes": 1, "gpus_per_node": 8}
+
+
 def test_edges_are_kept_between_siblings_with_the_type_that_they_call_for() -> None:
     read = read_proposal(
         {
