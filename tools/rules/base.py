@@ -22,6 +22,9 @@ from .legality import DegreeLimit, PairFaults, PipelineFaults
 from .sharding import tensor_holders
 from .tree import Consequences
 
+# Nodes that a finding names at most, and names that its message lists.
+MAX_NODES = 64
+MAX_NAMES = 16
 Severity = Literal["error", "warning"]
 FixKind = Literal["local", "re-plan", "report", "none"]
 # What a rule may visit, each with how a plan lists it; a tuple names types of node. `parts` is a plan seen at once by a
@@ -105,9 +108,11 @@ class Example:
     edits: tuple[Edit, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One hard rule (or warning). `name` is the offence; `remedy` the default remedy line of its findings.
+    """One hard rule, or warning. `name` is the offence; `remedy` the default remedy line of its findings.
+
+    `bad` breaks it and `good` does not: where nothing else is said, the base plan of `bad` as it is.
 
     `visits` is what it looks at: `decide` is called for each such thing, or `check` once for `plan` and `parts`;
     where they yield `None`, nothing is found.
@@ -124,13 +129,13 @@ class Rule:
 
     id: str
     name: str
-    severity: Severity
+    severity: Severity = "error"
     requirement: str
     rationale: str
     source: str
     fix: FixKind
     remedy: str
-    good: Example
+    good: Example = Example("")
     bad: Example
     visits: Visits = "plan"
     decide: Callable[[PlanView, Any], Iterable[Finding | None]] | None = None
@@ -140,6 +145,11 @@ class Rule:
     limits: tuple[DegreeLimit, ...] = ()
     pipeline_faults: PipelineFaults | None = None
     pair_faults: PairFaults | None = None
+
+    def __post_init__(self) -> None:
+        """Complete the good example."""
+        if not self.good.base:
+            object.__setattr__(self, "good", Example(self.bad.base))
 
     @property
     def module(self) -> str:

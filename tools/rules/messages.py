@@ -10,6 +10,7 @@ import ast
 import inspect
 import sys
 from dataclasses import is_dataclass
+from typing import TypeGuard
 
 from .base import Rule
 
@@ -27,7 +28,7 @@ def stated_ids(rule: Rule) -> list[tuple[str, str]]:
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.id if isinstance(call.func, ast.Name) else ""
         made = getattr(module, name, None)
-        takes = inspect.signature(made).parameters if inspect.isfunction(made) or is_dataclass(made) else ()
+        takes = inspect.signature(made).parameters if inspect.isfunction(made) or _is_record(made) else ()
         if next(iter(takes), "") == "message_id":
             texts = (node.value for node in _outcomes(call.args[0]) if isinstance(node, ast.Constant))
             found += [(name, str(text)) for text in texts]
@@ -40,6 +41,10 @@ def _code_of(rule: Rule) -> ast.AST:
     entries = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _id_of(node) == rule.id)
     entry = next(entries)
     return tree if isinstance(entry.func, ast.Name) and entry.func.id == "Rule" else entry
+
+
+def _is_record(made: object) -> TypeGuard[type]:
+    return isinstance(made, type) and is_dataclass(made)
 
 
 def _id_of(call: ast.Call) -> object:

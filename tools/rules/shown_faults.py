@@ -17,14 +17,12 @@ from ..plan.branches import once_per_phase
 from ..plan.degrees import phase_degrees
 from ..plan.placement import StageDegrees
 from ..plan.view import NodeView, PhaseView, PlanView, as_int, as_str
-from .base import Finding
+from .base import MAX_NODES, Finding
 from .engines import named_engine
 from .layer_specs import operator_specs
 from .legality import SPLIT_BY, Case, Conditions, DegreeLimit, Fault
 from .reading import stage_devices
 from .sharding import SEQUENCE_ROLES, misranked_dimension, shards_of, tensor_degree
-
-_MAX_NAMED = 64
 
 
 def conditions_of(view: PlanView) -> Conditions | None:
@@ -115,7 +113,7 @@ def shown_faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[Find
             fault.message_id,
             f"{phase}: {message}",
             where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
+            nodes=nodes[:MAX_NODES],
             value=fault.value,
             expected=fault.expected,
             severity=fault.severity,

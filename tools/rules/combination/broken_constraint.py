@@ -104,7 +104,6 @@ _BASE = "dense-tp2"
 RULE = Rule(
     id="CO008",
     name="broken constraint",
-    severity="error",
     requirement=(
         "A plan keeps every constraint of its request (`policy.constraints`): degrees pinned, bounded or forbidden, "
         "numbers of replicas, GPUs and nodes kept back, memory left free, groups inside a node, kinds of accelerator."

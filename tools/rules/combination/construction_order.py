@@ -88,12 +88,9 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
     yield Change("set", ("construction",), list(as_list(violation.expected)))
 
 
-_BASE = "mla-tp2-ep2-pp2"
-
 RULE = Rule(
     id="CO007",
     name="construction out of order",
-    severity="error",
     requirement=(
         "`construction` lists DP fan-out, PP chain, operator parallelism (TP, SP) and expert subgraphs in this order, "
         "exactly those that the graph uses."
@@ -107,9 +104,8 @@ RULE = Rule(
     remedy="list the steps that the graph uses, in this order",
     visits="parts",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "mla-tp2-ep2-pp2",
         (Edit("set_top", field="/construction", value=["operator_parallelism", "pp_chain", "expert_subgraphs"]),),
     ),
     mend=mend,

@@ -48,13 +48,11 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
     yield Change("set", ("reasoning",), steps)
 
 
-_BASE = "mla-tp2-ep2-pp2"
 _STEPS = [{"step": step, "decision": "as in the strategy"} for step in (ORDER[0], ORDER[3], ORDER[1], ORDER[2])]
 
 RULE = Rule(
     id="CO006",
     name="reasoning out of order",
-    severity="error",
     requirement=(
         "`reasoning` follows this order, each step at most once: model structure, structural parallelism (PP, EP), "
         "operator parallelism (TP, SP), data parallelism last."
@@ -67,7 +65,6 @@ RULE = Rule(
     fix="local",
     remedy="put the steps in this order",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/reasoning", value=_STEPS),)),
+    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/reasoning", value=_STEPS),)),
     mend=mend,
 )

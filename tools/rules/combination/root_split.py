@@ -34,7 +34,6 @@ def decide(_: PlanView, container: NodeView) -> Iterator[Finding]:
     )
 
 
-_BASE = "dense-pp2-tp2"
 _SHARDS = tuple(
     Edit("add_node", value={
         "id": f"split{i}", "type": "ShardNode", "parent": "r0.prefill", "rank": {"tp": i}, "devices": [f"n0.g{i}"]
@@ -45,7 +44,6 @@ _SHARDS = tuple(
 RULE = Rule(
     id="CO005",
     name="TP or SP at the root",
-    severity="error",
     requirement="TP or SP at the root (on Request, Replica, Phase or Stage) is rejected.",
     rationale=(
         "TP splits the products of one operator and SP the tokens of one attention; a whole phase or stage has no "
@@ -56,6 +54,5 @@ RULE = Rule(
     remedy="move the shards into the attention and FFN operators",
     visits=("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, _SHARDS),
+    bad=Example("dense-pp2-tp2", _SHARDS),
 )

@@ -10,11 +10,10 @@ from collections.abc import Iterator
 
 from ...plan.degrees import DEGREE_NAMES, PhaseDegrees, declared_degree, exchange_of, phase_degrees, root_replicas
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_int, as_list, as_mapping
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, unlike_phases
 
-_MAX_NAMED = 64
 # What a degree counts, where it is not shards.
 _PARTS = {"pp": ("PipelineStageNode",), "ep": ("ExpertNode",), "tp_expert": ("ShardNode", "ExpertNode")}
 
@@ -55,7 +54,7 @@ def _mismatch(name: str, degree: str, declared: int, shown: list[int], nodes: li
         "degree-not-shown",
         f"strategy.{name}.{degree} is {declared}; the graph shows {' and '.join(map(str, shown))}",
         where=f"/strategy/{name}/{degree}",
-        nodes=nodes[:_MAX_NAMED],
+        nodes=nodes[:MAX_NODES],
         value=declared,
         expected=shown[0] if len(shown) == 1 else shown,
         remedy=f"set strategy.{name}.{degree} to {shown[0]}, or rebuild the graph for {declared}",
@@ -81,7 +80,7 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
                 f"{label(odd[0].operator)} shows {degree} {' and '.join(map(str, values))} where the other operators "
                 f"of {label(branch.phase.node)} show {common}",
                 where=odd[0].operator,
-                nodes=[reading.operator for reading in odd[:_MAX_NAMED]],
+                nodes=[reading.operator for reading in odd[:MAX_NODES]],
                 value=values,
                 expected=common,
                 remedy="give all operators of the phase one degree, or declare it",
@@ -153,7 +152,7 @@ def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
             "exchange-kind",
             f"strategy.{name}.sp_kind is {stated}; {label(odd[0])} exchanges its sequence shards by {other}",
             where=f"/strategy/{name}/sp_kind",
-            nodes=odd[:_MAX_NAMED],
+            nodes=odd[:MAX_NODES],
             value=stated,
             expected=other,
             remedy=f"set strategy.{name}.sp_kind to '{other}', or exchange the sequence shards as it says",
@@ -187,12 +186,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield from _branches(view, name, [phase_degrees(view, phase) for phase in phases])
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="CO002",
     name="degrees that the graph does not show",
-    severity="error",
     requirement=(
         "The combination in each phase is in the closed set (every subset of TP, SP, PP and EP) and equals what the "
         "graph shows; dp is the number of ReplicaNodes; all stages and operators of a phase have the same degrees."
@@ -205,6 +201,5 @@ RULE = Rule(
     fix="local",
     remedy="declare what the graph shows, or rebuild the graph for what is declared",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/strategy/decode/tp", value=4),)),
+    bad=Example("dense-tp2", (Edit("set_top", field="/strategy/decode/tp", value=4),)),
 )

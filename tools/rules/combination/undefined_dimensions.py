@@ -13,11 +13,10 @@ from typing import Any
 
 from ...plan.schema import shown
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_list, as_mapping, as_str
-from ..base import Edit, Example, Finding, Rule, Violation
+from ..base import MAX_NODES, Edit, Example, Finding, Rule, Violation
 from ..edits import Change, steps_of, value_at
 from .dimension_names import Dimension, read_dimension
 
-_MAX_NAMED = 64
 _STRATEGY_FIELDS = frozenset(
     {"dp", "gpu_count", "prefill", "decode", "pp", "sp", "ep", "tp", "tp_ffn", "replicas", "stage_layers", "sp_kind",
      "attention_dp", "tp_expert", "kv_sp"}
@@ -54,7 +53,7 @@ def _finding(named: _Named, value: Any, nodes: Sequence[NodeView] = ()) -> Findi
         "other-name" if named.dimension.defined else "undefined",
         message,
         named.path,
-        nodes[:_MAX_NAMED],
+        nodes[:MAX_NODES],
         (),
         value,
         degree,
@@ -147,12 +146,9 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
             yield Change("set", (*block, dimension.degree), value)
 
 
-_BASE = "dense-sp2-tp2"
-
 RULE = Rule(
     id="CO001",
     name="undefined dimension of parallelism",
-    severity="error",
     requirement="Only DP, PP, SP, EP and TP; any other dimension (CP, ZeRO, FSDP, hybrid) is rejected by name.",
     rationale=(
         "A dimension that is not defined has no place in the graph, no communication and no cost; the training-only "
@@ -163,7 +159,6 @@ RULE = Rule(
     remedy="say it with DP, PP, SP, EP and TP, or leave it out",
     visits="parts",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/cp", value=2),)),
+    bad=Example("dense-sp2-tp2", (Edit("set_top", field="/strategy/prefill/cp", value=2),)),
     mend=mend,
 )

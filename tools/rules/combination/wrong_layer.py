@@ -44,13 +44,11 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
     )
 
 
-_BASE = "dense-pp2-tp2"
 _STRAY = {"id": "stray", "type": "PipelineStageNode", "parent": "request", "index": 2, "layers": [0, 7]}
 
 RULE = Rule(
     id="CO004",
     name="strategy on the wrong layer",
-    severity="error",
     requirement="Each strategy lives on exactly one layer of the graph: DP request, PP structure, TP/SP/EP operator.",
     rationale=(
         "A strategy says what is split: requests, runs of layers, or one operator. On another layer there is nothing "
@@ -61,6 +59,5 @@ RULE = Rule(
     remedy="stages hang below a phase, experts inside a MoE operator",
     visits=tuple(_MISPLACED),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("add_node", value=_STRAY),)),
+    bad=Example("dense-pp2-tp2", (Edit("add_node", value=_STRAY),)),
 )

@@ -70,13 +70,11 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
         yield from recomputed(view, violation)
 
 
-_BASE = "dense-dp2-tp2"
 _CLAIM = {"step": "data_parallelism", "decision": "2 replicas, to halve the latency of each request"}
 
 RULE = Rule(
     id="DP004",
     name="latency lowered by DP",
-    severity="error",
     requirement="DP is never claimed to lower latency: single-request latency does not depend on dp.",
     rationale=(
         "A replica computes the whole of a request by itself: with n replicas the time of one request is what it is "
@@ -86,8 +84,7 @@ RULE = Rule(
     fix="local",
     remedy="state the latency of one replica",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
+    bad=Example("dense-dp2-tp2", (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),
     rests_on_estimate=True,
     mend=mend,
 )

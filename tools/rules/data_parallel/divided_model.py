@@ -12,10 +12,8 @@ from typing import Any
 
 from ...plan.stage_reading import sharding
 from ...plan.view import PHASE_NAMES, NodeView, PhaseView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import clipped, label
-
-_MAX_NAMED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) ->
         f"{what} of {name} are divided among replicas {', '.join(label(replica) for replica in replicas[:4])}; each "
         "must hold the whole model",
         where=replicas[-1],
-        nodes=[*replicas, *nodes][:_MAX_NAMED],
+        nodes=[*replicas, *nodes][:MAX_NODES],
         value=[replica.id for replica in replicas],
     )
 
@@ -118,13 +116,11 @@ def check(view: PlanView) -> Iterator[Finding]:
                 yield _finding("divided-operators", name, what, divided)
 
 
-_BASE = "moe-dp2-ep2"
 _GROUPS = (("r0", 0, [[0, 3]]), ("r0", 1, [[4, 7]]), ("r1", 0, [[8, 11]]), ("r1", 1, [[12, 15]]))
 
 RULE = Rule(
     id="DP003",
     name="model divided by DP",
-    severity="error",
     requirement="DP splits no layers or operators: each replica holds the whole model for the phases it serves.",
     rationale=(
         "A request is answered by one replica alone. What that replica does not hold is not computed; layers are "
@@ -134,9 +130,8 @@ RULE = Rule(
     fix="re-plan",
     remedy="give every replica the whole model, or make them stages or expert groups of one replica",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "moe-dp2-ep2",
         tuple(
             Edit("set", f"{replica}.{phase}.s0.b0.moe.e{group}", "experts", experts)
             for replica, group, experts in _GROUPS

@@ -10,11 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.degrees import root_replicas
 from ...plan.view import NodeView, PlanView, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import Enclosing, enclosing, is_cache_edge, is_on_too_many, label
 from ..tree import placed
-
-_MAX_NAMED = 16
 
 
 def _only_phase(replica: NodeView) -> str | None:
@@ -112,7 +110,7 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
         named = sorted(set(devices))
         yield Finding(
             "shared-device",
-            f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:_MAX_NAMED])}",
+            f"replicas {label(owner)} and {label(replica)} share {', '.join(named[:MAX_NAMES])}",
             where=replica,
             nodes=(replica, owner),
             value=named,
@@ -122,7 +120,7 @@ def _devices(view: PlanView, within: Enclosing) -> Iterator[Finding]:
     for node, replica, other, devices in owners.reaching:
         yield Finding(
             "collective-reaches-over",
-            f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:_MAX_NAMED])} of "
+            f"{label(node)} of replica {label(replica)} reaches over to {', '.join(devices[:MAX_NAMES])} of "
             f"{label(other)}",
             where=node,
             nodes=(node, replica, other),
@@ -140,12 +138,9 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield from _devices(view, within)
 
 
-_BASE = "dense-dp2-tp2"
-
 RULE = Rule(
     id="DP002",
     name="entangled replicas",
-    severity="error",
     requirement=(
         "Replicas are independent: no edge, collective or device is shared between two (a prefill-only replica hands "
         "its KV cache to a decode-only one)."
@@ -158,9 +153,8 @@ RULE = Rule(
     fix="local",
     remedy="give each replica edges and devices of its own",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-dp2-tp2",
         (Edit("add_edge", value={"source": "r0", "target": "r1", "type": "data"}),),
     ),
 )

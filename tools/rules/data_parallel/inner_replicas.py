@@ -10,11 +10,9 @@ from collections.abc import Iterator
 
 from ...plan.degrees import declared_degree
 from ...plan.view import PHASE_NAMES, NodeView, PlanView, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import enclosing, label
-
-_MAX_NAMED = 64
 
 
 def _replicas(view: PlanView) -> Iterator[Finding]:
@@ -58,7 +56,7 @@ def _groups(view: PlanView) -> Iterator[Finding]:
             "inner-groups",
             f"{what} without the relaxation attention_dp: DP is the fan-out of the root",
             where=f"/strategy/{name}/attention_dp" if is_declared else shards[0],
-            nodes=shards[:_MAX_NAMED],
+            nodes=shards[:MAX_NODES],
             value=declared if is_declared else dict(shards[0].rank),
             expected=1 if is_declared else None,
             remedy="use replicas for DP, or name attention_dp in policy.relaxations",
@@ -80,13 +78,11 @@ def _inner_groups(case: Case) -> Iterator[Fault]:
         yield Fault("inner-groups", f"attention_dp {groups} {why}", groups, 1, "error" if is_refused else None)
 
 
-_BASE = "dense-dp2-tp2"
 _INNER = {"id": "inner", "type": "ReplicaNode", "parent": "r0.decode.s0", "index": 2}
 
 RULE = Rule(
     id="DP001",
     name="DP below the root",
-    severity="error",
     requirement="DP appears only as the fan-out of the root (unless the relaxation attention_dp is named).",
     rationale=(
         "A replica serves requests of its own with all of the model; inside a phase or a stage there is one stream of "
@@ -98,6 +94,5 @@ RULE = Rule(
     visits="parts",
     check=check,
     limits=(DegreeLimit(("attention_dp",), _inner_groups),),
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("add_node", value=_INNER),)),
+    bad=Example("dense-dp2-tp2", (Edit("add_node", value=_INNER),)),
 )

@@ -82,14 +82,12 @@ def check(view: PlanView) -> Iterator[Finding]:
                 )
 
 
-_BASE = "dense-dp2-pp2"
 _STAGES = (("s0", [0, 4]), ("s0.b0", [0, 4]), ("s1", [5, 7]), ("s1.b0", [5, 7]))
 _CACHE = {"source": "r1.prefill.s0.b0.attn.kv", "target": "r1.decode.s1.b0.attn", "type": "data", "carries": "kv_cache"}
 
 RULE = Rule(
     id="DP005",
     name="unlike replicas",
-    severity="error",
     requirement="Replicas are alike: the same phases, stages and degrees (per phase that they serve).",
     rationale=(
         "dp is one number, and throughput is that number times one replica. Replicas that differ answer the same "
@@ -99,9 +97,8 @@ RULE = Rule(
     fix="re-plan",
     remedy="build every replica by the same strategy",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-dp2-pp2",
         (
             *(Edit("set", f"r1.prefill.{name}", "layers", layers) for name, layers in _STAGES),
             Edit("add_edge", value=_CACHE),

@@ -72,12 +72,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     )
 
 
-_BASE = "mla-tp2-ep2-pp2"
-
 RULE = Rule(
     id="GP002",
     name="degree product as GPU count",
-    severity="error",
     requirement=(
         "The mechanical product dp × tp × pp × ep × sp is not a GPU count where the dimensions share devices; a plan "
         "that declares it is rejected."
@@ -87,6 +84,5 @@ RULE = Rule(
     fix="local",
     remedy="count the devices of the graph",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/strategy/gpu_count", value=8),)),
+    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/strategy/gpu_count", value=8),)),
 )

@@ -11,12 +11,10 @@ from collections.abc import Iterator
 
 from ...plan.schema import shown
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..expert_groups import group_width
 from ..reading import enclosing, is_in_inventory, label
 from .unfit_operator import shard_excess
-
-_MAX_NAMED = 64
 
 
 def _outside(view: PlanView) -> Iterator[Finding]:
@@ -32,7 +30,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
             "not-in-inventory",
             f"device {shown(device)} is not in the inventory of {size} devices",
             where=naming[0],
-            nodes=naming[:_MAX_NAMED],
+            nodes=naming[:MAX_NODES],
             value=device,
             expected=size,
             remedy="use a device of the inventory, or state the hardware that has it",
@@ -106,12 +104,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _doubled(view)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="GP004",
     name="device misuse",
-    severity="error",
     requirement=(
         "Every device is in the inventory of hardware; no two shards (or ExpertNodes) of the same operator share a "
         "device, and no devices list repeats one."
@@ -122,6 +117,5 @@ RULE = Rule(
     remedy="place every part of an operator on a device of its own inside the inventory",
     visits="parts",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/hardware/gpus_per_node", value=1),)),
+    bad=Example("dense-tp2", (Edit("set_top", field="/hardware/gpus_per_node", value=1),)),
 )

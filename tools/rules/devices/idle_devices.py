@@ -9,12 +9,11 @@ from collections.abc import Iterator
 
 from ...plan.placement import attention_width, ffn_width
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import Example, Finding, Rule
+from ..base import MAX_NAMES, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices, label, settled_devices, stage_devices
 
 _NAMES = {"AttentionNode": "attention", "FFNNode": "FFN"}
-_MAX_NAMED = 16
 
 
 def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
@@ -32,7 +31,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
         yield Finding(
             "idle",
             f"{_NAMES[operator_type]} in stage {label(stage.node)} leaves {len(waiting)} of {len(devices)} devices "
-            f"idle: {', '.join(waiting[:_MAX_NAMED])}{', …' if len(waiting) > _MAX_NAMED else ''}",
+            f"idle: {', '.join(waiting[:MAX_NAMES])}{', …' if len(waiting) > MAX_NAMES else ''}",
             where=operators[0],
             nodes=operators,
             value=list(waiting),

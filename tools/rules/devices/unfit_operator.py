@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label, stage_devices
-
-_MAX_NAMED = 16
 
 
 def shard_excess(operator: NodeView, width: int) -> int:
@@ -55,7 +53,7 @@ def _narrow(stage: StageView, devices: frozenset[str]) -> Iterator[Finding]:
         yield Finding(
             "narrow-experts",
             f"the experts of {label(operator)} run on {len(used)} of the {len(devices)} devices of stage "
-            f"{label(stage.node)}; ep must be the number of devices (without: {', '.join(idle[:_MAX_NAMED])})",
+            f"{label(stage.node)}; ep must be the number of devices (without: {', '.join(idle[:MAX_NAMES])})",
             where=operator,
             nodes=(operator, *experts, stage.node),
             value=len(used),
@@ -70,7 +68,6 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     yield from _narrow(stage, stage_devices(stage))
 
 
-_BASE = "dense-tp2"
 _FFN = "r0.prefill.s0.b0.ffn"
 
 
@@ -85,7 +82,6 @@ def _shard(rank: int) -> tuple[Edit, Edit]:
 RULE = Rule(
     id="GP003",
     name="operator that does not fit its stage",
-    severity="error",
     requirement=(
         "Inside a stage every operator runs on the stage's devices: attention sp × tp ≤ |D|, FFN tp ≤ |D|, MoE ep = "
         "|D|; only what is simultaneous in one operator multiplies."
@@ -99,6 +95,5 @@ RULE = Rule(
     remedy="fit each operator's degree to the devices of its stage",
     visits="stage",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/strategy/prefill/tp_ffn", value=4), *_shard(2), *_shard(3))),
+    bad=Example("dense-tp2", (Edit("set_top", field="/strategy/prefill/tp_ffn", value=4), *_shard(2), *_shard(3))),
 )

@@ -30,18 +30,14 @@ def check(view: PlanView) -> Iterator[Finding]:
     )
 
 
-_BASE = "dense-pp2-tp2"
-
 RULE = Rule(
     id="GP001",
     name="wrong GPU count",
-    severity="error",
     requirement="strategy.gpu_count is the number of distinct devices that the graph uses.",
     rationale="Cost, memory and throughput per GPU are counted over the devices that work, whatever the plan declares.",
     source="003 §1, §8",
     fix="local",
     remedy="count the devices of the graph",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/strategy/gpu_count", value=5),)),
+    bad=Example("dense-pp2-tp2", (Edit("set_top", field="/strategy/gpu_count", value=5),)),
 )

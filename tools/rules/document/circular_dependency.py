@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ...plan.view import EdgeView, NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import OPERATOR_ORDER, label
 
-_MAX_NAMED = 64
 # The place of a node among its siblings, where its type or role gives one.
 _PLACES = {"EmbeddingNode": 0, "LayerBlockNode": 1, "LMHeadNode": 2}
 _PLACES_INSIDE = {
@@ -101,8 +100,8 @@ def check(view: PlanView) -> Iterator[Finding]:
             "circle",
             f"{', '.join(label(node) for node in members[:4])} wait for one another in a circle",
             where=edge,
-            nodes=members[:_MAX_NAMED],
-            edges=[other for other, _, _ in inside[number][:_MAX_NAMED]],
+            nodes=members[:MAX_NODES],
+            edges=[other for other, _, _ in inside[number][:MAX_NODES]],
             value=[edge.source_id, edge.target_id],
             remedy=f"drop the edge {label(nodes[circle[0]])} → itself" if len(circle) == 1 else _remedy(edge),
         )
@@ -113,12 +112,9 @@ def _remedy(edge: EdgeView) -> str:
     return f"drop the edge {label(edge.source)} → {label(edge.target)}"
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="ST004",
     name="circular dependency",
-    severity="error",
     requirement="The graph is acyclic at every level.",
     rationale="What waits for itself never runs, and a circle has no critical path.",
     source="000 §8",
@@ -126,9 +122,8 @@ RULE = Rule(
     remedy="drop the edge that runs against the order of execution",
     visits="parts",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-tp2",
         (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "r0.decode.s0.b0.attn", "type": "data"}),),
     ),
 )

@@ -127,12 +127,9 @@ def _free_name(view: PlanView, wanted: str) -> str:
     return wanted
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="ST002",
     name="dangling or doubled reference",
-    severity="error",
     requirement=(
         "Node ids are unique; every edge's ends and every parent exist; no two edges have the same ends and type; the "
         "replicas' indices run 0…n−1, each once."
@@ -142,9 +139,9 @@ RULE = Rule(
     fix="local",
     remedy="give every node an id of its own and let every reference name one that exists",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE, (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "no such node", "type": "data"}),)
+        "dense-tp2",
+        (Edit("add_edge", value={"source": "r0.decode.s0.b0.ffn", "target": "no such node", "type": "data"}),),
     ),
     mend=mend,
 )

@@ -100,13 +100,11 @@ def check(view: PlanView) -> Iterator[Finding | None]:
             yield _parent_fault(view, node)
 
 
-_BASE = "dense-tp2"
 _STRAY = {"id": "stray", "type": "LinearNode", "parent": "r0.decode.s0", "devices": ["n0.g0"]}
 
 RULE = Rule(
     id="ST003",
     name="misplaced node",
-    severity="error",
     requirement="`parent` forms one tree rooted at the only RequestNode, each type under a type that may hold it.",
     rationale=(
         "The tree is how scopes are read: what a phase, a stage or an operator consists of. A node outside it belongs "
@@ -117,6 +115,5 @@ RULE = Rule(
     remedy="hang the node below the type that holds it",
     visits="parts",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("add_node", value=_STRAY),)),
+    bad=Example("dense-tp2", (Edit("add_node", value=_STRAY),)),
 )

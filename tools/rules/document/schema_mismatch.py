@@ -32,12 +32,9 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
     yield from view.once(mend, lambda: tuple(coercions(view.raw)))
 
 
-_BASE = "dense-1"
-
 RULE = Rule(
     id="ST001",
     name="document that breaks the schema",
-    severity="error",
     requirement=(
         "The document matches the published JSON Schema: types, required fields, closed sets of node and edge types, "
         "no unknown field outside `model.config`."
@@ -47,7 +44,6 @@ RULE = Rule(
     fix="local",
     remedy="write it as `shardwright schema` says",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/workload/concurrency", value="four"),)),
+    bad=Example("dense-1", (Edit("set_top", field="/workload/concurrency", value="four"),)),
     mend=mend,
 )

@@ -95,12 +95,9 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
         )
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="ST006",
     name="stray edge",
-    severity="error",
     requirement=(
         "Edges join siblings; only KV-cache edges run elsewhere (prefill KVCacheUpdate → decode Attention of the same "
         "layers)."
@@ -114,9 +111,8 @@ RULE = Rule(
     remedy="drop the edge",
     visits="edge",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-tp2",
         (Edit("add_edge", value={"source": "r0.decode.s0.emb", "target": "r0.decode.s0.b0.attn", "type": "data"}),),
     ),
 )

@@ -203,12 +203,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield from _inside_operator(operator)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="ST005",
     name="unconnected node",
-    severity="error",
     requirement="Every node is reachable: no operator, shard or collective without the edges that its role needs.",
     rationale="A node that nothing leads to is never run, and one that leads nowhere is run for nothing.",
     source="000 §8",
@@ -216,8 +213,7 @@ RULE = Rule(
     remedy="add the edge",
     visits="parts",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE, (Edit("remove_edge", value={"source": "r0.decode.s0.b0.attn", "target": "r0.decode.s0.b0.ffn"}),)
+        "dense-tp2", (Edit("remove_edge", value={"source": "r0.decode.s0.b0.attn", "target": "r0.decode.s0.b0.ffn"}),)
     ),
 )

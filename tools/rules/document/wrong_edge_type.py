@@ -57,12 +57,9 @@ def decide(_: PlanView, edge: EdgeView) -> Iterator[Finding]:
         )
 
 
-_BASE = "moe-ep2"
-
 RULE = Rule(
     id="ST007",
     name="wrong edge type",
-    severity="error",
     requirement=(
         "Stage to stage is `pipeline`; between a collective and a shard, an expert or another collective it is "
         "`synchronization`; all else is `data`."
@@ -76,9 +73,8 @@ RULE = Rule(
     remedy="set the type that the ends call for",
     visits="edge",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "moe-ep2",
         (
             Edit("remove_edge", value={"source": "r0.decode.s0.b0.moe.e1", "target": "r0.decode.s0.b0.moe.combine"}),
             Edit("add_edge", value={

@@ -11,11 +11,9 @@ from ...engines.release import release_of
 from ...plan.degrees import phase_degrees
 from ...plan.document import PHASES, Phase
 from ...plan.view import NodeView, PlanView, as_str
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..engines import named_engine
 from ..legality import Conditions, Fault, Pipeline
-
-_MAX_NAMED = 64
 
 
 def _has_both(view: PlanView, replica: NodeView) -> bool:
@@ -44,7 +42,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"{name} replicas of {stages[name]} stages; {engine.title} {version} runs a server of one phase in one "
             f"stage, {name} servers in several only from {first} on",
             where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
+            nodes=nodes[:MAX_NODES],
             value=stages[name],
             expected=1,
             remedy=f"state a version from {first} on, or give {name} pp 1",
@@ -65,7 +63,6 @@ _BASE = "disaggregated-pp2"
 RULE = Rule(
     id="EN012",
     name="pipelined side",
-    severity="error",
     requirement=(
         "In a plan that names SGLang before 0.5.1, replicas of one phase have pp 1; before 0.5.7, those that decode."
     ),

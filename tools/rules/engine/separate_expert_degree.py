@@ -11,12 +11,10 @@ from dataclasses import replace
 from ...engines.engine import Engine
 from ...plan.placement import attention_width
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..engines import named_engine
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label, settled_devices, stage_devices
-
-_MAX_NAMED = 64
 
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:
@@ -77,7 +75,7 @@ def _finding(fault: Fault, operators: list[NodeView], where: str = "") -> Findin
         fault.message_id,
         where + fault.message,
         where=operators[0],
-        nodes=operators[:_MAX_NAMED],
+        nodes=operators[:MAX_NODES],
         value=fault.value,
         expected=fault.expected,
     )
@@ -106,7 +104,6 @@ _BASE = "relaxed-tp-in-expert"
 RULE = Rule(
     id="EN005",
     name="separate expert degree",
-    severity="error",
     requirement=(
         "In a plan that names its engine, attention (attention_dp × sp × tp) runs on all devices of a stage with "
         "experts; in vLLM, moreover, ep is 1 or all of them."

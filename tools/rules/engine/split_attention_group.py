@@ -24,7 +24,6 @@ _BASE = "relaxed-attention-dp2-ep4"
 RULE = Rule(
     id="EN006",
     name="split attention group",
-    severity="error",
     requirement="In a plan that names TensorRT-LLM, attention_dp groups have tp 1.",
     rationale=(
         "TensorRT-LLM switches attention DP on or off: the degree is the whole tensor group and each rank computes the "

@@ -103,7 +103,6 @@ _VLLM = Edit("set_top", field="/serving", value={"engine": "vllm"})
 RULE = Rule(
     id="EN010",
     name="two layouts in one engine",
-    severity="error",
     requirement=(
         "In a plan that names its engine, the phases of a replica that serves both have the same stages, the same "
         "ranks in an attention group (sp × kv_sp × tp), attention's weights in the same parts (tp; in decode tp × "

@@ -12,14 +12,12 @@ from ...catalog.architecture import MoESpec
 from ...engines.engine import Engine
 from ...plan.placement import even_cut
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..engines import named_engine
 from ..expert_groups import beyond, gaps, group_width, listed
 from ..layer_specs import operator_specs
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import compute_devices
-
-_MAX_NAMED = 64
 
 
 def _group_sizes(view: PlanView, operator: NodeView, moe: MoESpec) -> list[int]:
@@ -85,14 +83,12 @@ def check(view: PlanView) -> Iterator[Finding]:
                 fault.message_id,
                 f"{phase_name}: {fault.message}",
                 where=operators[0],
-                nodes=operators[:_MAX_NAMED],
+                nodes=operators[:MAX_NODES],
                 value=fault.value,
                 expected=fault.expected,
                 severity=fault.severity,
             )
 
-
-_BASE = "moe-ep4"
 
 RULE = Rule(
     id="EN003",
@@ -116,9 +112,8 @@ RULE = Rule(
     visits="parts",
     check=check,
     limits=(DegreeLimit(("ep",), _dealt),),
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "moe-ep4",
         (
             Edit("set", "r0.prefill.s0.b0.moe.e0", "experts", [[0, 4]]),
             Edit("set", "r0.prefill.s0.b0.moe.e1", "experts", [[5, 7]]),

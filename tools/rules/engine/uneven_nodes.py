@@ -10,12 +10,11 @@ from collections.abc import Iterator
 
 from ...plan.elements import parse_device
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..engines import named_engine
 from ..legality import Conditions, Fault, Pipeline
 from ..reading import stage_devices
 
-_MAX_NAMED = 64
 _MAX_COUNTS = 16
 
 
@@ -43,7 +42,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; "
             f"{engine.title} starts as many processes on each",
             where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
+            nodes=nodes[:MAX_NODES],
             value=list(counts[:_MAX_COUNTS]),
             expected="as many devices on each node",
         )
@@ -64,7 +63,6 @@ _BASE = "dense-pp3-two-nodes"
 RULE = Rule(
     id="EN013",
     name="uneven nodes",
-    severity="error",
     requirement="In a plan that names SGLang, a replica on several nodes has as many devices on each of them.",
     rationale=(
         "SGLang divides tp x pp by the number of nodes and starts that many processes on each: three stages over two "

@@ -36,7 +36,6 @@ _BASE = "relaxed-attention-dp2-ep4"
 RULE = Rule(
     id="EN009",
     name="unlike FFN degree",
-    severity="error",
     requirement=(
         "In a plan that names vLLM, tp_ffn is the ranks of an attention group (sp × kv_sp × tp); in one that names "
         "SGLang, all devices of the stage, or 1 in a model with experts."

@@ -27,7 +27,6 @@ _VLLM = Edit("set_top", field="/serving", value={"engine": "vllm"})
 RULE = Rule(
     id="EN007",
     name="unsupported cache split",
-    severity="error",
     requirement=(
         "In a plan that names vLLM, kv_sp cuts copies: tp × kv_sp exceeds the KV heads, kv_sp is at most tp × kv_sp / "
         "KV heads and divides the query heads of each KV head (not MLA)."

@@ -24,7 +24,6 @@ _BASE = "relaxed-sp2-kv-sp2"
 RULE = Rule(
     id="EN008",
     name="unsupported sequence split",
-    severity="error",
     requirement="A plan of a dense model that names vLLM has sp 1.",
     rationale=(
         "vLLM 0.33.0 has no sequence-parallel pass; what it has under that name belongs to the experts of MoE models. "

@@ -10,10 +10,8 @@ from collections.abc import Iterator
 
 from ...plan.degrees import phase_degrees
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..engines import named_engine
-
-_MAX_NAMED = 64
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -34,7 +32,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"{phase_name}: stages of {', '.join(map(str, cut))} layers, which {engine.title} would cut into "
             f"{', '.join(map(str, default))} by itself",
             where=nodes[0],
-            nodes=nodes[:_MAX_NAMED],
+            nodes=nodes[:MAX_NODES],
             value=list(cut),
             expected=list(default),
             remedy=f"start the engine with {setting}, or cut as it does",

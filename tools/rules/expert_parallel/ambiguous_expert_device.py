@@ -77,12 +77,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
         yield _relaxed(view, expert, width) if "tp_in_expert" in view.relaxations else _strict(expert)
 
 
-_BASE = "moe-ep2"
-
 RULE = Rule(
     id="EP003",
     name="expert group without one device",
-    severity="error",
     requirement="Each branch maps to exactly one ExpertNode, on exactly one device.",
     rationale=(
         "A token is sent to the device of its expert. A group on two devices says neither where the token goes nor "
@@ -93,6 +90,5 @@ RULE = Rule(
     remedy="give the expert group one device",
     visits=("MoENode",),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.moe.e0", "devices", ["n0.g0", "n0.g1"]),)),
+    bad=Example("moe-ep2", (Edit("set", "r0.prefill.s0.b0.moe.e0", "devices", ["n0.g0", "n0.g1"]),)),
 )

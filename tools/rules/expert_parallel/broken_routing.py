@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import HomeDevices, home_devices, leading_to, names, reached
 
-_MAX_NAMED = 16
 _WAY = ("ExpertNode",)
 
 
@@ -49,7 +48,7 @@ def _unjoined(operator: NodeView, sources: list[NodeView], targets: list[NodeVie
         where=sources[0] if len(sources) == 1 else targets[0],
         nodes=(*sources, *targets, operator),
         value=None,
-        expected={"source": [n.id for n in sources[:_MAX_NAMED]], "target": [n.id for n in targets[:_MAX_NAMED]]},
+        expected={"source": [n.id for n in sources[:MAX_NAMES]], "target": [n.id for n in targets[:MAX_NAMES]]},
         remedy=f"join {ends} by edges",
         unlinked=[(source, target) for source in sources for target in targets],
     )
@@ -82,7 +81,7 @@ def _coverage_faults(homes: HomeDevices, exchanges: list[NodeView], experts: lis
         if left_out:
             yield Finding(
                 "device-left-out",
-                f"{label(exchange)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where experts are",
+                f"{label(exchange)} leaves out {', '.join(left_out[:MAX_NAMES])}, where experts are",
                 where=exchange,
                 value=list(exchange.devices),
                 expected=sorted({*exchange.devices, *left_out}),
@@ -107,12 +106,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
         yield from _coverage_faults(home_devices(view), exchanges, experts)
 
 
-_BASE = "moe-ep2"
-
 RULE = Rule(
     id="EP002",
     name="broken routing",
-    severity="error",
     requirement=(
         "A MoE operator is Router → dispatch AllToAll → ExpertNodes → combine AllToAll; routing, dispatch and combine "
         "are explicit nodes."
@@ -126,6 +122,5 @@ RULE = Rule(
     remedy="write router, dispatch and combine as nodes and join them",
     visits=("MoENode",),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.combine"),)),
+    bad=Example("moe-ep2", (Edit("remove_node", "r0.prefill.s0.b0.moe.combine"),)),
 )

@@ -56,13 +56,11 @@ def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
     yield from _inner_collectives(node) if node.type == "MoENode" else _joined_experts(node)
 
 
-_BASE = "moe-ep2"
 _MOE = "r0.decode.s0.b0.moe"
 
 RULE = Rule(
     id="EP006",
     name="branches that meet before the combine",
-    severity="error",
     requirement=(
         "Branches do not meet before the combine: no edge between two ExpertNodes, no collective inside the fan-out."
     ),
@@ -75,6 +73,5 @@ RULE = Rule(
     remedy="let the branches meet in the combine alone",
     visits=("ExpertNode", "MoENode"),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("add_edge", value={"source": f"{_MOE}.e0", "target": f"{_MOE}.e1", "type": "data"}),)),
+    bad=Example("moe-ep2", (Edit("add_edge", value={"source": f"{_MOE}.e0", "target": f"{_MOE}.e1", "type": "data"}),)),
 )

@@ -73,12 +73,9 @@ def _groups(case: Case) -> Iterator[Fault]:
         yield Fault("group-count", message, ep, case.degrees.devices // width)
 
 
-_BASE = "moe-ep2"
-
 RULE = Rule(
     id="EP004",
     name="wrong number of expert groups",
-    severity="error",
     requirement="Number of ExpertNodes = number of devices of the stage; no ExpertNode is empty.",
     rationale=(
         "Every device of the stage takes part in the exchange of tokens, so every one hosts a share of the experts: a "
@@ -90,9 +87,8 @@ RULE = Rule(
     visits=("MoENode",),
     decide=decide,
     limits=(DegreeLimit(("ep", "tp_expert", "devices"), _groups),),
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "moe-ep2",
         (
             Edit("set", "r0.prefill.s0.b0.moe.e0", "experts", [[0, 15]]),
             Edit("set", "r0.prefill.s0.b0.moe.e1", "experts", []),

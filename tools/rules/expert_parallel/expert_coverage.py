@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..expert_groups import Run, beyond, empty_groups, gaps, group_excess, ids_text, listed
 from ..layer_specs import specs_of
 from ..reading import label, stage_devices, stage_of
-
-_MAX_NAMED = 64
 
 
 def _unreadable(group: NodeView) -> Finding:
@@ -33,8 +31,8 @@ def _finding(message_id: str, operator: NodeView, what: str, runs: list[Run], gr
         message_id,
         f"{label(operator)}: {what} {ids_text(runs)}",
         where=operator,
-        nodes=(operator, *groups[:_MAX_NAMED]),
-        value=[[run.first, run.last] for run in runs[:_MAX_NAMED]],
+        nodes=(operator, *groups[:MAX_NODES]),
+        value=[[run.first, run.last] for run in runs[:MAX_NODES]],
         expected="each expert of the layer once",
         lacks=("ExpertNode",),
     )
@@ -78,12 +76,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     yield from _faults(view, operator, next(iter(experts), None), excess)
 
 
-_BASE = "moe-ep2"
-
 RULE = Rule(
     id="EP005",
     name="expert not hosted exactly once",
-    severity="error",
     requirement="Every routed expert is hosted exactly once (redundant_experts allows more than once).",
     rationale=(
         "The router picks among all experts of the layer. A token for an expert that no device holds has nowhere to "
@@ -94,6 +89,5 @@ RULE = Rule(
     remedy="list each expert of the layer in exactly one ExpertNode",
     visits=("MoENode",),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.decode.s0.b0.moe.e1", "experts", [[8, 14]]),)),
+    bad=Example("moe-ep2", (Edit("set", "r0.decode.s0.b0.moe.e1", "experts", [[8, 14]]),)),
 )

@@ -84,12 +84,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield from _mismatch(view, block, layers)
 
 
-_BASE = "mla-tp2-ep2-pp2"
-
 RULE = Rule(
     id="EP001",
     name="misplaced experts",
-    severity="error",
     requirement=(
         "EP only inside a MoENode, a MoENode only for layers that are MoE in the model, and every MoE layer has one."
     ),
@@ -102,6 +99,5 @@ RULE = Rule(
     remedy="give each layer the operators that the model has there",
     visits="parts",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/model/config/first_k_dense_replace", value=4),)),
+    bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/model/config/first_k_dense_replace", value=4),)),
 )

@@ -68,12 +68,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
             return
 
 
-_BASE = "moe-shared-tp4-ep4"
-
 RULE = Rule(
     id="EP009",
     name="misplaced shared expert",
-    severity="error",
     requirement="A shared expert is an FFNNode beside the routed fan-out, under the rules of TP.",
     rationale=(
         "Every token passes the shared expert, so it is a dense FFN: it can be split by TP and runs while the routed "
@@ -84,6 +81,5 @@ RULE = Rule(
     remedy="write the shared expert as an FFNNode below the MoENode, with no edge to the fan-out",
     visits=("MoENode",),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.moe.shared"),)),
+    bad=Example("moe-shared-tp4-ep4", (Edit("remove_node", "r0.prefill.s0.b0.moe.shared"),)),
 )

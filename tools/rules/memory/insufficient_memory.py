@@ -16,9 +16,8 @@ from ...performance.layout import layout_from_view
 from ...performance.memory import device_memory, fits
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 
-_MAX_NAMED = 64
 # More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
 _MAX_LISTED_EXPERTS = 5_000_000
 _TERMS = {
@@ -54,9 +53,9 @@ def _shortfall(view: PlanView, devices: list[DeviceMemory], usable_from: str) ->
         f"{_device_names(devices)}: {parts} = {_gb(memory.total_bytes)} of {_gb(memory.usable_bytes)} usable "
         f"({usable_from}): {_gb(short)} short",
         where=(_stages_of(view, devices) or [""])[0],
-        nodes=_stages_of(view, devices)[:_MAX_NAMED],
+        nodes=_stages_of(view, devices)[:MAX_NODES],
         value={
-            "devices": [memory.device for memory in devices[:_MAX_NAMED]],
+            "devices": [memory.device for memory in devices[:MAX_NODES]],
             **terms,
             "total_bytes": memory.total_bytes,
             "shortfall_bytes": short,
@@ -154,12 +153,9 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield _shortfall(view, devices, estimate.usable_from or "")
 
 
-_BASE = "dense-1"
-
 RULE = Rule(
     id="ME001",
     name="insufficient memory",
-    severity="error",
     requirement=(
         "On every device weights + KV cache + activations + communication buffers ≤ usable memory (memory × "
         "memory_utilization), and a request has no more tokens than the model has positions."
@@ -172,6 +168,5 @@ RULE = Rule(
     fix="re-plan",
     remedy="split over more devices, serve fewer requests at once, or use a narrower number format",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/workload/concurrency", value=1_000_000),)),
+    bad=Example("dense-1", (Edit("set_top", field="/workload/concurrency", value=1_000_000),)),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...plan.performance import PerformanceEstimate
 from ...plan.view import PlanView, as_list, as_mapping, as_str
-from ..base import Finding
+from ..base import MAX_NAMES, Finding
 from ..evaluation import evaluation_of
 from .claims import PARTS_OF, TOLERANCE, TOTAL_OF, Figure, claim_of, figures, given, near, phases_of, stages_in
 from .completeness import lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput
@@ -23,7 +23,6 @@ _PHASE_OF = {
     "ttft_ms": "prefill", "prefill_ms": "prefill", "tpot_ms": "decode", "decode_ms": "decode",
     "end_to_end_ms": "end_to_end", "prefill": "prefill", "decode_step": "decode",
 }  # fmt: skip
-_MAX_NAMED = 16
 _EXPERT_STEPS = (".moe.router", ".moe.routing", ".moe.expert")
 _LACKING = {"latency": lacking_latency, "memory": lacking_cache, "throughput": lacking_throughput}
 
@@ -254,7 +253,7 @@ def finding_of(message_id: str, fault: Fault, says: str, remedy: str = "") -> Fi
     """`fault` as a finding; `says` what is wrong with the claim."""
     others = f" (and {len(fault.also)} more alike)" if fault.also else ""
     everything = {fault.name: (fault.claimed, fault.computed)}
-    everything |= {figure.name: (figure.claimed, figure.computed) for figure in fault.also[:_MAX_NAMED]}
+    everything |= {figure.name: (figure.claimed, figure.computed) for figure in fault.also[:MAX_NAMES]}
     return Finding(
         message_id,
         f"{fault.name} is claimed as {fault.claimed:.4g}{others}: {says}; computed: {fault.computed:.4g}",

@@ -52,7 +52,6 @@ def _figure(value: float) -> str:
 RULE = Rule(
     id="PE010",
     name="limit not held",
-    severity="error",
     requirement="The workload's limits (TTFT, TPOT, throughput) hold by the estimate; where not, it says by how much.",
     rationale=(
         "A plan that fits but is too slow is not what was asked for. TTFT = prefill + its waits, TPOT = decode step + "

@@ -63,7 +63,6 @@ def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
 RULE = Rule(
     id="PE006",
     name="figure off the critical path",
-    severity="error",
     requirement=(
         "A claimed figure matches what is computed on the critical path of the graph, within 5%; latency is not scaled "
         "by a product of degrees. `bytes` on an edge is a claim too."

@@ -75,12 +75,9 @@ def _finding(message_id: str, edge: EdgeView, source: NodeView, target: NodeView
     )
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="PH002",
     name="coupled phases",
-    severity="error",
     requirement="The branches are independent but for KV-cache edges, prefill → decode.",
     rationale=(
         "Prefill and decode run at different times on different loads; all that passes between them is the cache, and "
@@ -91,9 +88,8 @@ RULE = Rule(
     remedy="drop the edge",
     visits="edge",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-tp2",
         (
             Edit(
                 "add_edge",

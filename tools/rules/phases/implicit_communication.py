@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...plan.view import NodeView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import (
     COMPUTE_TYPES,
     compute_devices,
@@ -24,8 +24,6 @@ from ..reading import (
     stage_devices,
     strange_devices,
 )
-
-_MAX_NAMED = 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,7 +102,7 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
         idle = frozenset[str]() if computing - spans else spans - here - computing
         if not lacking and not idle:
             continue
-        named = ", ".join(sorted(lacking or idle)[:_MAX_NAMED])
+        named = ", ".join(sorted(lacking or idle)[:MAX_NAMES])
         why = f"leaves out {named}, where it computes" if lacking else f"takes in {named}, where nothing of it runs"
         parts = [part for part in operator.children_of_type(*COMPUTE_TYPES) if lacking.intersection(part.devices)]
         return Finding(
@@ -159,7 +157,7 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
     lacking = sorted(union - reached) or sorted(wanted - own)
     return Finding(
         "result-not-brought",
-        f"no collective of {label(operator)} brings its result to {', '.join(lacking[:_MAX_NAMED])}, where the next "
+        f"no collective of {label(operator)} brings its result to {', '.join(lacking[:MAX_NAMES])}, where the next "
         "operator runs",
         where=operator,
         nodes=(operator, *closing, *(node for node in step.following if not settled_devices(node) <= own)),
@@ -225,12 +223,9 @@ def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
             sound.add(likeness)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="DE004",
     name="implicit communication",
-    severity="error",
     requirement=(
         "Where an operator's devices are more than one, the collective is a node; where the next operator of the stage "
         "runs on devices that this one does not use, this one closes with a collective over the union, even if it has "
@@ -242,6 +237,5 @@ RULE = Rule(
     remedy="close the operator with an AllGather (one shard) or AllReduce over the devices of both operators",
     visits="stage",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.decode.s0.emb", "devices", ["n0.g0"]),)),
+    bad=Example("dense-tp2", (Edit("set", "r0.decode.s0.emb", "devices", ["n0.g0"]),)),
 )

@@ -176,12 +176,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _edges(view, operators)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="DE003",
     name="implicit KV cache",
-    severity="error",
     requirement=(
         "KV cache is explicit: each attention operator has its KVCacheUpdate, each decode attention a KV-cache edge "
         "for the same layers from every prefill replica that may feed it."
@@ -196,6 +193,7 @@ RULE = Rule(
     check=check,
     good=Example("disaggregated-tp2"),
     bad=Example(
-        _BASE, (Edit("remove_edge", value={"source": "r0.prefill.s0.b0.attn.kv", "target": "r0.decode.s0.b0.attn"}),)
+        "dense-tp2",
+        (Edit("remove_edge", value={"source": "r0.prefill.s0.b0.attn.kv", "target": "r0.decode.s0.b0.attn"}),),
     ),
 )

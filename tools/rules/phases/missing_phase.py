@@ -79,12 +79,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="PH001",
     name="missing phase",
-    severity="error",
     requirement=(
         "Prefill and decode are both present and distinct: either every replica has both phases, or every replica has "
         "one and both kinds occur."
@@ -95,5 +92,5 @@ RULE = Rule(
     remedy="add the missing branch",
     check=check,
     good=Example("disaggregated-tp2"),
-    bad=Example(_BASE, (Edit("remove_node", "r0.decode"),)),
+    bad=Example("dense-tp2", (Edit("remove_node", "r0.decode"),)),
 )

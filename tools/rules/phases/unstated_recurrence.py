@@ -33,12 +33,9 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         )
 
 
-_BASE = "dense-1"
-
 RULE = Rule(
     id="DE002",
     name="unstated recurrence",
-    severity="error",
     requirement="Strict temporal order: the decode phase states the recurrence t → t+1.",
     rationale="The graph is one step; only the recurrence says that the next step waits for the cache of this one.",
     source="000 §6",
@@ -46,6 +43,5 @@ RULE = Rule(
     remedy=f'set recurrence to "{RECURRENCE}"',
     visits="phase",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.decode", "recurrence", "none"),)),
+    bad=Example("dense-1", (Edit("set", "r0.decode", "recurrence", "none"),)),
 )

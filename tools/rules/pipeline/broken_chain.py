@@ -81,12 +81,9 @@ def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
     yield from _backward(chain)
 
 
-_BASE = "dense-pp2-tp2"
-
 RULE = Rule(
     id="PP001",
     name="broken chain of stages",
-    severity="error",
     requirement=(
         "The stages of a phase form one chain: each has at most one predecessor and one successor, in index order, "
         "joined by explicit pipeline edges."
@@ -100,8 +97,8 @@ RULE = Rule(
     remedy="join each stage to the next by one pipeline edge",
     visits="phase",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE, (Edit("remove_edge", value={"source": "r0.decode.s0", "target": "r0.decode.s1", "type": "pipeline"}),)
+        "dense-pp2-tp2",
+        (Edit("remove_edge", value={"source": "r0.decode.s0", "target": "r0.decode.s1", "type": "pipeline"}),),
     ),
 )

@@ -67,12 +67,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _inside(view)
 
 
-_BASE = "dense-pp2-tp2"
-
 RULE = Rule(
     id="PP003",
     name="cross-stage shortcut",
-    severity="error",
     requirement="No edge of any type skips a stage or joins nodes inside two stages.",
     rationale="A shortcut is a transfer that the pipeline's schedule and its cost do not know of.",
     source="000 §3.3",
@@ -80,9 +77,8 @@ RULE = Rule(
     remedy="drop the edge",
     visits="parts",
     check=check,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-pp2-tp2",
         (Edit("add_edge", value={"source": "r0.prefill.s0.b0", "target": "r0.prefill.s1.b0", "type": "data"}),),
     ),
 )

@@ -78,13 +78,11 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             yield from _faults(chain, node_type, home, end)
 
 
-_BASE = "dense-pp4"
 _SECOND = {"id": "again", "type": "EmbeddingNode", "parent": "r0.decode.s1", "devices": ["n0.g1"]}
 
 RULE = Rule(
     id="PP007",
     name="misplaced embedding or LM head",
-    severity="error",
     requirement="The embedding sits in the first stage only, the LM head in the last only.",
     rationale="Tokens enter at the first layer and logits leave after the last; a second table is memory for nothing.",
     source="001 §05",
@@ -92,9 +90,8 @@ RULE = Rule(
     remedy="keep one embedding in the first stage and one LM head in the last",
     visits="phase",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-pp4",
         (
             Edit("add_node", value=_SECOND),
             Edit("add_edge", value={"source": "again", "target": "r0.decode.s1.b0", "type": "data"}),

@@ -50,9 +50,6 @@ def decide(_: PlanView, phase: PhaseView) -> Iterator[Finding]:
         )
 
 
-_BASE = "dense-pp4"
-
-
 def _pipeline(source: str, target: str) -> dict[str, str]:
     return {"source": f"r0.prefill.{source}", "target": f"r0.prefill.{target}", "type": "pipeline"}
 
@@ -60,7 +57,6 @@ def _pipeline(source: str, target: str) -> dict[str, str]:
 RULE = Rule(
     id="PP002",
     name="parallel stages",
-    severity="error",
     requirement="The stages of a phase form no parallel branches.",
     rationale=(
         "Layers run one after another, so stages cannot run side by side on the same tokens; what does is a replica "
@@ -71,9 +67,8 @@ RULE = Rule(
     remedy="chain the stages: each gets its input from the one before it alone",
     visits="phase",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-pp4",
         (
             Edit("remove_edge", value=_pipeline("s1", "s2")),
             Edit("add_edge", value={**_pipeline("s0", "s2"), "carries": "activations"}),

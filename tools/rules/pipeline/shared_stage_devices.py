@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ...plan.view import NodeView, PhaseView, PlanView, StageView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import COMPUTE_TYPES, is_on_too_many, label
 from ..sharding import HOLDERS, names
 from ..stage_chain import StageChain, stage_chain
 
 _USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"})
-_MAX_NAMED = 16
 
 
 @dataclass(slots=True)
@@ -67,10 +66,10 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             shared.setdefault((owner, place), []).append(device)
     for (owner, place), devices in shared.items():
         stages = (phase.stages[owner].node, phase.stages[place].node)
-        nodes = [homes[side].witness[device] for device in devices[:_MAX_NAMED] for side in (owner, place)]
+        nodes = [homes[side].witness[device] for device in devices[:MAX_NAMES] for side in (owner, place)]
         yield Finding(
             "shared-device",
-            f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:_MAX_NAMED])}: {names(nodes)}",
+            f"stages {label(stages[0])} and {label(stages[1])} share {', '.join(devices[:MAX_NAMES])}: {names(nodes)}",
             where=stages[1],
             nodes=(*stages, *nodes),
             value=sorted(devices),
@@ -78,14 +77,12 @@ def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
         )
 
 
-_BASE = "dense-pp4"
 _STAGE = "r0.decode.s1.b0"
 _DEVICES = ["n0.g0"]
 
 RULE = Rule(
     id="PP006",
     name="shared stage devices",
-    severity="error",
     requirement="Stages of one phase share no device; PP replicates neither TP nor EP groups.",
     rationale=(
         "Stages work at the same time on different requests: a device in two of them would do both shares, and hold "
@@ -96,9 +93,8 @@ RULE = Rule(
     remedy="give each stage devices of its own",
     visits="phase",
     decide=decide,
-    good=Example(_BASE),
     bad=Example(
-        _BASE,
+        "dense-pp4",
         tuple(Edit("set", f"{_STAGE}.{leaf}", "devices", _DEVICES) for leaf in ("attn.shard", "attn.kv", "ffn.shard")),
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import enclosing, label
 from ..sharding import (
     HomeDevices,
@@ -23,7 +23,6 @@ from ..sharding import (
     tensor_degree,
 )
 
-_MAX_NAMED = 16
 _WORDS = {"AllGatherNode": "AllGather", "AllToAllNode": "AllToAll"}
 
 
@@ -125,7 +124,7 @@ def _unfed(exchange: _Exchange) -> Iterator[Finding]:
             f"no edge leads from {label(exchange.into[0])} to {names(lacking)}",
             where=exchange.into[0],
             nodes=(exchange.into[0], *lacking),
-            value=[shard.id for shard in lacking[:_MAX_NAMED]],
+            value=[shard.id for shard in lacking[:MAX_NAMES]],
             remedy="join the exchange to every shard by a synchronization edge",
             unlinked=[(exchange.into[0], shard) for shard in lacking],
         )
@@ -145,7 +144,7 @@ def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
             f"no edge leads from {names(lacking)} into {label(exchange.out[0])}, the end of {label(exchange.operator)}",
             where=exchange.out[0],
             nodes=(exchange.out[0], *lacking),
-            value=[node.id for node in lacking[:_MAX_NAMED]],
+            value=[node.id for node in lacking[:MAX_NAMES]],
             remedy="join it to the closing exchange by a synchronization edge",
             unlinked=[(node, exchange.out[0]) for node in lacking],
         )
@@ -162,7 +161,7 @@ def _narrow(homes: HomeDevices, exchange: _Exchange) -> Iterator[Finding]:
         if left_out:
             yield Finding(
                 "device-left-out",
-                f"{label(node)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of "
+                f"{label(node)} leaves out {', '.join(left_out[:MAX_NAMES])}, where shards of "
                 f"{label(exchange.operator)} compute",
                 where=node,
                 value=list(node.devices),
@@ -187,12 +186,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
     yield from _narrow(home_devices(view), exchange)
 
 
-_BASE = "dense-sp2-tp2"
-
 RULE = Rule(
     id="SP002",
     name="broken sequence exchange",
-    severity="error",
     requirement=(
         "Sequence shards 0…sp−1, each once; explicit synchronization: K/V AllGather in and AllGather out, or AllToAll "
         "sequence_in and sequence_out, never one of each."
@@ -206,6 +202,5 @@ RULE = Rule(
     remedy="write both exchanges as nodes and join them to every shard",
     visits=("AttentionNode",),
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("remove_node", "r0.prefill.s0.b0.attn.kvag"),)),
+    bad=Example("dense-sp2-tp2", (Edit("remove_node", "r0.prefill.s0.b0.attn.kvag"),)),
 )

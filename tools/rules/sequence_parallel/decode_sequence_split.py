@@ -11,12 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...plan.view import NodeView, PlanView, as_int, as_mapping
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..reading import label
 from ..sharding import SEQUENCE_ROLES, shards_of
-
-_MAX_NAMED = 64
 
 
 def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
@@ -71,7 +69,7 @@ def _finding(view: PlanView, split: _Split, found: list[tuple[NodeView, list[Nod
         split.message_id,
         f"{label(found[0][0])}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {split.phase} splits "
         f"{split.what} along the sequence",
-        where=found[0][0], nodes=nodes[:_MAX_NAMED], value=len(found[0][1]), expected=0, remedy=split.remedy,
+        where=found[0][0], nodes=nodes[:MAX_NODES], value=len(found[0][1]), expected=0, remedy=split.remedy,
     )  # fmt: skip
 
 
@@ -111,12 +109,9 @@ def _cache(case: Case) -> Iterator[Fault]:
         yield Fault("cache-unrelaxed", f"kv_sp {kv_sp} without the relaxation kv_sequence_decode", kv_sp, 1)
 
 
-_BASE = "relaxed-kv-sp2"
-
 RULE = Rule(
     id="SP003",
     name="sequence split in decode",
-    severity="error",
     requirement="No SP over query tokens in decode; the KV cache is split along the sequence only when relaxed.",
     rationale=(
         "A decode step has one query token for each request: there is no sequence of queries to split, and splitting "
@@ -128,6 +123,5 @@ RULE = Rule(
     visits="parts",
     check=check,
     limits=(DegreeLimit(("sp", "phase"), _queries), DegreeLimit(("kv_sp", "phase"), _cache)),
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/policy/relaxations", value=[]),)),
+    bad=Example("relaxed-kv-sp2", (Edit("set_top", field="/policy/relaxations", value=[]),)),
 )

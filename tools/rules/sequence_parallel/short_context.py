@@ -14,13 +14,12 @@ from ...catalog.architecture import Architecture
 from ...performance.layout import LoadedLayout, layout_from_view
 from ...plan.layout import PhaseLayout, StageLayout
 from ...plan.view import NodeView, PlanView, as_int
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..legality import Case, DegreeLimit, Fault
 from ..performance.claims import TOLERANCE
 from ..sharding import sequence_degree
 
 LONG_PROMPT_TOKENS = 8192
-_MAX_NAMED = 64
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -42,7 +41,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"prefill uses SP {sequence_degree(split[0])} for prompts of {tokens} tokens; it is for "
             f"{LONG_PROMPT_TOKENS} and more",
             where=split[0],
-            nodes=split[:_MAX_NAMED],
+            nodes=split[:MAX_NODES],
             value=tokens,
             expected=LONG_PROMPT_TOKENS,
         )
@@ -88,8 +87,6 @@ def _short(case: Case) -> Iterator[Fault]:
         yield Fault("short-prompts", message, tokens, LONG_PROMPT_TOKENS, severity="warning")
 
 
-_BASE = "dense-sp2-tp2"
-
 RULE = Rule(
     id="SP004",
     name="SP for short prompts",
@@ -107,7 +104,6 @@ RULE = Rule(
     remedy="use the devices as tp",
     check=check,
     limits=(DegreeLimit(("sp", "phase"), _short),),
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/workload/input_tokens", value=2048),)),
+    bad=Example("dense-sp2-tp2", (Edit("set_top", field="/workload/input_tokens", value=2048),)),
     rests_on_estimate=True,
 )

@@ -105,12 +105,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
         yield from _uncovered(view, operator)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="TP002",
     name="broken tensor ranks",
-    severity="error",
     requirement="One logical operator holds the shards; ranks are 0…tp−1, each once, each on its own device.",
     rationale=(
         "A rank says which heads or columns a shard computes. A rank twice computes a part twice and leaves another "
@@ -121,6 +118,5 @@ RULE = Rule(
     remedy="number the shards of each group from 0, each once",
     visits="tp_operator",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.attn.tp1", "rank", {"tp": 2}),)),
+    bad=Example("dense-tp2", (Edit("set", "r0.prefill.s0.b0.attn.tp1", "rank", {"tp": 2}),)),
 )

@@ -39,7 +39,6 @@ def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
     )
 
 
-_BASE = "dense-tp2"
 _EMBEDDING = "r0.prefill.s0.emb"
 _SHARDS = tuple(
     Edit("add_node", value={
@@ -55,7 +54,6 @@ _EDGES = tuple(
 RULE = Rule(
     id="TP001",
     name="misplaced tensor shards",
-    severity="error",
     requirement=(
         "TP only inside Attention or FFN: never Embedding, norm, Router, Request, Replica, Phase, Stage or a whole "
         "LayerBlock (vocab_parallel allows Embedding and LMHead)."
@@ -69,6 +67,5 @@ RULE = Rule(
     remedy="drop the shards, or move them into the attention or FFN operator that they are meant to split",
     visits="node",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (*_SHARDS, Edit("add_node", value=_CLOSE), *_EDGES)),
+    bad=Example("dense-tp2", (*_SHARDS, Edit("add_node", value=_CLOSE), *_EDGES)),
 )

@@ -12,11 +12,9 @@ from ...performance.collectives import domains_of
 from ...performance.setting_reading import read_block
 from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, parse_device
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import devices_of, tensor_groups, tensor_holders
-
-_MAX_NAMED = 64
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -37,13 +35,12 @@ def check(view: PlanView) -> Iterator[Finding]:
             f"a TP group of {label(operators[0])} spans {len(nodes)} nodes ({', '.join(f'n{n}' for n in nodes[:16])}) "
             f"beyond one interconnect domain of {width} node{'s' if width > 1 else ''}",
             where=operators[0],
-            nodes=operators[:_MAX_NAMED],
+            nodes=operators[:MAX_NODES],
             value=sorted(devices),
             expected=f"one domain of {width} node{'s' if width > 1 else ''}",
         )
 
 
-_BASE = "dense-tp2"
 _LEAVES = (
     *(f"b0.{leaf}" for leaf in ("attn.tp1", "attn.kv", "attn.ar", "ffn.tp1", "ffn.ar")),
     "emb",
@@ -73,6 +70,5 @@ RULE = Rule(
     fix="re-plan",
     remedy="lower tp to the size of a domain and use PP or replicas across domains",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, tuple(_moved())),
+    bad=Example("dense-tp2", tuple(_moved())),
 )

@@ -86,12 +86,9 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _foreign_collectives(view)
 
 
-_BASE = "dense-pp2-tp2"
-
 RULE = Rule(
     id="TP004",
     name="TP group across layers or stages",
-    severity="error",
     requirement="A TP group never spans layers or stages.",
     rationale=(
         "The shards of a group work on the same product at the same time. Layers follow one another and stages work on "
@@ -102,6 +99,5 @@ RULE = Rule(
     remedy="give every operator a TP group of its own, on devices of its own stage",
     visits="parts",
     check=check,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set", "r0.prefill.s0.b0.attn.ar", "devices", ["n0.g0", "n0.g1", "n0.g2"]),)),
+    bad=Example("dense-pp2-tp2", (Edit("set", "r0.prefill.s0.b0.attn.ar", "devices", ["n0.g0", "n0.g1", "n0.g2"]),)),
 )

@@ -51,14 +51,12 @@ def decide(view: PlanView, holder: NodeView) -> Iterator[Finding]:
         )
 
 
-_BASE = "moe-ep2"
 _EXPERT = "r0.prefill.s0.b0.moe.e0"
 _PART = {"id": "part", "type": "ShardNode", "parent": _EXPERT, "rank": {"tp": 0}, "devices": ["n0.g0"]}
 
 RULE = Rule(
     id="TP006",
     name="split expert",
-    severity="error",
     requirement="No TP inside an ExpertNode by default; only under the relaxation tp_in_expert.",
     rationale=(
         "An expert is the unit that is placed on a device. Splitting it as well makes its products thin and adds a "
@@ -70,6 +68,5 @@ RULE = Rule(
     visits="node",
     decide=decide,
     limits=(DegreeLimit(("tp_expert",), _split),),
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("add_node", value=_PART),)),
+    bad=Example("moe-ep2", (Edit("add_node", value=_PART),)),
 )

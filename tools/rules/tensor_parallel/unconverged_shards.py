@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.view import NodeView, PlanView
-from ..base import Edit, Example, Finding, Rule
+from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import REDUCTIONS, home_devices, leading_to, names, shards_of, tensor_degree
 
-_MAX_NAMED = 16
 # An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
 _MAX_MEETINGS = 8
 
@@ -67,7 +66,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
             "shard-not-joined",
             f"no edge leads from {names(absent)} into {label(best)}, where the shards of {label(operator)} re-converge",
             where=best, nodes=(best, *absent, operator), expected=best.id,
-            value=[shard.id for shard in absent[:_MAX_NAMED]],
+            value=[shard.id for shard in absent[:MAX_NAMES]],
             remedy="join every shard to the collective by a synchronization edge",
             unlinked=[(shard, best) for shard in absent],
         )  # fmt: skip
@@ -81,7 +80,7 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
     if left_out:
         return Finding(
             "device-left-out",
-            f"{label(best)} leaves out {', '.join(left_out[:_MAX_NAMED])}, where shards of {label(operator)} compute",
+            f"{label(best)} leaves out {', '.join(left_out[:MAX_NAMES])}, where shards of {label(operator)} compute",
             where=best, nodes=(best, operator), value=list(best.devices), expected=sorted({*best.devices, *left_out}),
             remedy="run the collective over the devices of all shards",
         )  # fmt: skip
@@ -94,12 +93,9 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
         yield _fault(view, operator)
 
 
-_BASE = "dense-tp2"
-
 RULE = Rule(
     id="TP003",
     name="shards that do not re-converge",
-    severity="error",
     requirement=(
         "All shards re-converge in an explicit AllReduce (or ReduceScatter + AllGather) of that operator, by "
         "synchronization edges, before the next operator."
@@ -113,6 +109,5 @@ RULE = Rule(
     remedy="close the operator with an AllReduce that every shard leads into",
     visits="tp_operator",
     decide=decide,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("remove_node", "r0.decode.s0.b0.ffn.ar"),)),
+    bad=Example("dense-tp2", (Edit("remove_node", "r0.decode.s0.b0.ffn.ar"),)),
 )

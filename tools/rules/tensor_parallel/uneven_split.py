@@ -65,12 +65,9 @@ def divides(architecture: Architecture, name: str, degree: int) -> bool:
     return not any(True for limit in limits for _ in limit.of(conditions, degrees))
 
 
-_BASE = "dense-tp4"
-
 RULE = Rule(
     id="TP005",
     name="uneven split",
-    severity="error",
     requirement=(
         "tp divides the query heads of each attention kind; its KV heads are divisible by tp, or tp by them (not MLA); "
         "for linear attention tp divides its key and value heads; tp_ffn divides the width of each FFN that it splits; "
@@ -85,6 +82,5 @@ RULE = Rule(
     remedy="choose a degree that divides the size",
     visits="parts",
     limits=_LIMITS,
-    good=Example(_BASE),
-    bad=Example(_BASE, (Edit("set_top", field="/model/config/intermediate_size", value=1022),)),
+    bad=Example("dense-tp4", (Edit("set_top", field="/model/config/intermediate_size", value=1022),)),
 )
