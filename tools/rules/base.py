@@ -133,7 +133,7 @@ class Rule:
     requirement: str
     rationale: str
     source: str
-    fix: FixKind
+    fix: FixKind = "local"
     remedy: str
     good: Example = Example("")
     bad: Example

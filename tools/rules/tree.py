@@ -6,7 +6,7 @@ What follows from a node in the wrong place is told apart from what is really ab
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 
 from ..plan.view import EdgeView, NodeView, PlanView
 from .reading import is_cache_edge
@@ -90,25 +90,10 @@ def enters_astray(node: NodeView) -> bool:
     return any(map(_is_astray, node.edges_in))
 
 
-class Placed:
-    """Which edges join nodes that hang in their place from the root down; read when the first is asked for."""
-
-    def __init__(self, view: PlanView) -> None:
-        self._view = view
-
-    @cached_property
-    def _positions(self) -> frozenset[int]:
-        return placed_positions(self._view)
-
-    def holds(self, edge: EdgeView) -> bool:
-        """Whether both ends of `edge` are in their place."""
-        ends = (edge.source, edge.target)
-        return all(end is not None and end.position in self._positions for end in ends)
-
-
-def placed(view: PlanView) -> Placed:
-    """Which edges of the plan join nodes in their place, kept for all rules that ask for it."""
-    return view.whole.once(Placed, lambda: Placed(view.whole))
+def is_between_placed(view: PlanView, edge: EdgeView) -> bool:
+    """Whether both ends of `edge` hang in their place from the root down."""
+    positions = view.whole.once(placed_positions, lambda: placed_positions(view.whole))
+    return all(end is not None and end.position in positions for end in (edge.source, edge.target))
 
 
 class Consequences:
@@ -120,8 +105,7 @@ class Consequences:
 
     def __init__(self, view: PlanView) -> None:
         self._view = view
-        self._out: dict[int, bool] = {}
-        self._in: dict[int, bool] = {}
+        self._leave, self._enter = cache(leaves_astray), cache(enters_astray)
 
     @cached_property
     def displaced_types(self) -> frozenset[str]:
@@ -134,17 +118,7 @@ class Consequences:
 
     def are_misled(self, links: Sequence[tuple[NodeView, NodeView]]) -> bool:
         """Whether for each of the missing `links` an edge of one of its ends leads elsewhere."""
-        return bool(links) and all(self._leaves_astray(start) or self._enters_astray(end) for start, end in links)
-
-    def _leaves_astray(self, node: NodeView) -> bool:
-        if node.position not in self._out:
-            self._out[node.position] = leaves_astray(node)
-        return self._out[node.position]
-
-    def _enters_astray(self, node: NodeView) -> bool:
-        if node.position not in self._in:
-            self._in[node.position] = enters_astray(node)
-        return self._in[node.position]
+        return bool(links) and all(self._leave(start) or self._enter(end) for start, end in links)
 
 
 def _is_astray(edge: EdgeView) -> bool:

@@ -1,6 +1,6 @@
 """CO008: the plan keeps every constraint of the request.
 
-It reads the declared strategy and the devices of the graph; that the graph shows what is declared is said by CO002.
+It reads the declared strategy and the devices of the graph.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """CO007: `construction` lists the building steps that the graph used, in the order of building.
 
-A list that is left out is an empty one. Steps that are none of the four are ST001's.
+A list that is left out is an empty one.
 """
 
 from __future__ import annotations
@@ -100,7 +100,6 @@ RULE = Rule(
         "the experts. A step that is listed and not used, or used and not listed, belongs to another graph."
     ),
     source="002 §6",
-    fix="local",
     remedy="list the steps that the graph uses, in this order",
     visits="parts",
     check=check,

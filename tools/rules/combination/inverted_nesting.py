@@ -1,7 +1,6 @@
 """CO003: nesting follows PP → SP → EP → TP, outermost first.
 
-Read from `parent` alone, one step at a time; the numbering of devices says nothing of nesting. Experts inside shards
-are EP007's, a strategy on a layer of the graph that is not its own is CO004's.
+Read from `parent` alone, one step at a time; the numbering of devices says nothing of nesting.
 """
 
 from __future__ import annotations

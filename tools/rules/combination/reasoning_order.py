@@ -62,7 +62,6 @@ RULE = Rule(
         "known how many replicas the devices hold. DP first leads to degrees that are multiplied, not mapped."
     ),
     source="003 §6",
-    fix="local",
     remedy="put the steps in this order",
     check=check,
     bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/reasoning", value=_STEPS),)),

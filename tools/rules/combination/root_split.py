@@ -1,7 +1,6 @@
 """CO005: no TP or SP at the root: not on the request, a replica, a phase or a stage.
 
-One finding for each such container, with the shards and collectives that it holds. Shards in other wrong places are
-TP001's and SP001's.
+One finding for each such container, with the shards and collectives that it holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """CO002: the declared strategy is the one that the graph shows, and it is the same in all of a phase.
 
-Compares what can be read: an operator whose shards do not fit together is TP002's or SP002's, experts off the stage's
-devices are EP004's, stages that do not tile the model PP004's, replicas that differ from one another DP005's.
+It compares what can be read: operators whose parts do not fit together show no degree.
 """
 
 from __future__ import annotations
@@ -198,7 +197,6 @@ RULE = Rule(
         "neither says what will run."
     ),
     source="000 §5, 002 §1",
-    fix="local",
     remedy="declare what the graph shows, or rebuild the graph for what is declared",
     check=check,
     bad=Example("dense-tp2", (Edit("set_top", field="/strategy/decode/tp", value=4),)),

@@ -1,8 +1,7 @@
 """CO001: DP, PP, SP, EP and TP are the only dimensions of parallelism, and each has one name.
 
 Looks at names alone: keys of the strategy, of ranks and of nodes, node types, steps of `construction` and `reasoning`,
-relaxations. It reads no meaning into free text; a key that names no dimension is ST001's, and so is a defined
-dimension in the wrong block.
+relaxations. It reads no meaning into free text.
 """
 
 from __future__ import annotations
@@ -155,7 +154,6 @@ RULE = Rule(
         "ones (ZeRO, FSDP) split optimizer states that inference does not have."
     ),
     source="000 §5",
-    fix="local",
     remedy="say it with DP, PP, SP, EP and TP, or leave it out",
     visits="parts",
     check=check,

@@ -1,7 +1,6 @@
 """CO004: each strategy lives on its own layer of the graph: DP request, PP structure, TP/SP/EP operator.
 
-Reports stages on the request and the operator layer, and experts on the request and the structural one. Replicas
-elsewhere are DP001's, TP and SP at the root CO005's, stages inside shards CO003's.
+Reports stages on the request and the operator layer, and experts on the request and the structural one.
 """
 
 from __future__ import annotations

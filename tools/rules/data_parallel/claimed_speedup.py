@@ -81,7 +81,6 @@ RULE = Rule(
         "with one, and the requests per second are n times as many."
     ),
     source="003 §7, 004 §4.1",
-    fix="local",
     remedy="state the latency of one replica",
     check=check,
     bad=Example("dense-dp2-tp2", (Edit("set_top", field="/reasoning/3", value=_CLAIM),)),

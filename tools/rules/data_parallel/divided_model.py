@@ -1,7 +1,6 @@
 """DP003: DP splits no layers and no operators: each replica holds the whole model for the phases that it serves.
 
-Fires where replicas share the model out: each holds layers, experts or shards that the other has not. A replica that
-merely lacks something is named by the rule of what it lacks (PP004, EP005, TP002).
+Fires where replicas share the model out: each holds layers, experts or shards that the other has not.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """DP002: replicas are independent: no edge, no collective and no device is shared between two.
 
-Between a prefill-only and a decode-only replica there is the KV cache and nothing else: a wrong edge there joins the
-two phases of one request and is PH002's.
+Between a prefill-only and a decode-only replica there is the KV cache and nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from ...plan.degrees import root_replicas
 from ...plan.view import NodeView, PlanView, as_str
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import Enclosing, enclosing, is_cache_edge, is_on_too_many, label
-from ..tree import placed
+from ..tree import is_between_placed
 
 
 def _only_phase(replica: NodeView) -> str | None:
@@ -41,7 +40,7 @@ def _edges(view: PlanView, owners: Enclosing) -> Iterator[Finding]:
         # Where all replicas serve one phase alone, and the same, some have the wrong name for it (PH001).
         if is_cache_edge(edge) and len(served) == 1 and None not in served:
             continue
-        if not placed(view).holds(edge):
+        if not is_between_placed(view, edge):
             continue
         yield Finding(
             "edge-between",
@@ -150,7 +149,6 @@ RULE = Rule(
         "it, adds no throughput."
     ),
     source="002 §3.1",
-    fix="local",
     remedy="give each replica edges and devices of its own",
     check=check,
     bad=Example(

@@ -1,7 +1,6 @@
 """DP005: replicas are alike: the same stages and degrees, phase by phase that they serve.
 
-Compares what each replica shows as a whole; one operator that differs from the rest of its own phase is CO002's, and
-a replica without a phase that it should serve is PH001's.
+Compares what each replica shows as a whole.
 """
 
 from __future__ import annotations

@@ -15,10 +15,16 @@ from ..reading import is_in_inventory, settled_devices, stage_devices
 _PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode", "LMHeadNode", *COLLECTIVE_TYPES})
 
 
-def is_explained(view: PlanView, declared: int) -> bool:
+def wrong_count(view: PlanView) -> tuple[int, int] | None:
+    """The declared number of GPUs and that of the devices in use, where they differ and no other fault explains it."""
+    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
+    if declared is None or not used or declared == used or _is_explained(view, declared):
+        return None
+    return declared, used
+
+
+def _is_explained(view: PlanView, declared: int) -> bool:
     """Whether `declared` is the number of devices in use once a fault that another rule names is mended."""
-    # Devices are counted over all copies, also where a check looks at one of them.
-    view = view.whole
     return (
         declared == _settled(view)
         # Stages or replicas that share devices (PP006, DP002): the count is right once they do not.

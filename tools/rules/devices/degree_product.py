@@ -1,7 +1,7 @@
 """GP002: the product dp × tp × pp × ep × sp is no GPU count where the dimensions share devices.
 
-Fires where the declared count is such a product and the graph uses another number of devices. Where no two
-dimensions share devices the product is the count, and a wrong one is GP001's.
+Fires where the declared count is such a product and the graph uses another number of devices. Where no
+two dimensions share devices the product is the count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from math import prod
 
 from ...plan.view import PHASE_NAMES, PlanView, as_int, as_mapping
 from ..base import Edit, Example, Finding, Rule
-from .counting import is_explained
+from .counting import wrong_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,18 @@ def is_degree_product(view: PlanView, declared: int) -> bool:
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the declared count where it is the degrees multiplied and the graph uses another number."""
-    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used or not is_degree_product(view, declared):
-        return
-    if is_explained(view, declared):
-        return
-    yield Finding(
-        "degrees-multiplied",
-        f"strategy.gpu_count is {declared}, the degrees multiplied; the graph uses {used} devices, since dimensions "
-        "of different operators share them",
-        where="/strategy/gpu_count",
-        value=declared,
-        expected=used,
-        remedy=f"set gpu_count to {used}: only what is simultaneous in one operator multiplies",
-    )
+    counts = wrong_count(view)
+    if counts is not None and is_degree_product(view, counts[0]):
+        declared, used = counts
+        yield Finding(
+            "degrees-multiplied",
+            f"strategy.gpu_count is {declared}, the degrees multiplied; the graph uses {used} devices, since "
+            "dimensions of different operators share them",
+            where="/strategy/gpu_count",
+            value=declared,
+            expected=used,
+            remedy=f"set gpu_count to {used}: only what is simultaneous in one operator multiplies",
+        )
 
 
 RULE = Rule(
@@ -81,7 +79,6 @@ RULE = Rule(
     ),
     rationale="Attention (sp × tp) and experts (ep) take turns on the same devices, so their degrees do not multiply.",
     source="003 §1, §7",
-    fix="local",
     remedy="count the devices of the graph",
     check=check,
     bad=Example("mla-tp2-ep2-pp2", (Edit("set_top", field="/strategy/gpu_count", value=8),)),

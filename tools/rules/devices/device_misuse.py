@@ -1,7 +1,6 @@
 """GP004: every device is in the inventory, no two shards or experts of one operator share one, no list repeats one.
 
-An operator with more shards than its stage has devices is GP003's. A `LinearNode` only shows a finer split and shares
-its operator's devices.
+A `LinearNode` only shows a finer split and shares its operator's devices.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """GP005 (warning): devices of a stage that an attention or FFN operator leaves idle are named.
 
-A MoE operator must run on all of them (GP003); a shared expert runs beside the routed ones, so nothing waits for it.
+A shared expert runs beside the routed ones, so nothing waits for it.
 """
 
 from __future__ import annotations

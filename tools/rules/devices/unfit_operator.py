@@ -1,7 +1,6 @@
 """GP003: every operator of a stage fits the stage's devices D: shards ≤ |D|, a MoE operator exactly D.
 
-Only what is simultaneous in one operator multiplies. Two shards on one device where there are devices enough are
-GP004's; a MoE operator whose own parts disagree on its devices is EP004's.
+Only what is simultaneous in one operator multiplies.
 """
 
 from __future__ import annotations

@@ -1,33 +1,30 @@
 """GP001: `strategy.gpu_count` is the number of distinct devices that the graph uses.
 
-A count that is the plain product of the degrees is GP002's; a graph that names no device, or a count that is no
-number, has another fault first.
+A graph that names no device, or a count that is no number, has another fault first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PlanView, as_int
+from ...plan.view import PlanView
 from ..base import Edit, Example, Finding, Rule
-from .counting import is_explained
+from .counting import wrong_count
 
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield the declared count where the graph uses another number of devices."""
-    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used:
-        return
-    if is_explained(view, declared):
-        return
-    yield Finding(
-        "wrong-count",
-        f"strategy.gpu_count is {declared}, the graph uses {used} devices",
-        where="/strategy/gpu_count",
-        value=declared,
-        expected=used,
-        remedy=f"set gpu_count to {used}",
-    )
+    counts = wrong_count(view)
+    if counts is not None:
+        declared, used = counts
+        yield Finding(
+            "wrong-count",
+            f"strategy.gpu_count is {declared}, the graph uses {used} devices",
+            where="/strategy/gpu_count",
+            value=declared,
+            expected=used,
+            remedy=f"set gpu_count to {used}",
+        )
 
 
 RULE = Rule(
@@ -36,7 +33,6 @@ RULE = Rule(
     requirement="strategy.gpu_count is the number of distinct devices that the graph uses.",
     rationale="Cost, memory and throughput per GPU are counted over the devices that work, whatever the plan declares.",
     source="003 §1, §8",
-    fix="local",
     remedy="count the devices of the graph",
     check=check,
     bad=Example("dense-pp2-tp2", (Edit("set_top", field="/strategy/gpu_count", value=5),)),

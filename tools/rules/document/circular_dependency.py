@@ -1,7 +1,6 @@
 """ST004: the graph is acyclic at every level.
 
-A level is the nodes below one parent with the edges among them. Circles of `parent` are ST003's; edges that run back
-from one level to another are PH002's, PP003's or ST006's.
+A level is the nodes below one parent with the edges among them.
 """
 
 from __future__ import annotations
@@ -118,7 +117,6 @@ RULE = Rule(
     requirement="The graph is acyclic at every level.",
     rationale="What waits for itself never runs, and a circle has no critical path.",
     source="000 §8",
-    fix="local",
     remedy="drop the edge that runs against the order of execution",
     visits="parts",
     check=check,

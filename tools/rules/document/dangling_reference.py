@@ -136,7 +136,6 @@ RULE = Rule(
     ),
     rationale="A name that means two nodes, or none, makes the rest of the graph a matter of guessing.",
     source="000 §7",
-    fix="local",
     remedy="give every node an id of its own and let every reference name one that exists",
     check=check,
     bad=Example(

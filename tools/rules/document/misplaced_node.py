@@ -1,8 +1,7 @@
 """ST003: `parent` forms one tree below the only RequestNode, each type below a type that may hold it.
 
-A parent that does not exist is ST002's and a type that the format does not have is ST001's. What is misplaced as a
-strategy (a shard on a stage, experts outside a MoE operator, a replica inside a phase) is said by the rule of that
-strategy.
+What is misplaced as a strategy (a shard on a stage, experts outside a MoE operator, a replica inside a phase) is said
+by the rule of that strategy.
 """
 
 from __future__ import annotations
@@ -111,7 +110,6 @@ RULE = Rule(
         "to nothing and is computed by nobody."
     ),
     source="002 §2",
-    fix="local",
     remedy="hang the node below the type that holds it",
     visits="parts",
     check=check,

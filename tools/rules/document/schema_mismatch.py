@@ -41,7 +41,6 @@ RULE = Rule(
     ),
     rationale="What a program cannot read as the format says, two programs will read in two ways.",
     source="000 §7, 002 §7",
-    fix="local",
     remedy="write it as `shardwright schema` says",
     check=check,
     bad=Example("dense-1", (Edit("set_top", field="/workload/concurrency", value="four"),)),

@@ -1,8 +1,6 @@
 """ST006: edges join siblings; only KV-cache edges run elsewhere.
 
 A KV-cache edge leads from a KVCacheUpdate of a prefill branch to a decode attention operator of the same layers.
-Edges across stages, phases or replicas are named by PP003, PH002 and DP002, those between the TP groups of two
-operators by TP004; what an edge's type must be, by ST007.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ from collections.abc import Iterator
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView, as_str
 from ..base import Edit, Example, Finding, Rule
 from ..reading import Enclosing, covered_layers, enclosing, is_cache_edge, label, ranges_meet
-from ..tree import placed
+from ..tree import is_between_placed
 
 
 def _is_cache_edge_elsewhere(edge: EdgeView, phases: Enclosing) -> bool:
@@ -85,7 +83,7 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding | None]:
         feeds = view.once(_Feeds, lambda: _Feeds(view, phases))
         yield _wrong_layers(view, feeds, edge, phases.of(target))
     # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
-    elif placed(view).holds(edge):
+    elif is_between_placed(view, edge):
         yield Finding(
             "no-siblings",
             f"the edge {label(source)} → {label(target)} joins nodes that are no siblings",
@@ -107,7 +105,6 @@ RULE = Rule(
         "order of execution can then not be read level by level."
     ),
     source="000 §6, §7",
-    fix="local",
     remedy="drop the edge",
     visits="edge",
     decide=decide,

@@ -1,8 +1,7 @@
 """ST005: every operator, shard and collective has the edges that its role needs.
 
 Checks the order inside a stage (embedding, blocks, LM head) and inside a block (its operators), and the flow inside an
-operator (shards to cache write and collective). The chain of stages is PP001's, the parts of a MoE operator EP002's,
-the cache between the phases DE003's. A node in the wrong place is named by the rule of its place.
+operator (shards to cache write and collective). A node in the wrong place is named by the rule of its place.
 """
 
 from __future__ import annotations
@@ -209,7 +208,6 @@ RULE = Rule(
     requirement="Every node is reachable: no operator, shard or collective without the edges that its role needs.",
     rationale="A node that nothing leads to is never run, and one that leads nowhere is run for nothing.",
     source="000 §8",
-    fix="local",
     remedy="add the edge",
     visits="parts",
     check=check,

@@ -1,7 +1,6 @@
 """ST007: each edge has the type that its ends call for.
 
-Judges edges that may exist: between siblings, and KV-cache edges. One that may not is ST006's whatever its type, and
-EP006's between two experts.
+Judges edges that may exist: between siblings, and KV-cache edges.
 """
 
 from __future__ import annotations
@@ -69,7 +68,6 @@ RULE = Rule(
         "dependency."
     ),
     source="000 §7",
-    fix="local",
     remedy="set the type that the ends call for",
     visits="edge",
     decide=decide,

@@ -1,6 +1,6 @@
 """EN005: in a named engine the ranks of attention are the ranks of its experts; vLLM has no expert degree besides.
 
-It needs a plan that names its engine. Devices that attention leaves idle are GP005's warning without one.
+It needs a plan that names its engine.
 """
 
 from __future__ import annotations
@@ -81,22 +81,21 @@ def _finding(fault: Fault, operators: list[NodeView], where: str = "") -> Findin
     )
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each stage whose experts are spread in a way that the engine has no setting for."""
+def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
+    """Yield the experts of a stage that are spread in a way that the engine has no setting for."""
     engine = named_engine(view)
     if engine is None:
         return
-    for stage in view.stages:
-        devices, name = stage_devices(stage), label(stage.node)
-        narrow = _narrow_attention(stage, devices)
-        if narrow:
-            used = len(settled_devices(narrow[0]) & devices)
-            yield _finding(_narrow_fault(engine, f" in stage {name}", used, len(devices)), narrow)
-        sliced = [] if engine.slices_groups else _sliced_groups(stage)
-        if sliced:
-            groups = sliced[0].children_of_type("ExpertNode")
-            fault = _sliced_fault(engine, len(groups), len(set(groups[0].devices)), len(devices))
-            yield _finding(fault, sliced, f"stage {name} has ")
+    devices, name = stage_devices(stage), label(stage.node)
+    narrow = _narrow_attention(stage, devices)
+    if narrow:
+        used = len(settled_devices(narrow[0]) & devices)
+        yield _finding(_narrow_fault(engine, f" in stage {name}", used, len(devices)), narrow)
+    sliced = [] if engine.slices_groups else _sliced_groups(stage)
+    if sliced:
+        groups = sliced[0].children_of_type("ExpertNode")
+        fault = _sliced_fault(engine, len(groups), len(set(groups[0].devices)), len(devices))
+        yield _finding(fault, sliced, f"stage {name} has ")
 
 
 _BASE = "relaxed-tp-in-expert"
@@ -116,7 +115,8 @@ RULE = Rule(
     source="vLLM 0.33.0 fused_moe/config.py; SGLang 0.5.23 arg_groups/parallel_hook.py; TensorRT-LLM mapping.py",
     fix="re-plan",
     remedy="let attention use all devices of the stage (tp, or attention_dp), and in vLLM ep be 1 or all of them",
-    check=check,
+    visits="stage",
+    decide=decide,
     limits=(
         DegreeLimit(("tp", "sp", "kv_sp", "attention_dp", "devices"), _attention),
         DegreeLimit(("ep", "tp_expert", "devices"), _experts),

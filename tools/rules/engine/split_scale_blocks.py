@@ -2,8 +2,8 @@
 
 Blocks are those of FP8 checkpoints (128 x 128 as a rule) and the groups of AWQ, GPTQ and W4A16 ones (128 in a row).
 
-It looks at the widths that FFN degrees split: dense FFN, shared expert, and experts under `tp_in_expert`. A width that
-the degree does not divide at all is TP005's; attention projections are left to the engine.
+It looks at the widths that FFN degrees split: dense FFN, shared expert, and experts under `tp_in_expert`. Attention
+projections are left to the engine.
 """
 
 from __future__ import annotations

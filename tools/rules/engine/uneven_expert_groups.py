@@ -1,7 +1,6 @@
 """EN003 (warning, an error for the engine that refuses it): the expert groups of an operator host equally many experts.
 
-vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts. Experts that
-are missing, listed twice without leave, or in empty groups are EP004's, EP005's and EP008's.
+vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts.
 """
 
 from __future__ import annotations

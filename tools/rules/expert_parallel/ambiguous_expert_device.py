@@ -1,7 +1,6 @@
 """EP003: each branch of the fan-out is one ExpertNode on exactly one device.
 
 Under `tp_in_expert` an ExpertNode has the same number of devices as the others of its operator, and one shard on each.
-Without the relaxation a split expert is TP006's; two expert groups on one device are GP004's.
 """
 
 from __future__ import annotations
@@ -86,7 +85,6 @@ RULE = Rule(
         "which of the two holds the weights."
     ),
     source="002 §3.4, 003 §2.4",
-    fix="local",
     remedy="give the expert group one device",
     visits=("MoENode",),
     decide=decide,

@@ -1,7 +1,7 @@
 """EP002: a MoE operator is Router → dispatch → ExpertNodes → combine, each an explicit node joined by edges.
 
 With one expert group (one device, or `tp_in_expert` with ep 1) the router leads to it directly and nothing is
-exchanged. A path that takes a way round through another expert or collective is EP006's; edge types are ST007's.
+exchanged.
 """
 
 from __future__ import annotations
@@ -118,7 +118,6 @@ RULE = Rule(
         "the price of EP, and a graph without it is timed as if it were free."
     ),
     source="000 §3.4",
-    fix="local",
     remedy="write router, dispatch and combine as nodes and join them",
     visits=("MoENode",),
     decide=decide,

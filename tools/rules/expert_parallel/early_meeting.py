@@ -1,7 +1,6 @@
 """EP006: the branches of the fan-out do not meet before the combine.
 
-Reports edges between two ExpertNodes and collectives between dispatch and combine. A collective inside an expert joins
-no branches: it is TP006's or, under `tp_in_expert`, TP003's.
+Reports edges between two ExpertNodes and collectives between dispatch and combine.
 """
 
 from __future__ import annotations
@@ -69,7 +68,6 @@ RULE = Rule(
         "wait for the other, and computes something that the model does not."
     ),
     source="002 §3.4",
-    fix="local",
     remedy="let the branches meet in the combine alone",
     visits=("ExpertNode", "MoENode"),
     decide=decide,

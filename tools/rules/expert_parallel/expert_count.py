@@ -1,7 +1,6 @@
 """EP004: a MoE operator has one ExpertNode for each device of its stage, and none is empty.
 
-Under `tp_in_expert` an ExpertNode counts for all its devices. A MoE operator that runs as a whole on a part of the
-stage's devices is GP003's; split experts without the relaxation are TP006's.
+Under `tp_in_expert` an ExpertNode counts for all its devices.
 """
 
 from __future__ import annotations
@@ -65,7 +64,8 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
 
 def _groups(case: Case) -> Iterator[Fault]:
     ep, width, experts = case.degrees.ep, case.degrees.tp_expert, case.moe.experts
-    if ep > experts:
+    # Copies fill further groups where they are allowed.
+    if ep > experts and "redundant_experts" not in case.conditions.relaxations:
         message = f"{ep} expert groups for {experts} experts leave {ep - experts} without any"
         yield Fault("empty-group", message, ep, f"at most {experts}")
     if ep * width != case.degrees.devices:
@@ -82,7 +82,6 @@ RULE = Rule(
         "device without waits while the others compute."
     ),
     source="002 §3.4, 003 §3",
-    fix="local",
     remedy="regroup the experts: one group, with at least one expert, on each device",
     visits=("MoENode",),
     decide=decide,

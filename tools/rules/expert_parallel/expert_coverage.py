@@ -1,7 +1,6 @@
 """EP005: every routed expert of the layer is hosted exactly once; `redundant_experts` allows copies.
 
-Compares with the model's number of experts where the model can be read. Groups that all hold the same experts are
-EP008's.
+Compares with the model's number of experts where the model can be read.
 """
 
 from __future__ import annotations
@@ -85,7 +84,6 @@ RULE = Rule(
         "go, and a copy that was not planned for takes memory and leaves open which of the two computes."
     ),
     source="003 §2.4",
-    fix="local",
     remedy="list each expert of the layer in exactly one ExpertNode",
     visits=("MoENode",),
     decide=decide,

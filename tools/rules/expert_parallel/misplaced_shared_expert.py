@@ -1,7 +1,7 @@
 """EP009: a shared expert is an FFNNode inside the MoE operator, beside the routed fan-out.
 
-Its shards and their AllReduce follow the rules of TP (TP002, TP003, TP005). It has no edge to router, exchanges or
-experts: it runs from the operator's input to its end.
+Its shards and their AllReduce follow the rules of TP. It has no edge to router, exchanges or experts: it runs from the
+operator's input to its end.
 """
 
 from __future__ import annotations
@@ -77,7 +77,6 @@ RULE = Rule(
         "tokens travel. As one of the routed experts it would wait for them."
     ),
     source="003 §2.2",
-    fix="local",
     remedy="write the shared expert as an FFNNode below the MoENode, with no edge to the fan-out",
     visits=("MoENode",),
     decide=decide,

@@ -2,16 +2,16 @@
 
 Reports MoE operators that host every expert equally often, more than once, and a declared GPU count that is ep times
 the devices in use, or ep times tp (and pp). Copies under `redundant_experts` are allowed as long as the groups still
-differ; the product of all degrees as a GPU count is GP002's.
+differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import PHASE_NAMES, PlanView, as_int
+from ...plan.view import PHASE_NAMES, PlanView
 from ..base import Edit, Example, Finding, Rule
-from ..devices.counting import is_explained
+from ..devices.counting import wrong_count
 from ..expert_groups import copies
 from ..reading import label
 
@@ -34,9 +34,10 @@ def _copies(view: PlanView) -> Iterator[Finding]:
 
 
 def _multiplied_count(view: PlanView) -> Iterator[Finding]:
-    declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
-    if declared is None or not used or declared == used or is_explained(view, declared):
+    counts = wrong_count(view)
+    if counts is None:
         return
+    declared, used = counts
     for phase in PHASE_NAMES:
         ep, tp, pp = (view.degree(phase, name) or 1 for name in ("ep", "tp", "pp"))
         ways = {"the devices in use × ep": used * ep, "ep × tp": ep * tp, "ep × tp × pp": ep * tp * pp}

@@ -1,7 +1,6 @@
 """The figures that a plan claims of its performance, beside those that the tools compute.
 
-Reads the `performance` block of any JSON and pairs its numbers with the estimate's, place by place. It judges nothing;
-what is negative or no number at all is left to the schema (ST001).
+Reads the `performance` block of any JSON and pairs its numbers with the estimate's, place by place. It judges nothing.
 """
 
 from __future__ import annotations

@@ -72,7 +72,6 @@ RULE = Rule(
         "stages follow one another, and the slowest expert group sets the pace. Only the longest path counts all of it."
     ),
     source="004 §5, §8",
-    fix="local",
     remedy="replace the value by what `estimate` computes on the graph, or leave the field out",
     check=check,
     good=Example("dense-pp2-tp2", (Edit("evaluate"), Edit("scale", field="/performance/latency/ttft_ms", value=1.03))),

@@ -1,7 +1,6 @@
 """PH002: the phases are independent but for KV-cache edges from prefill to decode.
 
-Reports every other edge between a prefill and a decode branch that may work on the same request. Edges between two
-replicas that each serve both phases are DP002's; whether a KV edge joins the same layers is DE003's and ST006's.
+Reports every other edge between a prefill and a decode branch that may work on the same request.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import dataclass, field
 from ...plan.view import PHASE_NAMES, EdgeView, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import enclosing, is_cache_edge, label
-from ..tree import placed
+from ..tree import is_between_placed
 
 
 @dataclass(slots=True)
@@ -58,9 +57,9 @@ def decide(view: PlanView, edge: EdgeView) -> Iterator[Finding]:
     requests = view.once(_requests, lambda: _requests(view))
     if requests.share(start, end):
         is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
-        if not is_cache and placed(view).holds(edge):
+        if not is_cache and is_between_placed(view, edge):
             yield _finding("no-cache-edge", edge, source, target, "is no KV-cache edge (KVCacheUpdate → Attention)")
-    elif requests.share(end, start) and placed(view).holds(edge):
+    elif requests.share(end, start) and is_between_placed(view, edge):
         yield _finding("leads-back", edge, source, target, "leads from decode back to prefill")
 
 
@@ -84,7 +83,6 @@ RULE = Rule(
         "only forward."
     ),
     source="000 §1, §6",
-    fix="local",
     remedy="drop the edge",
     visits="edge",
     decide=decide,

@@ -1,10 +1,9 @@
 """DE004: no device computes on what no node brings to it.
 
 Every collective of an operator spans the devices that the operator computes on, and where the next operator of the
-stage runs on devices that this one does not use, this one closes with a collective over the union of both. That a
-collective is missing altogether is TP003's, SP002's or EP002's to say; shards along the cache (`kv_sp`), which none of
-these names, are checked here. Between stages the pipeline edge carries the activations. Devices that belong to
-another stage, to another replica or to nobody are named by TP004, PP006, DP002 and GP004.
+stage runs on devices that this one does not use, this one closes with a collective over the union of both. Shards along
+the cache (`kv_sp`), which no other rule names, are checked here. Between stages the pipeline edge carries the
+activations.
 """
 
 from __future__ import annotations
@@ -233,7 +232,6 @@ RULE = Rule(
     ),
     rationale="Activations that no node brings to a device are sent for free in every estimate and by nobody in fact.",
     source="000 §6, §8",
-    fix="local",
     remedy="close the operator with an AllGather (one shard) or AllReduce over the devices of both operators",
     visits="stage",
     decide=decide,

@@ -1,9 +1,8 @@
 """DE003: the KV cache is explicit in both phases.
 
-Every attention operator has its KVCacheUpdate on the devices of its shards, and every decode attention an edge from
-the KVCacheUpdate of each prefill attention of the same layers, in every prefill branch that may feed it (R14). For
-linear attention the write is that of the state. Edges inside the operator are ST005's, edges that lead elsewhere
-PH002's and ST006's.
+Every attention operator has its KVCacheUpdate on the devices of its shards, and every decode attention an edge from the
+KVCacheUpdate of each prefill attention of the same layers, in every prefill branch that may feed it (R14). For linear
+attention the write is that of the state.
 """
 
 from __future__ import annotations
@@ -188,7 +187,6 @@ RULE = Rule(
         "memory nor its transfer is counted."
     ),
     source="000 §6, §1.1",
-    fix="local",
     remedy="state the cache: one KVCacheUpdate in each attention operator, one edge for each pair of the same layers",
     check=check,
     good=Example("disaggregated-tp2"),

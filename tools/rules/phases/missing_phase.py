@@ -1,7 +1,7 @@
 """PH001: prefill and decode are both there and distinct: in every replica, or across two kinds of replica (R14).
 
 Reports replicas without a phase that they should serve, a mixture of whole and split replicas, and a prefill that
-stands twice. A decode that stands twice beside a prefill is DE005's.
+stands twice.
 """
 
 from __future__ import annotations
@@ -88,7 +88,6 @@ RULE = Rule(
     ),
     rationale="Prefill builds the KV cache and decode lives on it: with only one of them no request is served.",
     source="000 §1",
-    fix="local",
     remedy="add the missing branch",
     check=check,
     good=Example("disaggregated-tp2"),

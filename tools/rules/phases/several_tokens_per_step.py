@@ -36,7 +36,6 @@ RULE = Rule(
     requirement="Decode is one token a step: tokens_per_step = 1.",
     rationale="Each token depends on the one before it, so a step that makes several is not what the graph describes.",
     source="000 §6",
-    fix="local",
     remedy="set tokens_per_step to 1",
     visits="phase",
     decide=decide,

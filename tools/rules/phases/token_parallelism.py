@@ -1,7 +1,6 @@
 """DE005: no two tokens of one request are decoded at once: a replica has one decode branch.
 
-Tokens are not unrolled in this format, so a second decode PhaseNode of a replica can only be a second token. Two decode
-branches with no prefill are one branch under a wrong name, which PH001 reports.
+Tokens are not unrolled in this format, so a second decode PhaseNode of a replica can only be a second token.
 """
 
 from __future__ import annotations
@@ -76,7 +75,6 @@ RULE = Rule(
     requirement="No cross-token parallelism: no two nodes of different tokens without an order between them.",
     rationale="A token is computed from all tokens before it; of two side by side, one would lack the other.",
     source="000 §6",
-    fix="local",
     remedy="keep one decode branch; its recurrence stands for all tokens",
     check=check,
     bad=Example("dense-1", _copy()),

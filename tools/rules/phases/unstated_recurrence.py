@@ -1,7 +1,6 @@
 """DE002: the decode phase states that token t+1 follows token t through the KV cache.
 
-Reports a decode branch with no recurrence or another one. A second decode branch, which would be a further token, is
-DE005's.
+Reports a decode branch with no recurrence or another one.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ RULE = Rule(
     requirement="Strict temporal order: the decode phase states the recurrence t → t+1.",
     rationale="The graph is one step; only the recurrence says that the next step waits for the cache of this one.",
     source="000 §6",
-    fix="local",
     remedy=f'set recurrence to "{RECURRENCE}"',
     visits="phase",
     decide=decide,

@@ -1,7 +1,6 @@
 """PP001: the stages of a phase form one chain in index order, each joined to the next by a pipeline edge.
 
-Reports a missing edge, an edge that runs against the order, and indices that do not count the chain from 0. It leaves
-stages that run side by side to PP002, edges that skip a stage to PP003, missing stages to PP004, and cycles to ST004.
+Reports a missing edge, an edge that runs against the order, and indices that do not count the chain from 0.
 """
 
 from __future__ import annotations
@@ -93,7 +92,6 @@ RULE = Rule(
         "and no time is charged for sending them."
     ),
     source="000 §3.3, 002 §3.2",
-    fix="local",
     remedy="join each stage to the next by one pipeline edge",
     visits="phase",
     decide=decide,

@@ -1,8 +1,8 @@
 """PP005: the stages and blocks fit the layers that the model has.
 
 Reports a phase with no stage or with more stages than layers, a stage that holds nothing, a block that is no whole
-number of its periods, and operators that a layer does not have in the model. Where a whole run of layers has a dense
-FFN for its experts or the reverse, EP001 says so; a run that lumps dense and MoE layers together is named here.
+number of its periods, and operators that a layer does not have in the model. A run that lumps dense and MoE layers
+together is named here.
 """
 
 from __future__ import annotations

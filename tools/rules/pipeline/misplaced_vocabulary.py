@@ -1,7 +1,6 @@
 """PP007: the embedding sits in the first stage only, the LM head in the last only.
 
-Reports one that is missing, doubled or in another stage. One that hangs under no stage at all is ST003's;
-where the layers of the first or the last stage show that a stage before or after it is missing, PP004 says so.
+Reports one that is missing, doubled or in another stage.
 """
 
 from __future__ import annotations
@@ -86,7 +85,6 @@ RULE = Rule(
     requirement="The embedding sits in the first stage only, the LM head in the last only.",
     rationale="Tokens enter at the first layer and logits leave after the last; a second table is memory for nothing.",
     source="001 §05",
-    fix="local",
     remedy="keep one embedding in the first stage and one LM head in the last",
     visits="phase",
     decide=decide,

@@ -1,7 +1,6 @@
 """PP002: no two stages of a phase run side by side.
 
-Reports stages that both take their input from earlier stages with no edge from one to the next. A stage that has no
-input at all is a broken chain (PP001) or was skipped (PP003).
+Reports stages that both take their input from earlier stages with no edge from one to the next.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ RULE = Rule(
         "(DP) or a split of an operator (TP, EP)."
     ),
     source="002 §5",
-    fix="local",
     remedy="chain the stages: each gets its input from the one before it alone",
     visits="phase",
     decide=decide,

@@ -1,7 +1,7 @@
 """PP006: the stages of one phase share no device.
 
-Counts the devices that a stage computes on and those that its exchanges reach. One TP group with a shard on a device of
-another stage is TP004's; what one device does in prefill and in decode is no matter of this rule.
+Counts the devices that a stage computes on and those that its exchanges reach. What one device does in prefill and in
+decode is no matter of this rule.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """PP004: the stages of a phase cover every layer exactly once and in order, and so do the blocks of each stage.
 
-Reports gaps, overlaps, a wrong order, and layers that the model does not have. Empty stages and stages without blocks
-are PP005's; replicas that share the layers out among themselves are DP003's. Without a readable model the last layer
+Reports gaps, overlaps, a wrong order, and layers that the model does not have. Without a readable model the last layer
 is not known and only what is between the stages is checked.
 """
 
@@ -105,7 +104,6 @@ RULE = Rule(
     requirement="Stages own contiguous blocks of layers that cover every layer exactly once, in order.",
     rationale="A layer that no stage holds is not computed; one that two stages hold is computed twice.",
     source="002 §3.2, 003 §2.3",
-    fix="local",
     remedy="let each stage, and each block in it, begin where the one before it ends",
     visits="phase",
     decide=decide,

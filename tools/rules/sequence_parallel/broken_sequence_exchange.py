@@ -1,7 +1,7 @@
 """SP002: sequence shards are ranked 0…sp−1, each once, and exchange what they need before and after.
 
 Either an AllGather of K and V in and a closing AllGather out, or AllToAll `sequence_in` and `sequence_out`; never one
-of each. In decode SP itself is the fault (SP003); a shard that does not reach its AllReduce is TP003's.
+of each.
 """
 
 from __future__ import annotations
@@ -198,7 +198,6 @@ RULE = Rule(
         "shard attends to its own tokens alone, which is another model."
     ),
     source="000 §3.2",
-    fix="local",
     remedy="write both exchanges as nodes and join them to every shard",
     visits=("AttentionNode",),
     decide=decide,

@@ -1,7 +1,6 @@
 """SP001: sequence parallelism only inside attention.
 
-Reports shards with an `sp` rank and exchanges of sequence shards outside an AttentionNode. A MoE operator whose
-dispatch or combine has a wrong role is EP002's.
+Reports shards with an `sp` rank and exchanges of sequence shards outside an AttentionNode.
 """
 
 from __future__ import annotations
@@ -66,7 +65,6 @@ RULE = Rule(
         "them. Everywhere else a split of the tokens is a split of the batch."
     ),
     source="002 §3.5, 003 §2.5",
-    fix="local",
     remedy="move the sequence shards into the attention operator, or drop the sp rank",
     visits="node",
     decide=decide,

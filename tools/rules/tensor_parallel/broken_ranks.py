@@ -1,8 +1,6 @@
 """TP002: the shards of an operator are ranked 0…tp−1, each once, each on its own device.
 
-Checked for every combination of the other ranks. Ranks that are wrong along the sequence are SP002's; a `LinearNode`
-takes no part. Fewer shards than declared, ranked without a hole, are CO002's unless all else says that one is missing;
-more than the stage has devices, GP003's.
+Checked for every combination of the other ranks. A `LinearNode` takes no part.
 """
 
 from __future__ import annotations
@@ -114,7 +112,6 @@ RULE = Rule(
         "out; two shards on one device gain nothing and cost a collective."
     ),
     source="000 §3.1, 002 §3.3",
-    fix="local",
     remedy="number the shards of each group from 0, each once",
     visits="tp_operator",
     decide=decide,

@@ -1,8 +1,7 @@
 """TP001: tensor parallelism only inside an attention or FFN operator.
 
-Reports shards below an embedding, LM head, router, MoE operator, block or anything above it. Shards of experts are
-TP006's, shards along the sequence SP001's, shards below shards CO003's. `vocab_parallel` lets it into the embedding
-and the LM head.
+Reports shards below an embedding, LM head, router, MoE operator, block or anything above it. `vocab_parallel` lets it
+into the embedding and the LM head.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ RULE = Rule(
         "such parts: embedding, norm and router run whole on every device."
     ),
     source="002 §3.3, 003 §2.2",
-    fix="local",
     remedy="drop the shards, or move them into the attention or FFN operator that they are meant to split",
     visits="node",
     decide=decide,

@@ -1,8 +1,7 @@
 """TP004: a TP group lies inside one operator, hence inside one layer and one stage.
 
 Reports shards and collectives of a split operator on devices of another stage of the phase, and shards that lead into
-the collective of another operator of the stage. Edges across stages are PP003's; two stages that share devices as a
-whole are PP006's.
+the collective of another operator of the stage.
 """
 
 from __future__ import annotations

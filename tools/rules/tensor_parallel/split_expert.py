@@ -1,7 +1,6 @@
 """TP006: no tensor parallelism inside an expert, unless the plan names `tp_in_expert`.
 
-One finding for each MoE operator, with the shards, ranked LinearNodes and collectives that its experts hold. What the
-relaxed form must look like is said by TP002, TP003 and EP003.
+One finding for each MoE operator, with the shards, ranked LinearNodes and collectives that its experts hold.
 """
 
 from __future__ import annotations
@@ -63,7 +62,6 @@ RULE = Rule(
         "collective inside the fan-out, while more expert groups would use the same devices."
     ),
     source="002 §3.4, 003 §7",
-    fix="local",
     remedy="make each expert whole on one device, or name tp_in_expert in policy.relaxations",
     visits="node",
     decide=decide,

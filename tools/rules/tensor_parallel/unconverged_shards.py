@@ -1,7 +1,6 @@
 """TP003: the shards of an operator re-converge in an AllReduce of that operator, or in ReduceScatter → AllGather.
 
-An operator with one shard a group needs none. The closing AllGather of SP is SP002's, the types of the edges are
-ST007's, and where else a shard leads is TP004's and ST006's.
+An operator with one shard a group needs none.
 """
 
 from __future__ import annotations
@@ -105,7 +104,6 @@ RULE = Rule(
         "nothing to read; the collective that adds them is most of the cost of TP."
     ),
     source="000 §3.1, 002 §3.3",
-    fix="local",
     remedy="close the operator with an AllReduce that every shard leads into",
     visits="tp_operator",
     decide=decide,
