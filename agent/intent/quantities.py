@@ -65,7 +65,7 @@ _RANGE_JOIN = re.compile(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.
 _BETWEEN = re.compile(r"(?:between|from|介于|从|在)\s?$", re.IGNORECASE)
 _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|到|至|-|–|~)\s?", re.IGNORECASE)
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
-_SECONDS = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
+_SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
     r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|大概|约|大约|差不多|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
 )
@@ -173,7 +173,7 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
     if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])):
         of_one_user = unit == "tokens" and (before["user"] or before["user2"])
         start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
-        factor /= _SECONDS[before["time"][0]]
+        factor /= _SECONDS_OF[before["time"][0]]
     if unit == "count" and not _may_stand_alone(match.group(), text[end : end + 1]):
         return None
     counted, measured = values
