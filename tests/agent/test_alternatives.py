@@ -1,0 +1,56 @@
+"""Of several statements of one thing: what is given up, corrected, offered as a choice, or ordered by nobody."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardwright.agent.intent.errors import RequestError
+from shardwright.agent.intent.request import read_request
+from shardwright.agent.pipeline import plan
+
+ROWS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "cases" / "alternatives.json").read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:40])
+def test_the_statement_that_counts_is_read(row: dict[str, Any]) -> None:
+    said = read_request(row["text"])
+    stated = json.loads(said.model_dump_json(exclude_defaults=True))
+    assert {name: stated.get(name) for name in row["said"]} == row["said"]
+    assert not stated.keys() & set(row.get("absent", ()))
+    read = [[one["kind"], one["value"]] for one in stated.get("constraints", ())]
+    assert read == row["constraints"]
+    if "tp" in row:
+        assert said.strategy is not None and said.strategy.decode.tp == row["tp"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Llama-3.1-70B on 8 H100 and 8 A100",
+        "Llama-3.1-70B and Qwen3-32B on 8 H100",
+        "Qwen3-8B on 2 L4, 8 users, 9 users",
+    ],
+)
+def test_what_nothing_settles_is_asked_back(text: str) -> None:
+    with pytest.raises(RequestError):
+        read_request(text)
+
+
+def test_the_best_of_the_named_kinds_is_planned_and_the_others_are_said() -> None:
+    result = plan("Qwen3-8B on 2 H100 or 2 L4, lowest latency, 1k in, 128 out, 4 users")
+    assert result.plan is not None and result.report is not None
+    assert result.plan.hardware.accelerator == "h100-sxm"
+    assert any("l4" in one.reason for one in result.report.assumptions if one.field == "hardware.accelerator")
+
+
+def test_a_budget_bounds_the_nodes_that_are_used() -> None:
+    result = plan(
+        "Llama-3.1-8B on 4 nodes of 8 H100 at $2.50 per GPU hour, best throughput, at most $40 an hour in all"
+    )
+    assert result.plan is not None and result.plan.strategy.gpu_count <= 16
