@@ -31,6 +31,8 @@ from .brief_structured import read_json, read_yaml
 from .constraint_words import merged_constraints
 from .errors import BriefError
 from .intent import OpenPrecisions, Said
+from .merge import merge_said
+from .quoted import quoted_apart
 
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
@@ -61,6 +63,9 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     """
     if len(sources) > MAX_FILES:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
+    older, newer = _quoted_apart(sources)
+    if older:
+        return merge_said([read_brief(older), read_brief(newer)])
     facts, names = Facts(), Names()
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
@@ -74,6 +79,18 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+
+
+def _quoted_apart(sources: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The mails that texts quote, apart from what stands around them; none where a text is no mail."""
+    older: list[tuple[str, str]] = []
+    newer: list[tuple[str, str]] = []
+    for name, text in sources:
+        is_text = Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
+        before, after = quoted_apart(text, needs_header=True) if is_text else ("", text)
+        older += [(name, before)] if before else []
+        newer.append((name, after))
+    return older, newer
 
 
 def _read_text(path: Path) -> str:

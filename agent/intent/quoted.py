@@ -13,24 +13,30 @@ _HEADER = re.compile(
 )
 
 
-def quoted_apart(text: str) -> tuple[str, str]:
-    """The older text, without its marks, and the newer; the older is empty where nothing is quoted, or all is."""
+def quoted_apart(text: str, *, needs_header: bool = False) -> tuple[str, str]:
+    """The older text, without its marks, and the newer; the older is empty where nothing is quoted, or all is.
+
+    `needs_header`: marks alone are no quoted mail, since Markdown has them for remarks.
+    """
     older: list[str] = []
     newer: list[str] = []
-    is_older = False
+    is_older = has_header = False
     for line in text.split("\n"):
         mark = _QUOTED.match(line)
         if mark is None and _HEADER.match(line):
-            is_older = True
+            is_older = has_header = True
             continue
         if mark is not None:
             inner = line[mark.end() :]
             if _HEADER.match(inner) is None:
                 older.append(inner)
+            else:
+                has_header = True
         else:
             (older if is_older else newer).append(line)
     # One line that begins with ">" may be a bound or an arrow.
-    is_mail = is_older or sum(_QUOTED.match(line) is not None for line in text.split("\n")) > 1
+    marks = sum(_QUOTED.match(line) is not None for line in text.split("\n"))
+    is_mail = has_header if needs_header else is_older or marks > 1
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
     return "\n".join(older), "\n".join(newer)
