@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
@@ -36,13 +36,10 @@ from ..plan.performance import PerformanceClaim
 from ..plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView, as_list
 from ..rules.edits import Change, same
 from ..rules.pipeline.ignored_layer_structure import kind_fits
-
-if TYPE_CHECKING:
-    from .target import Target
+from .target import Fields, Target
 
 # What is not there.
 ABSENT: Any = object()
-Fields = Mapping[str, Any]
 _BLOCKS: Mapping[str, type[BaseModel]] = {
     "model": ModelBlock,
     "hardware": HardwareBlock,

@@ -23,13 +23,13 @@ from ..plan.view import PlanView
 from ..search.candidate import SearchRequest
 from ..search.ranking import limits_missed
 from ..search.search import search
+from .built_plan import BuiltPlan, built_plan
 from .distance import moves, preference
 from .intent import PlanIntent
 from .nearest import Nearest
 from .offers import searchable
 from .placing import MOST_DEVICES
 from .result import Replanning
-from .target import BuiltPlan, built_plan
 
 _NODE = 8
 # Requests whose simulation takes as long as laying a strategy out on a node.

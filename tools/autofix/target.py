@@ -11,23 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from math import lcm
 from typing import Any
 
 from ..catalog.architecture import Architecture
-from ..errors import InputError
 from ..plan.blocks import Block, fold_layers, layer_signature
 from ..plan.branches import StageView
 from ..plan.builder import BuildRequest, StagePlace, build_plan
-from ..plan.document import Rank, Strategy
-from ..plan.placement import evening_copies, with_vocabulary
+from ..plan.document import Rank
+from ..plan.placement import with_vocabulary
 from ..plan.view import NodeView, PlanView
-from ..validate import ValidationReport, validate
 from .alignment import Alignment, align
-from .differences import Fields, kept_blocks
 from .freedoms import Pair, hosted_experts, shard_devices, shown_hostings
-from .intent import PlanIntent
 
+# Fields of a node, an edge or a header.
+Fields = Mapping[str, Any]
 _SHOWN_IN = frozenset({"AttentionNode", "FFNNode", "ExpertNode"})
 
 
@@ -220,44 +217,3 @@ def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
         may_split = Rank.model_fields.keys() if parent["type"] != "ExpertNode" else set[str]()
         if node.devices and node.rank.keys() <= may_split:
             yield node.id
-
-
-@dataclass(frozen=True, slots=True)
-class BuiltPlan:
-    """The plan of a strategy with all that can stay the author's: as a target, as a document, and its report."""
-
-    target: Target
-    document: dict[str, Any]
-    report: ValidationReport
-
-
-def built_plan(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
-    """The plan of `strategy` for the author of `view`; `None` where it cannot be built."""
-    if intent.architecture is None:
-        return None
-    experts, copies = intent.architecture.num_experts, intent.redundant_experts
-    if copies:
-        # As many more as make all expert groups of the new degrees alike (rule EN003).
-        copies += evening_copies(experts + copies, lcm(strategy.prefill.ep, strategy.decode.ep))
-    request = intent.request_for(strategy, copies if experts else 0)
-    if request is None:
-        return None
-    try:
-        reference = reference_for(view, request, intent.architecture)
-    except InputError:
-        return None
-    found = _checked(view, target_of(view, reference))
-    if found.report.valid:
-        return found
-    # What the author decided inside operators may not go with the new degrees: the builder's way does.
-    other = _checked(view, target_of(view, reference, as_built=True))
-    return other if other.report.valid else found
-
-
-def _checked(view: PlanView, target: Target) -> BuiltPlan:
-    document = {
-        **kept_blocks(view.raw, target.header),
-        "nodes": [*map(dict, target.nodes.values()), *(dict(view.by_id[name].raw) for name in sorted(target.shown))],
-        "edges": [dict(edge) for edge in target.edges.values()],
-    }
-    return BuiltPlan(target, document, validate(document))

@@ -8,25 +8,34 @@ the `InputError` through that says so: nothing passes because it could not be ju
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ..errors import InputError
 from ..plan.view import EdgeView, NodeView, PlanView
 from .edits import Change
+from .findings import MAX_NAMES, MAX_NODES, Finding, FixKind, Severity, Violation
 from .legality import DegreeLimit, PairFaults, PipelineFaults
 from .sharding import tensor_holders
+from .shown_faults import shown_faults
 from .tree import Consequences
 
-# Nodes that a finding names at most, and names that its message lists.
-MAX_NODES = 64
-MAX_NAMES = 16
-Severity = Literal["error", "warning"]
-FixKind = Literal["local", "re-plan", "report", "none"]
+__all__ = [
+    "MAX_NAMES",
+    "MAX_NODES",
+    "Edit",
+    "Example",
+    "Finding",
+    "FixKind",
+    "Rule",
+    "Severity",
+    "Violation",
+    "plain",
+    "printable",
+]
+
 # What a rule may visit, each with how a plan lists it; a tuple names types of node. `parts` is a plan seen at once by a
 # rule that finds in a copy of a part what it finds in the first; only `plan` compares replicas or reads device numbers.
 VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
@@ -39,50 +48,6 @@ VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
     "edge": lambda view: view.edges,
 }
 Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "edge"] | tuple[str, ...]
-
-
-class Violation(BaseModel):
-    """One finding: which rule and which of its messages, where, what stands there, what would pass, how to mend it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    rule: str
-    message_id: str = ""
-    severity: Severity
-    message: str
-    nodes: tuple[str, ...] = ()
-    edges: tuple[tuple[str, str], ...] = ()
-    path: str = ""
-    fix: FixKind = "none"
-    source: str = ""
-    value: Any = None
-    expected: Any = None
-    remedy: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
-
-    `message_id` names the offence within the rule, so that programs can tell findings apart without reading `message`.
-    `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names); `fix` is
-    that of the rule, but where no repair may change what this finding is of (the request itself).
-    `lacks` are the types of node whose absence is found, `unlinked` the edges: where such a node hangs in a wrong
-    place, or such an edge leads elsewhere, that is the fault, and this finding only follows from it.
-    """
-
-    message_id: str
-    message: str
-    where: NodeView | EdgeView | str = ""
-    nodes: Sequence[NodeView | str] = ()
-    edges: Sequence[EdgeView] = ()
-    value: Any = None
-    expected: Any = None
-    remedy: str = ""
-    severity: Severity | None = None
-    fix: FixKind | None = None
-    lacks: Sequence[str] = ()
-    unlinked: Sequence[tuple[NodeView, NodeView]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +135,6 @@ class Rule:
             view.unjudged[self.id] = error
 
     def _findings(self, view: PlanView) -> Iterable[Finding | None]:
-        # `shown_faults` makes findings, which are written here.
-        from .shown_faults import shown_faults
-
         if self.check is not None:
             return self.check(view)
         decide, visits = self.decide, self.visits
