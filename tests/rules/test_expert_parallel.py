@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardwright.tools.plan.placement import StageDegrees
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.expert_groups import beyond, copies, gaps, runs_of
+from shardwright.tools.rules.judge import DegreeJudge
+from shardwright.tools.rules.legality import Conditions
+from shardwright.tools.validate import validate
 
 from .corruptions import fired
 
@@ -114,3 +119,19 @@ def test_a_long_row_of_experts_is_looked_at_in_reasonable_time() -> None:
     document = {"nodes": nodes, "edges": [*edges, {"source": f"e{size - 1}", "target": "c", "type": "synchronization"}]}
     assert len(fired(document, "EP006")) == size - 1
     fired(document, "EP002")
+
+
+@pytest.mark.parametrize("relaxations", [(), ("redundant_experts",)])
+def test_more_groups_than_experts_are_judged_alike_over_a_graph_and_by_degrees(relaxations: tuple[str, ...]) -> None:
+    document = base_plan("relaxed-redundant-experts")
+    document["policy"]["relaxations"] = list(relaxations)
+    document["model"]["config"]["num_experts"] = 2
+    for node in document["nodes"]:
+        if node["type"] == "ExpertNode":
+            node["experts"] = [int(node["id"][-1]) % 2]
+    architecture = PlanView(document).architecture
+    assert architecture is not None
+    degrees = StageDegrees()._replace(ep=4, devices=4)
+    judge = DegreeJudge(Conditions(architecture, relaxations=frozenset(relaxations)))
+    by_degrees = {rule.id for rule, _ in judge.faults(degrees) if rule.id.startswith("EP")}
+    assert validate(document).valid == (not by_degrees) == bool(relaxations)

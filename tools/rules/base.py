@@ -82,7 +82,7 @@ class Rule:
     `visits` is what it looks at: `decide` is called for each such thing, or `check` once for `plan` and `parts`;
     where they yield `None`, nothing is found.
 
-    A rule that `rests_on_estimate` is run after the others, and told (`PlanView.is_sound`) whether these found the
+    A rule that `rests_on_estimate` runs after the others and can ask (`PlanView.is_sound`) whether these found the
     graph in order: figures of a faulty graph would repeat its fault in other words.
 
     `mend` says what would mend a finding where that does not follow from the plan that the author meant.

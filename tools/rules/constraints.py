@@ -39,39 +39,39 @@ class Stage:
 
 def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrategy) -> Iterator[Broken]:
     """The constraints that the degrees inside a stage do not keep; the number of stages is not looked at."""
-    for one in constraints:
-        if isinstance(one, DegreeConstraint) and one.value.name != "pp" and one.phase in (None, stage.phase):
-            yield from _broken_degree(one, _ranks(one, stage.phase, degrees))
-        if isinstance(one, PlacementConstraint) and one.value != "pp":
-            inside, name = _is_inside(one, stage, degrees), one.value.upper()
-            if one.kind == "within_node" and not inside:
+    for limit in constraints:
+        if isinstance(limit, DegreeConstraint) and limit.value.name != "pp" and limit.phase in (None, stage.phase):
+            yield from _broken_degree(limit, _ranks(limit, stage.phase, degrees))
+        if isinstance(limit, PlacementConstraint) and limit.value != "pp":
+            inside, name = _is_inside(limit, stage, degrees), limit.value.upper()
+            if limit.kind == "within_node" and not inside:
                 found = f"groups of {name} over several nodes of {stage.gpus_per_node} GPUs"
-                yield Broken(one, found, f"{name} inside a node")
-            if one.kind == "across_nodes" and inside:
-                yield Broken(one, f"groups of {name} inside a node", f"{name} across nodes")
+                yield Broken(limit, found, f"{name} inside a node")
+            if limit.kind == "across_nodes" and inside:
+                yield Broken(limit, f"groups of {name} inside a node", f"{name} across nodes")
 
 
 def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> Iterator[Broken]:
     """The constraints that so many stages do not keep."""
-    for one in constraints:
-        if isinstance(one, DegreeConstraint) and one.value.name == "pp" and one.phase in (None, stage.phase):
-            yield from _broken_degree(one, (stages,))
-        if isinstance(one, PlacementConstraint) and one.value == "pp":
+    for limit in constraints:
+        if isinstance(limit, DegreeConstraint) and limit.value.name == "pp" and limit.phase in (None, stage.phase):
+            yield from _broken_degree(limit, (stages,))
+        if isinstance(limit, PlacementConstraint) and limit.value == "pp":
             crosses = stages > 1 and stages * stage.gpus > stage.gpus_per_node
-            if crosses != (one.kind == "across_nodes"):
-                demanded = "PP across nodes" if one.kind == "across_nodes" else "PP inside a node"
-                yield Broken(one, f"a pipeline of {stages} stages on {stages * stage.gpus} GPUs", demanded)
+            if crosses != (limit.kind == "across_nodes"):
+                demanded = "PP across nodes" if limit.kind == "across_nodes" else "PP inside a node"
+                yield Broken(limit, f"a pipeline of {stages} stages on {stages * stage.gpus} GPUs", demanded)
 
 
 def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: int) -> Iterator[Broken]:
     """The constraints that these numbers of replicas do not keep; `prefill` is `None` where each serves both phases."""
-    for one in constraints:
-        if isinstance(one, ReplicasConstraint):
+    for limit in constraints:
+        if isinstance(limit, ReplicasConstraint):
             of_phase = {"prefill": decode if prefill is None else prefill, "decode": decode}
-            count = of_phase[one.phase] if one.phase is not None else (prefill or 0) + decode
-            if count != one.value:
-                what = f"{one.phase} replicas" if one.phase is not None else "replicas"
-                yield Broken(one, f"{count} {what}", f"{one.value} {what}")
+            count = of_phase[limit.phase] if limit.phase is not None else (prefill or 0) + decode
+            if count != limit.value:
+                what = f"{limit.phase} replicas" if limit.phase is not None else "replicas"
+                yield Broken(limit, f"{count} {what}", f"{limit.value} {what}")
 
 
 def _ranks(constraint: DegreeConstraint, phase: Phase, degrees: PhaseStrategy) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """Changes of a document as data: what a rule says is to be mended, and what a fix is made of.
 
 A change names its place by a JSON Pointer into the document as it stands before any change of the same fix is made, so
-that changes can be told one by one and made together. Nothing here changes a document.
+that changes can be listed one by one and applied together. Nothing here changes a document.
 """
 
 from __future__ import annotations

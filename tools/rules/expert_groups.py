@@ -42,17 +42,17 @@ def runs_of(ranges: Iterable[tuple[int, int]]) -> list[Run]:
 
 def gaps(runs: Sequence[Run], total: int) -> list[Run]:
     """The ids from 0 to `total` - 1 that are in none of `runs`."""
-    found: list[Run] = []
+    missing: list[Run] = []
     free = 0
     for run in runs:
         if run.first > free:
-            found.append(Run(free, min(run.first, total) - 1))
+            missing.append(Run(free, min(run.first, total) - 1))
         free = max(free, run.last + 1)
         if free >= total:
             break
     if free < total:
-        found.append(Run(free, total - 1))
-    return [run for run in found if run.first <= run.last]
+        missing.append(Run(free, total - 1))
+    return [run for run in missing if run.first <= run.last]
 
 
 def beyond(runs: Sequence[Run], total: int) -> list[Run]:
@@ -70,8 +70,8 @@ def listed(operator: NodeView) -> list[Run]:
 def copies(operator: NodeView) -> int:
     """In how many groups every expert is hosted, where that is one number for all of them; else 0."""
     groups = operator.children_of_type("ExpertNode")
-    own = [runs_of(group.expert_ranges or ()) for group in groups]
-    times = {run.times for run in runs_of((run.first, run.last) for runs in own for run in runs)}
+    runs_by_group = [runs_of(group.expert_ranges or ()) for group in groups]
+    times = {run.times for run in runs_of((run.first, run.last) for runs in runs_by_group for run in runs)}
     return times.pop() if len(times) == 1 else 0
 
 

@@ -39,18 +39,18 @@ def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int,
     """For each offset in the block's period: the layers that it stands for, one of each kind, with what they have."""
     start = block.layers[0] if block.layers is not None else 0
     period = block.period
-    found: dict[int, dict[int, tuple[int, LayerSpec]]] = {}
+    kinds_by_offset: dict[int, dict[int, tuple[int, LayerSpec]]] = {}
     for layer in layers:
         spec = view.layer_spec(layer)
         if spec is not None:
-            found.setdefault((layer - start) % period, {}).setdefault(id(spec), (layer, spec))
-    return {offset: list(kinds.values()) for offset, kinds in found.items()}
+            kinds_by_offset.setdefault((layer - start) % period, {}).setdefault(id(spec), (layer, spec))
+    return {offset: list(kinds.values()) for offset, kinds in kinds_by_offset.items()}
 
 
 def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
     """Whether `block` has an operator wherever the model has one in its period, and none beyond the period."""
     operators = block.children_of_type("AttentionNode", "FFNNode", "MoENode")
-    found = {(node.offset, node.type == "AttentionNode") for node in operators}
+    written = {(node.offset, node.type == "AttentionNode") for node in operators}
     wanted: set[tuple[int, bool]] = set()
     for offset, covered in specs_by_offset(view, block, layers).items():
         _, spec = covered[0]
@@ -58,7 +58,7 @@ def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
             wanted.add((offset, True))
         if spec.ffn is not None or spec.moe is not None:
             wanted.add((offset, False))
-    return found >= wanted and all(offset < block.period for offset, _ in found)
+    return written >= wanted and all(offset < block.period for offset, _ in written)
 
 
 def specs_of(view: PlanView, operator: NodeView) -> list[tuple[int, LayerSpec]]:

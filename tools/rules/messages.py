@@ -24,15 +24,15 @@ def stated_ids(rule: Rule) -> list[tuple[str, str]]:
     """Every id that the rule states, with what it is handed to, in the order of its file."""
     module = sys.modules[rule.module]
     calls = [node for node in ast.walk(_code_of(rule)) if isinstance(node, ast.Call) and node.args]
-    found: list[tuple[str, str]] = []
+    stated: list[tuple[str, str]] = []
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
         name = call.func.id if isinstance(call.func, ast.Name) else ""
-        made = getattr(module, name, None)
-        takes = inspect.signature(made).parameters if inspect.isfunction(made) or _is_record(made) else ()
+        callee = getattr(module, name, None)
+        takes = inspect.signature(callee).parameters if inspect.isfunction(callee) or _is_record(callee) else ()
         if next(iter(takes), "") == "message_id":
             texts = (node.value for node in _outcomes(call.args[0]) if isinstance(node, ast.Constant))
-            found += [(name, str(text)) for text in texts]
-    return found
+            stated += [(name, str(text)) for text in texts]
+    return stated
 
 
 def _code_of(rule: Rule) -> ast.AST:
@@ -43,8 +43,8 @@ def _code_of(rule: Rule) -> ast.AST:
     return tree if isinstance(entry.func, ast.Name) and entry.func.id == "Rule" else entry
 
 
-def _is_record(made: object) -> TypeGuard[type]:
-    return isinstance(made, type) and is_dataclass(made)
+def _is_record(callee: object) -> TypeGuard[type]:
+    return isinstance(callee, type) and is_dataclass(callee)
 
 
 def _id_of(call: ast.Call) -> object:

@@ -21,13 +21,13 @@ MAX_LAYERS = 10_000
 def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView]:
     """Of `phases` that are copies of one another the first alone."""
     seen: set[Hashable] = set()
-    found: list[PhaseView] = []
+    unlike: list[PhaseView] = []
     for phase in phases:
         likeness = view.likeness_of(phase)
         if likeness is None or likeness not in seen:
             seen.add(likeness)
-            found.append(phase)
-    return found
+            unlike.append(phase)
+    return unlike
 
 
 class Enclosing:
@@ -42,21 +42,21 @@ class Enclosing:
         if node is not None and node.position in self._known:
             return self._known[node.position]
         walked: list[int] = []
-        found: NodeView | None = None
+        nearest: NodeView | None = None
         while node is not None:
             if node.position in self._known:
-                found = self._known[node.position]
+                nearest = self._known[node.position]
                 break
             # Entered before the answer is known, so that a cycle of parents ends here.
             self._known[node.position] = None
             walked.append(node.position)
             if node.type == self.node_type:
-                found = node
+                nearest = node
                 break
             node = node.parent
         for position in walked:
-            self._known[position] = found
-        return found
+            self._known[position] = nearest
+        return nearest
 
 
 def enclosing(view: PlanView, node_type: str) -> Enclosing:
@@ -69,10 +69,10 @@ def compute_devices(operator: NodeView) -> frozenset[str]:
 
     A shared expert runs beside the routed ones and is not counted. Embedding and LM head compute on their own list.
     """
-    found = {device for child in operator.children_of_type(*COMPUTE_TYPES) for device in child.devices}
+    devices = {device for child in operator.children_of_type(*COMPUTE_TYPES) for device in child.devices}
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
-        found.update(operator.devices)
-    return frozenset(found)
+        devices.update(operator.devices)
+    return frozenset(devices)
 
 
 def is_on_too_many(view: PlanView, part: NodeView) -> bool:
@@ -82,7 +82,7 @@ def is_on_too_many(view: PlanView, part: NodeView) -> bool:
 
 
 def settled_devices(operator: NodeView) -> frozenset[str]:
-    """Devices that the operator computes on and that another of its nodes (KV write, collective) bears out.
+    """Devices that the operator computes on and that another of its nodes (KV write, collective) names too.
 
     One shard set on a wrong device is one fault of that shard; it must not make every neighbour look wrong too.
     """
@@ -93,7 +93,7 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
 
 
 def stage_devices(stage: StageView) -> frozenset[str]:
-    """D as the stage's own nodes agree on it: devices that at least two of them name, or all where none is so named."""
+    """The devices that at least two nodes of the stage name, or all that any names where no two agree."""
     return stage.settled_devices
 
 
@@ -238,10 +238,10 @@ def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]
         if phase.phase == "prefill"
     ]
     for phases in by_replica.values():
-        own = [phase for phase in phases if phase.phase == "prefill"]
+        prefills = [phase for phase in phases if phase.phase == "prefill"]
         for phase in phases:
             if phase.phase == "decode":
-                yield phase, own or alone
+                yield phase, prefills or alone
 
 
 def label(node: NodeView) -> str:

@@ -35,20 +35,20 @@ def _discover() -> Iterator[Rule]:
         if not family.ispkg:
             continue
         for module in pkgutil.iter_modules(importlib.import_module(family.name).__path__, f"{family.name}."):
-            found = importlib.import_module(module.name)
-            for rule in getattr(found, "RULES", (getattr(found, "RULE", None),)):
+            loaded = importlib.import_module(module.name)
+            for rule in getattr(loaded, "RULES", (getattr(loaded, "RULE", None),)):
                 if isinstance(rule, Rule):
                     yield rule
 
 
 @cache
 def _by_id() -> dict[str, Rule]:
-    found: dict[str, Rule] = {}
+    by_id: dict[str, Rule] = {}
     for rule in _discover():
-        if rule.id in found:
-            raise DuplicateRuleError(f"rule {rule.id} is defined twice: {found[rule.id].name!r} and {rule.name!r}")
-        found[rule.id] = rule
-    return {rule_id: found[rule_id] for rule_id in sorted(found, key=rule_order)}
+        if rule.id in by_id:
+            raise DuplicateRuleError(f"rule {rule.id} is defined twice: {by_id[rule.id].name!r} and {rule.name!r}")
+        by_id[rule.id] = rule
+    return {rule_id: by_id[rule_id] for rule_id in sorted(by_id, key=rule_order)}
 
 
 def all_rules() -> tuple[Rule, ...]:

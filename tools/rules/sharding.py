@@ -92,33 +92,33 @@ def undefined_ranks(operator: NodeView) -> bool:
 
 def reached(start: NodeView, *through: str) -> list[NodeView]:
     """Sibling collectives (and siblings of the types `through`) that edges lead to from `start`, directly or not."""
-    found: dict[int, NodeView] = {}
+    nodes: dict[int, NodeView] = {}
     stack = [start]
     while stack:
         for edge in stack.pop().edges_out:
             target = edge.target
-            if target is None or target.parent is not start.parent or target.position in found:
+            if target is None or target.parent is not start.parent or target.position in nodes:
                 continue
             if target.is_collective or target.type in through:
-                found[target.position] = target
+                nodes[target.position] = target
                 stack.append(target)
-    return list(found.values())
+    return list(nodes.values())
 
 
 def leading_to(ends: Iterable[NodeView], *through: str) -> set[int]:
     """Positions of `ends` and of the siblings from which edges lead there, by collectives and the types `through`."""
     stack = list(ends)
-    found = {node.position for node in stack}
+    positions = {node.position for node in stack}
     while stack:
         node = stack.pop()
         for edge in node.edges_in:
             source = edge.source
-            if source is None or source.parent is not node.parent or source.position in found:
+            if source is None or source.parent is not node.parent or source.position in positions:
                 continue
-            found.add(source.position)
+            positions.add(source.position)
             if source.is_collective or source.type in through:
                 stack.append(source)
-    return found
+    return positions
 
 
 def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
@@ -138,7 +138,7 @@ def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:
 
 
 class HomeDevices:
-    """The devices of the stage around a node, as the stage's own nodes bear them out.
+    """The devices of the stage around a node, as far as the stage's own nodes agree on them.
 
     A shard that stands on a wrong device is one fault of that shard: no collective is blamed for not reaching it.
     """
@@ -151,8 +151,8 @@ class HomeDevices:
 
     def of(self, node: NodeView) -> frozenset[str]:
         """Devices of the stage around `node`; empty outside of any stage."""
-        found = self._enclosing.of(node)
-        stage = None if found is None else self._stages.get(found.position)
+        around = self._enclosing.of(node)
+        stage = None if around is None else self._stages.get(around.position)
         if stage is None:
             return frozenset()
         if stage.node.position not in self._devices:

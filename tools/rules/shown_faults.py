@@ -60,29 +60,29 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
     """Every operator of `phase` that shows a degree and whose layers are known."""
     degrees = phase_degrees(view, phase)
     usual = {name: degrees.usual(name) for name in SPLIT_BY}
-    own: dict[int, dict[str, int]] = {}
+    own_degrees: dict[int, dict[str, int]] = {}
     # Each expert group shows for itself how it is split.
     for name in SPLIT_BY.keys() - {"tp_expert"}:
         for reading in degrees.readings.get(name, ()):
-            own.setdefault(reading.operator.position, {})[name] = reading.value
+            own_degrees.setdefault(reading.operator.position, {})[name] = reading.value
     layers = {operator.position: [layer for _, layer in specs] for operator, specs in operator_specs(view, phase)}
-    found: list[_Shown] = []
+    operators_shown: list[_Shown] = []
     for stage in phase.stages:
         devices = len(stage_devices(stage))
         for operator in stage.operators():
-            for part, shown in _parts(operator, own):
+            for part, shown in _parts(operator, own_degrees):
                 stage_values = {"sp_kind": _exchange(part), "phase": phase.phase or "", "devices": devices}
                 values = {**usual, **shown, **stage_values}
-                its_layers = [one for one in layers.get(operator.position, ()) if _has_part(one, part)]
-                found.append(_Shown(part, its_layers, shown, values))
-    return tuple(found)
+                its_layers = [layer for layer in layers.get(operator.position, ()) if _has_part(layer, part)]
+                operators_shown.append(_Shown(part, its_layers, shown, values))
+    return tuple(operators_shown)
 
 
-def _parts(operator: NodeView, own: Mapping[int, dict[str, int]]) -> Iterator[tuple[NodeView, dict[str, int]]]:
+def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Iterator[tuple[NodeView, dict[str, int]]]:
     """The operator and what is split inside it, with the degrees that each shows."""
     for node in (operator, *(operator.children_of_type("FFNNode") if operator.type == "MoENode" else ())):
-        if node.position in own:
-            yield node, own[node.position]
+        if node.position in own_degrees:
+            yield node, own_degrees[node.position]
     for group in operator.children_of_type("ExpertNode"):
         if shards_of(group) and misranked_dimension(group) is None:
             yield group, {"tp_expert": tensor_degree(group)}
@@ -104,10 +104,10 @@ def _exchange(operator: NodeView) -> str | None:
 
 def shown_faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[Finding]:
     """Yield each fault of a phase once, with the operators that have it."""
-    found: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
+    by_message: dict[tuple[str, str], tuple[Fault, dict[int, NodeView]]] = {}
     for phase, operator, fault in _faults(view, limits):
-        found.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator
-    for (phase, message), (fault, operators) in found.items():
+        by_message.setdefault((phase, fault.message), (fault, {}))[1][operator.position] = operator
+    for (phase, message), (fault, operators) in by_message.items():
         nodes = list(operators.values())
         yield Finding(
             fault.message_id,

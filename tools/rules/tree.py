@@ -1,6 +1,6 @@
 """The tree of scopes that `parent` spells: which type may hang below which, and what hangs in its place.
 
-What follows from a node in the wrong place is told apart from what is really absent; nothing here judges a plan.
+What follows from a node in the wrong place is not what is really absent; nothing here judges a plan.
 """
 
 from __future__ import annotations
@@ -71,13 +71,13 @@ def is_outside_experts(node: NodeView) -> bool:
 
 def placed_positions(view: PlanView) -> frozenset[int]:
     """Positions of the nodes that hang in their place from the root down."""
-    found: set[int] = set()
+    positions: set[int] = set()
     waiting = [node for node in view.of_type("RequestNode") if node.parent_id is None]
     while waiting:
         node = waiting.pop()
-        found.add(node.position)
-        waiting.extend(child for child in node.children if child.position not in found and is_placed(view, child))
-    return frozenset(found)
+        positions.add(node.position)
+        waiting.extend(child for child in node.children if child.position not in positions and is_placed(view, child))
+    return frozenset(positions)
 
 
 def leaves_astray(node: NodeView) -> bool:

@@ -79,24 +79,28 @@ def _broken_by_devices(
         "reserved_nodes": (nodes - len({node for node, _ in places}), "nodes"),
     }
     accelerator = view.hardware.get("accelerator")
-    for one in constraints:
-        if isinstance(one, ReservedConstraint) and free[one.kind][0] < one.value:
-            left, what = free[one.kind]
-            yield Broken(one, f"{left} {what} are left", f"{one.value} {what} kept back")
-        if isinstance(one, BudgetConstraint):
+    for limit in constraints:
+        if isinstance(limit, ReservedConstraint) and free[limit.kind][0] < limit.value:
+            left, what = free[limit.kind]
+            yield Broken(limit, f"{left} {what} are left", f"{limit.value} {what} kept back")
+        if isinstance(limit, BudgetConstraint):
             part = (
                 find_accelerator(accelerator)
                 if isinstance(accelerator, str)
                 else Accelerator.model_validate(accelerator)
             )
             used = len({node for node, _ in places}) * gpus_per_node
-            most = affordable_gpus((one,), part, gpus_per_node)
+            most = affordable_gpus((limit,), part, gpus_per_node)
             if most is not None and used > most:
-                price = one.usd_per_gpu_hour or part.usd_per_hour or 0.0
+                price = limit.usd_per_gpu_hour or part.usd_per_hour or 0.0
                 found = f"{used} GPUs of whole nodes cost {used * price:.2f} USD an hour"
-                yield Broken(one, found, f"at most {one.value:g} USD an hour")
-        if isinstance(one, AcceleratorsConstraint) and isinstance(accelerator, str) and accelerator not in one.value:
-            yield Broken(one, accelerator, f"one of {', '.join(one.value)}")
+                yield Broken(limit, found, f"at most {limit.value:g} USD an hour")
+        if (
+            isinstance(limit, AcceleratorsConstraint)
+            and isinstance(accelerator, str)
+            and accelerator not in limit.value
+        ):
+            yield Broken(limit, accelerator, f"one of {', '.join(limit.value)}")
 
 
 _BASE = "dense-tp2"

@@ -41,7 +41,7 @@ def _excused(view: PlanView) -> frozenset[str]:
     degrees = {
         "pp_chain": ("pp",), "operator_parallelism": ("tp", "sp", "tp_ffn"), "expert_subgraphs": ("ep",)
     }  # fmt: skip
-    found = {
+    excused = {
         step
         for step, names in degrees.items()
         for phase in PHASE_NAMES
@@ -50,12 +50,12 @@ def _excused(view: PlanView) -> frozenset[str]:
     }
     # MoE operators that the model has and the graph has not are EP001's.
     if view.architecture is not None and view.architecture.is_moe:
-        found.add("expert_subgraphs")
+        excused.add("expert_subgraphs")
     if (as_int(view.strategy.get("dp")) or 1) > 1:
-        found.add("dp_fan_out")
+        excused.add("dp_fan_out")
     if any(_is_split(node) for node in view.of_type("ExpertNode", "EmbeddingNode", "LMHeadNode")):
-        found.add("operator_parallelism")
-    return frozenset(found)
+        excused.add("operator_parallelism")
+    return frozenset(excused)
 
 
 def check(view: PlanView) -> Iterator[Finding]:

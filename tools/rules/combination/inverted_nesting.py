@@ -21,13 +21,13 @@ def _own(node: NodeView) -> str | None:
     return "SP" if node.type == "ShardNode" and "sp" in node.rank else None
 
 
-def _around(parent: NodeView, own: str) -> str | None:
+def _around(parent: NodeView, strategy: str) -> str | None:
     """The innermost strategy that a node of strategy `own` is nested in by hanging below `parent`."""
     if parent.type == "ExpertNode":
         return "EP"
     if parent.type == "ShardNode":
         return "TP" if "tp" in parent.rank else "SP" if "sp" in parent.rank else None
-    if own != "PP" or parent.type not in OPERATOR_ORDER:
+    if strategy != "PP" or parent.type not in OPERATOR_ORDER:
         return None
     # A stage inside an operator is inside of whatever splits that operator.
     names = {name for shard in parent.children_of_type("ShardNode") for name in shard.rank}
@@ -36,18 +36,19 @@ def _around(parent: NodeView, own: str) -> str | None:
 
 def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
     """Yield a node whose strategy must lie outside that of its parent."""
-    parent, own = node.parent, _own(node)
-    around = None if parent is None or own is None else _around(parent, own)
-    if parent is None or own is None or around is None:
+    parent, outer = node.parent, _own(node)
+    around = None if parent is None or outer is None else _around(parent, outer)
+    if parent is None or outer is None or around is None:
         return
-    if ORDER.index(own) < ORDER.index(around):
+    if ORDER.index(outer) < ORDER.index(around):
         yield Finding(
             "inverted",
-            f"{own} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} ({parent.type})",
+            f"{outer} is nested inside {around}: {label(node)} ({node.type}) hangs below {label(parent)} "
+            f"({parent.type})",
             where=node,
             nodes=(node, parent),
-            value=[around, own],
-            expected=[own, around],
+            value=[around, outer],
+            expected=[outer, around],
         )
 
 

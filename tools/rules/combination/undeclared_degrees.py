@@ -34,17 +34,17 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
         serving = {id(phase.replica) for phase in view.phases if phase.phase == name and id(phase.replica) in counted}
         stated = as_int(as_mapping(view.strategy.get(name)).get("replicas"))
         counts[f"/strategy/{name}/replicas"] = (stated, len(serving), f"replicas that serve {name}")
-    for path, (stated, found, what) in counts.items():
-        if stated is not None and found and stated != found:
+    for path, (stated, count, what) in counts.items():
+        if stated is not None and count and stated != count:
             yield Finding(
                 "replica-count",
-                f"strategy says {path.removeprefix('/strategy/').replace('/', '.')} {stated}; the graph has {found} "
+                f"strategy says {path.removeprefix('/strategy/').replace('/', '.')} {stated}; the graph has {count} "
                 f"{what}",
                 where=path,
                 value=stated,
-                expected=found,
-                remedy=f"set {path[1:].replace('/', '.')} to {found}, or write {stated} replicas",
-                lacks=("ReplicaNode", "PhaseNode") if found < stated else (),
+                expected=count,
+                remedy=f"set {path[1:].replace('/', '.')} to {count}, or write {stated} replicas",
+                lacks=("ReplicaNode", "PhaseNode") if count < stated else (),
             )
 
 
@@ -135,7 +135,7 @@ def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[
 
 
 def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
-    """A stated `sp_kind` that no attention operator with SP bears out."""
+    """A stated `sp_kind` that an attention operator with SP does not show."""
     stated = as_mapping(view.strategy.get(name)).get("sp_kind")
     if stated not in ("all_gather", "ulysses"):
         return
@@ -173,7 +173,7 @@ def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every degree that the graph does not bear out, and every operator that differs from its phase."""
+    """Yield every degree that the graph does not show, and every operator that differs from its phase."""
     yield from _replica_counts(view)
     for name in PHASE_NAMES:
         phases = [phase for phase in view.phases if phase.phase == name and phase.stages]

@@ -41,14 +41,14 @@ def _layers(view: PlanView, branch: PhaseView) -> _Held:
 
 def _operators(branches: Iterable[PhaseView]) -> dict[Hashable, list[tuple[PhaseView, NodeView]]]:
     """Operators of all branches by type and layers, less those that are alike in all of them."""
-    found: dict[Hashable, list[tuple[PhaseView, NodeView]]] = {}
+    by_place: dict[Hashable, list[tuple[PhaseView, NodeView]]] = {}
     for branch in branches:
         for stage in branch.stages:
             for operator in stage.operators():
                 block = operator.parent
                 key = (operator.type, None if block is None else block.layers, operator.offset)
-                found.setdefault(key, []).append((branch, operator))
-    return {key: held for key, held in found.items() if not _are_alike([operator for _, operator in held])}
+                by_place.setdefault(key, []).append((branch, operator))
+    return {key: held for key, held in by_place.items() if not _are_alike([operator for _, operator in held])}
 
 
 def _are_alike(operators: Sequence[NodeView]) -> bool:
@@ -76,10 +76,10 @@ def _divided(helds: Sequence[_Held]) -> list[_Held]:
     parts: list[Any] = [held.parts for held in helds]
     common: Any = parts[0]
     whole: Any = parts[0]
-    for own in parts[1:]:
-        common, whole = common & own, whole | own
-    found = [held for held, own in zip(helds, parts, strict=True) if own != whole and not own & common]
-    return found if len(found) > 1 else []
+    for part in parts[1:]:
+        common, whole = common & part, whole | part
+    divided = [held for held, part in zip(helds, parts, strict=True) if part != whole and not part & common]
+    return divided if len(divided) > 1 else []
 
 
 def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) -> Finding:

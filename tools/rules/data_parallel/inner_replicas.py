@@ -35,12 +35,12 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
 def _grouped_shards(view: PlanView) -> dict[str | None, list[NodeView]]:
     """Shards with a `dp` rank, by phase."""
     phases = enclosing(view, "PhaseNode")
-    found: dict[str | None, list[NodeView]] = {}
+    by_phase: dict[str | None, list[NodeView]] = {}
     for shard in view.of_type("ShardNode"):
         if "dp" in shard.rank:
             phase = phases.of(shard)
-            found.setdefault(None if phase is None else as_str(phase.raw.get("phase")), []).append(shard)
-    return found
+            by_phase.setdefault(None if phase is None else as_str(phase.raw.get("phase")), []).append(shard)
+    return by_phase
 
 
 def _groups(view: PlanView) -> Iterator[Finding]:

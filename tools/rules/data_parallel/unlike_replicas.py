@@ -40,12 +40,12 @@ def _common(shapes: list[_Shape], declared: Mapping[str, int | None]) -> _Shape:
 
 
 def _differences(shape: _Shape, common: _Shape) -> dict[str, tuple[object, object]]:
-    found: dict[str, tuple[object, object]] = {
+    unlike: dict[str, tuple[object, object]] = {
         key: (value, common[key]) for key, value in shape.items() if value != common[key]
     }
-    if "pp" in found:
-        found.pop("layers of the stages", None)
-    return found
+    if "pp" in unlike:
+        unlike.pop("layers of the stages", None)
+    return unlike
 
 
 def check(view: PlanView) -> Iterator[Finding]:

@@ -40,10 +40,10 @@ def is_degree_product(view: PlanView, declared: int) -> bool:
     dp = as_int(view.strategy.get("dp"))
     replicas = [as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASE_NAMES]
     counts: list[_Counts] = []
-    for phase, own in zip(PHASE_NAMES, replicas, strict=True):
-        found = None if dp is None else _counts(view, phase, dp if own is None else own)
-        if found is not None:
-            counts.append(found)
+    for phase, stated in zip(PHASE_NAMES, replicas, strict=True):
+        count_of_phase = None if dp is None else _counts(view, phase, dp if stated is None else stated)
+        if count_of_phase is not None:
+            counts.append(count_of_phase)
     if any(declared in count.products and declared != count.mapped for count in counts):
         return True
     if None in replicas or len(counts) != 2:

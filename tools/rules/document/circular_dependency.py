@@ -68,8 +68,8 @@ def _circles(view: PlanView) -> list[list[int]]:
     for _, source, target in _level_edges(view):
         if source.position in left and target.position in left:
             graph.add_edge(source.position, target.position)
-    components = (sorted(found) for found in networkx.strongly_connected_components(graph))
-    return sorted(found for found in components if len(found) > 1 or graph.has_edge(found[0], found[0]))
+    components = (sorted(circle) for circle in networkx.strongly_connected_components(graph))
+    return sorted(circle for circle in components if len(circle) > 1 or graph.has_edge(circle[0], circle[0]))
 
 
 def _against(edges: Sequence[tuple[EdgeView, NodeView, NodeView]]) -> EdgeView:

@@ -145,17 +145,17 @@ def _members_of(kind: Any) -> tuple[Any, ...]:
 
 
 def _model_of(kind: Any) -> type[BaseModel] | None:
-    models = [one for one in _members_of(kind) if isinstance(one, type) and issubclass(one, BaseModel)]
+    models = [member for member in _members_of(kind) if isinstance(member, type) and issubclass(member, BaseModel)]
     return models[0] if len(models) == 1 else None
 
 
 def _item_of(kind: Any) -> Any:
     """The kind of the members of a list; `None` where `kind` is no list of one kind."""
-    for one in _members_of(kind):
-        while get_origin(one) is Annotated:
-            one = get_args(one)[0]
-        if get_origin(one) is tuple and len(set(get_args(one)) - {...}) == 1:
-            return get_args(one)[0]
+    for member in _members_of(kind):
+        while get_origin(member) is Annotated:
+            member = get_args(member)[0]
+        if get_origin(member) is tuple and len(set(get_args(member)) - {...}) == 1:
+            return get_args(member)[0]
     return None
 
 
@@ -188,7 +188,7 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
     if device:
         yield f"n{int(device[1])}.g{int(device[2])}"
     word = _letters(text)
-    for one in _members_of(kind):
-        for name in get_args(one) if get_origin(one) is Literal else ():
+    for member in _members_of(kind):
+        for name in get_args(member) if get_origin(member) is Literal else ():
             if isinstance(name, str) and (_letters(name) == word or _WORDS.get(word) == name):
                 yield name

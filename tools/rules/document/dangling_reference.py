@@ -105,15 +105,17 @@ def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
         again.setdefault(node.id, []).append(node)
     changes: dict[tuple[Step, ...], list[Change]] = {}
     for name, nodes in again.items():
-        found: dict[str, NodeView] = {}
-        own: list[Change] = []
+        by_content: dict[str, NodeView] = {}
+        of_name: list[Change] = []
         for node in (view.by_id[name], *nodes):
-            if found.setdefault(_content(node), node) is not node:
-                own.append(Change("remove", ("nodes", node.position), nodes=(name,)))
-        for place, content in enumerate(sorted(found)[1:], start=2):
-            own.append(Change("set", ("nodes", found[content].position, "id"), _free_name(view, f"{name}-{place}")))
+            if by_content.setdefault(_content(node), node) is not node:
+                of_name.append(Change("remove", ("nodes", node.position), nodes=(name,)))
+        for place, content in enumerate(sorted(by_content)[1:], start=2):
+            of_name.append(
+                Change("set", ("nodes", by_content[content].position, "id"), _free_name(view, f"{name}-{place}"))
+            )
         # All of them at once: those that are named after the first find nothing left to do.
-        changes[("nodes", nodes[0].position)] = own
+        changes[("nodes", nodes[0].position)] = of_name
     return changes
 
 

@@ -25,7 +25,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     engine, version = named_engine(view), as_str(view.serving.get("engine_version"))
     if engine is None:
         return
-    found: dict[Phase, list[NodeView]] = {}
+    branches: dict[Phase, list[NodeView]] = {}
     stages: dict[Phase, int] = {}
     for phase in view.phases:
         name = phase.phase
@@ -33,9 +33,9 @@ def check(view: PlanView) -> Iterator[Finding]:
             continue
         count = phase_degrees(view, phase).pp
         if count is not None and count > 1 and not _has_both(view, phase.replica):
-            found.setdefault(name, []).append(phase.node)
+            branches.setdefault(name, []).append(phase.node)
             stages[name] = count
-    for name, nodes in found.items():
+    for name, nodes in branches.items():
         first = ".".join(map(str, engine.first_pipelined[name]))
         yield Finding(
             "several-stages",

@@ -27,7 +27,7 @@ def _copied_heads(view: PlanView, phase: PhaseView) -> dict[int, tuple[NodeView,
 
     A block with an operator that repeats none is left out: what its cache holds in copies is not bounded from here.
     """
-    found: dict[int, tuple[NodeView, int, int]] = {}
+    copied_by_block: dict[int, tuple[NodeView, int, int]] = {}
     whole: set[int] = set()
     for operator, specs in operator_specs(view, phase):
         for _, layer in specs:
@@ -38,10 +38,10 @@ def _copied_heads(view: PlanView, phase: PhaseView) -> dict[int, tuple[NodeView,
             if heads is None or tp <= heads or misranked_dimension(operator) is not None:
                 whole.add(block.position)
                 continue
-            known = found.get(block.position)
+            known = copied_by_block.get(block.position)
             if known is None or tp * known[2] < known[1] * heads:
-                found[block.position] = (operator, tp, heads)
-    return {position: copied for position, copied in found.items() if position not in whole}
+                copied_by_block[block.position] = (operator, tp, heads)
+    return {position: copied for position, copied in copied_by_block.items() if position not in whole}
 
 
 def _fullest(stage: StageView, devices: dict[str, DeviceMemory]) -> DeviceMemory | None:

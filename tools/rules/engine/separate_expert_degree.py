@@ -28,12 +28,12 @@ def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeVie
 
 def _sliced_groups(stage: StageView) -> list[NodeView]:
     """MoE operators with several expert groups of several devices each."""
-    found: list[NodeView] = []
+    sliced: list[NodeView] = []
     for operator in stage.operators():
         groups = operator.children_of_type("ExpertNode") if operator.type == "MoENode" else []
         if len(groups) > 1 and any(len(set(group.devices)) > 1 for group in groups):
-            found.append(operator)
-    return found
+            sliced.append(operator)
+    return sliced
 
 
 def _narrow_fault(engine: Engine, where: str, used: int, devices: int) -> Fault:

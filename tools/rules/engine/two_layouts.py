@@ -22,14 +22,14 @@ _GROUP = ("tp", "sp", "kv_sp")
 
 def _layout(degrees: PhaseDegrees) -> dict[str, object]:
     """What must be alike, by name; what the graph does not show is left out."""
-    found: dict[str, object] = {}
+    layout: dict[str, object] = {}
     if degrees.cut is not None:
-        found["layers of the stages"] = list(degrees.cut)
+        layout["layers of the stages"] = list(degrees.cut)
     group = [degrees.usual(name) for name in _GROUP]
     if all(size is not None for size in group):
-        found["ranks of an attention group"] = (group[0] or 1) * (group[1] or 1) * (group[2] or 1)
-    found.update({name: size for name in _PLAIN if (size := degrees.usual(name)) is not None})
-    return found
+        layout["ranks of an attention group"] = (group[0] or 1) * (group[1] or 1) * (group[2] or 1)
+    layout.update({name: size for name in _PLAIN if (size := degrees.usual(name)) is not None})
+    return layout
 
 
 def _weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int, int]:
@@ -44,12 +44,11 @@ def _weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[in
 
 def _loaded_twice(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> Iterator[Fault]:
     """The fault of a replica whose phases are alike in all but the ranks of an attention group."""
-    one, other = _weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
-    if conditions.engine is not None and one != other:
-        message = (
-            f"parts of attention's weights: prefill {one}, decode {other}; {conditions.engine.title} loads them once"
-        )
-        yield Fault("two-layouts", message, other, one)
+    parts, decode_parts = _weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
+    if conditions.engine is not None and parts != decode_parts:
+        title = conditions.engine.title
+        message = f"parts of attention's weights: prefill {parts}, decode {decode_parts}; {title} loads them once"
+        yield Fault("two-layouts", message, decode_parts, parts)
 
 
 def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | None:

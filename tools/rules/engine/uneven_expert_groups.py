@@ -70,12 +70,12 @@ def _dealt(case: Case) -> Iterator[Fault]:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield, for each phase, the distribution of experts that is not even, with the operators that have it."""
     engine = named_engine(view)
-    found: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
+    by_sizes: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
     for phase_name, operator, moe in _operators(view):
         sizes = _group_sizes(view, operator, moe)
         if len(set(sizes)) > 1:
-            found.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
-    for (phase_name, experts, sizes), operators in found.items():
+            by_sizes.setdefault((phase_name, moe.experts, tuple(sorted(sizes))), []).append(operator)
+    for (phase_name, experts, sizes), operators in by_sizes.items():
         fault = _fault(sizes, experts, engine)
         if fault is not None:
             yield Finding(

@@ -28,15 +28,15 @@ def check(view: PlanView) -> Iterator[Finding]:
     for phase in view.phases:
         if phase.replica is not None:
             replicas[phase.replica.position] = phase.replica
-            own = devices.setdefault(phase.replica.position, set())
-            own.update(device for stage in phase.stages for device in stage_devices(stage))
-    found: dict[tuple[int, ...], list[NodeView]] = {}
+            of_replica = devices.setdefault(phase.replica.position, set())
+            of_replica.update(device for stage in phase.stages for device in stage_devices(stage))
+    by_counts: dict[tuple[int, ...], list[NodeView]] = {}
     for position, names in devices.items():
         places = map(parse_device, names)
         counts = Counter(place[0] for place in places if place is not None)
         if len(set(counts.values())) > 1:
-            found.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replicas[position])
-    for counts, nodes in found.items():
+            by_counts.setdefault(tuple(counts[node] for node in sorted(counts)), []).append(replicas[position])
+    for counts, nodes in by_counts.items():
         yield Finding(
             "uneven-nodes",
             f"a replica has {', '.join(map(str, counts[:_MAX_COUNTS]))} devices on its {len(counts)} nodes; "

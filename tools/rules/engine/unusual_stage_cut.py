@@ -19,12 +19,12 @@ def check(view: PlanView) -> Iterator[Finding]:
     engine = named_engine(view)
     if engine is None:
         return
-    found: dict[tuple[str, tuple[int, ...]], list[NodeView]] = {}
+    by_cut: dict[tuple[str, tuple[int, ...]], list[NodeView]] = {}
     for phase in view.phases:
         cut = phase_degrees(view, phase).cut
         if cut is not None and len(cut) > 1 and cut != engine.default_cut(sum(cut), len(cut)):
-            found.setdefault((phase.phase or "", cut), []).append(phase.node)
-    for (phase_name, cut), nodes in found.items():
+            by_cut.setdefault((phase.phase or "", cut), []).append(phase.node)
+    for (phase_name, cut), nodes in by_cut.items():
         default = engine.default_cut(sum(cut), len(cut))
         setting = engine.cut_setting.format(",".join(map(str, cut)))
         yield Finding(

@@ -25,18 +25,18 @@ def _parts(operator: NodeView) -> dict[str, list[NodeView]]:
     }
 
 
-def _miscounted(operator: NodeView, what: str, found: list[NodeView]) -> Finding:
+def _miscounted(operator: NodeView, what: str, nodes: list[NodeView]) -> Finding:
     others = [child for child in operator.children if child.is_collective or child.type in ("RouterNode", "ExpertNode")]
-    how = f"has {len(found)} nodes {what}" if found else f"has no {what}"
+    how = f"has {len(nodes)} nodes {what}" if nodes else f"has no {what}"
     return Finding(
-        "part-twice" if found else "no-part",
+        "part-twice" if nodes else "no-part",
         f"{label(operator)} {how}; a MoE operator is Router → dispatch → experts → combine",
-        where=found[1] if found else operator,
-        nodes=(operator, *(found or others)),
-        value=len(found),
+        where=nodes[1] if nodes else operator,
+        nodes=(operator, *(nodes or others)),
+        value=len(nodes),
         expected=1,
-        remedy=f"keep one {what} over all devices of the stage" if found else f"add the {what} and its edges",
-        lacks=() if found else (what.split()[0],),
+        remedy=f"keep one {what} over all devices of the stage" if nodes else f"add the {what} and its edges",
+        lacks=() if nodes else (what.split()[0],),
     )
 
 
@@ -95,10 +95,10 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
     # Without any expert it is these that lack (EP004).
     alone = len(experts) <= 1
-    for what, found in parts.items():
+    for what, nodes in parts.items():
         optional = alone and what != "RouterNode"
-        if len(found) > 1 or (not found and not optional):
-            yield _miscounted(operator, what, found)
+        if len(nodes) > 1 or (not nodes and not optional):
+            yield _miscounted(operator, what, nodes)
     if alone and experts:
         yield from _direct_faults(operator, parts["RouterNode"], experts[0])
     elif experts:

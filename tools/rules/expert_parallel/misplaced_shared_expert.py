@@ -37,24 +37,24 @@ def _joined(operator: NodeView) -> Iterator[Finding]:
 
 
 def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
-    found = operator.children_of_type("FFNNode")
-    if len(found) == int(wanted):
+    shared = operator.children_of_type("FFNNode")
+    if len(shared) == int(wanted):
         return None
-    if wanted and not found:
+    if wanted and not shared:
         message = f"{label(operator)} has no shared expert, the model has one in layer {layer}"
     elif wanted:
-        message = f"{label(operator)} has {len(found)} FFNNodes ({names(found)}); its shared expert is one"
+        message = f"{label(operator)} has {len(shared)} FFNNodes ({names(shared)}); its shared expert is one"
     else:
-        message = f"{label(operator)} has the shared expert {label(found[0])}, the model has none in layer {layer}"
+        message = f"{label(operator)} has the shared expert {label(shared[0])}, the model has none in layer {layer}"
     return Finding(
-        "strange-shared-expert" if not wanted else "several-shared-experts" if found else "no-shared-expert",
+        "strange-shared-expert" if not wanted else "several-shared-experts" if shared else "no-shared-expert",
         message,
-        where=found[-1] if found else operator,
-        nodes=(operator, *found),
-        value=len(found),
+        where=shared[-1] if shared else operator,
+        nodes=(operator, *shared),
+        value=len(shared),
         expected=int(wanted),
         remedy="write the shared expert as one FFNNode below the MoENode" if wanted else "drop the FFNNode",
-        lacks=() if found else ("FFNNode",),
+        lacks=() if shared else ("FFNNode",),
     )
 
 

@@ -89,7 +89,9 @@ def _longest(workload: Mapping[str, Any], side: str) -> int | None:
     """The most tokens of the `input` or the `output` of a request; `None` where they cannot be read (ST001's)."""
     ends = workload.get(f"{side}_tokens_range")
     figures = [workload.get(f"{side}_tokens"), *(cast("list[Any]", ends)[:2] if isinstance(ends, list) else ())]
-    read = [one for one in figures if isinstance(one, int) and not isinstance(one, bool) and TOKENS.hold(one)]
+    read = [
+        figure for figure in figures if isinstance(figure, int) and not isinstance(figure, bool) and TOKENS.hold(figure)
+    ]
     return max(read) if len(read) == len(figures) else None
 
 
@@ -105,9 +107,9 @@ def beyond_positions(workload: Mapping[str, Any], positions: int) -> tuple[int, 
 
 
 def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
-    found = beyond_positions(view.workload, positions)
-    if found is not None:
-        tokens, message = found
+    beyond = beyond_positions(view.workload, positions)
+    if beyond is not None:
+        tokens, message = beyond
         remedy = f"shorten input or output by {tokens - positions:,} tokens, or take a model with a longer context"
         yield Finding(
             "request-too-long",

@@ -68,7 +68,7 @@ def is_total(figure: Figure) -> bool:
 
 def replicas_serving(view: PlanView, phase: str) -> int:
     """Replicas that serve a phase."""
-    return len({id(found.replica) for found in phases_of(view, "decode" if phase == "end_to_end" else phase)})
+    return len({id(branch.replica) for branch in phases_of(view, "decode" if phase == "end_to_end" else phase)})
 
 
 def is_shared_out(view: PlanView, figure: Figure) -> bool:
@@ -79,7 +79,7 @@ def is_shared_out(view: PlanView, figure: Figure) -> bool:
 
 @dataclass(slots=True)
 class _Attribution:
-    """Works out, for all figures that are off, whose they are."""
+    """Works out which rule names each figure that is off."""
 
     view: PlanView
     estimate: PerformanceEstimate

@@ -129,21 +129,21 @@ def _paired(claimed: object, computed: object, place: tuple[str, ...]) -> Iterat
 
 def phases_of(view: PlanView, phase: str) -> list[PhaseView]:
     """The branches of one phase inside replicas."""
-    return [found for found in view.phases if found.phase == phase and found.replica is not None]
+    return [branch for branch in view.phases if branch.phase == phase and branch.replica is not None]
 
 
 def is_on_several_devices(view: PlanView, phase: str) -> bool:
     """Whether a branch of the phase runs on more than one device: then something communicates."""
     return any(
-        len(stage.devices) > 1 or len(found.stages) > 1
-        for found in phases_of(view, phase)[:1]
-        for stage in found.stages
+        len(stage.devices) > 1 or len(branch.stages) > 1
+        for branch in phases_of(view, phase)[:1]
+        for stage in branch.stages
     )
 
 
 def stages_in(view: PlanView, phase: str) -> int:
     """Pipeline stages of the first branch of the phase."""
-    return max((len(found.stages) for found in phases_of(view, phase)[:1]), default=1)
+    return max((len(branch.stages) for branch in phases_of(view, phase)[:1]), default=1)
 
 
 def is_evaluated(view: PlanView, metric: str) -> bool:

@@ -40,16 +40,16 @@ def misfits(view: PlanView, layout: LoadedLayout) -> Iterator[Misfit]:
         if not isinstance(claimed, int) or isinstance(claimed, bool) or claimed < 0 or edge.source is None:
             continue
         phase = edge.source.ancestor("PhaseNode")
-        found = payloads.get(str(phase.raw.get("phase"))) if phase is not None else None
-        if found is None or edge.target is None:
+        of_phase = payloads.get(str(phase.raw.get("phase"))) if phase is not None else None
+        if of_phase is None or edge.target is None:
             continue
-        if found.is_routed(edge):
-            if not 0 < claimed <= found.most_routed:
-                yield Misfit(edge, claimed, math.ceil(found.most_routed))
+        if of_phase.is_routed(edge):
+            if not 0 < claimed <= of_phase.most_routed:
+                yield Misfit(edge, claimed, math.ceil(of_phase.most_routed))
             continue
-        key = (found.phase.phase, *_kind(view, edge))
+        key = (of_phase.phase.phase, *_kind(view, edge))
         if key not in known:
-            known[key] = tuple(found.readings(view, edge))
+            known[key] = tuple(of_phase.readings(view, edge))
         if known[key] and not any(near(float(claimed), size) for size in known[key]):
             yield Misfit(edge, claimed, _nearest(known[key], claimed))
 
@@ -124,8 +124,8 @@ class _Payloads:
             specs = [setting.architecture.layers[layer].attention for layer in chosen]
             for tokens in lengths:
                 for ranks, parts in {(1, 1), (tp, 1), (tp, self.phase.token_parts), (1, self.phase.token_parts)}:
-                    one = sum(layer_request_bytes(setting, spec, tokens, ranks, parts) for spec in specs if spec)
-                    yield from (one * requests for requests in self.requests)
+                    size = sum(layer_request_bytes(setting, spec, tokens, ranks, parts) for spec in specs if spec)
+                    yield from (size * requests for requests in self.requests)
 
     def _cache_per_token(self, view: PlanView, edge: EdgeView) -> Iterator[float]:
         assert edge.source is not None

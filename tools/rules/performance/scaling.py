@@ -41,8 +41,8 @@ def scaled_by(view: PlanView, figure: Figure, phase: str) -> str | None:
 
 
 def _degrees(layout: LoadedLayout, phase: str) -> dict[str, int]:
-    found = layout.phase("prefill" if phase == "prefill" else "decode").degrees
-    degrees = {name: getattr(found, name) or 1 for name in _DEGREES} | {"dp": len(layout.replicas)}
+    stated = layout.phase("prefill" if phase == "prefill" else "decode").degrees
+    degrees = {name: getattr(stated, name) or 1 for name in _DEGREES} | {"dp": len(layout.replicas)}
     return {name: value for name, value in degrees.items() if value > 1}
 
 

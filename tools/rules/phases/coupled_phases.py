@@ -26,8 +26,8 @@ class _Requests:
         """Whether both are branches of one replica, or of two that serve one phase each."""
         if (self.phase.get(prefill.position), self.phase.get(decode.position)) != PHASE_NAMES:
             return False
-        one, other = self.replica[prefill.position], self.replica[decode.position]
-        return one == other or not self.whole & {one, other}
+        feeding, fed = self.replica[prefill.position], self.replica[decode.position]
+        return feeding == fed or not self.whole & {feeding, fed}
 
 
 def _requests(view: PlanView) -> _Requests:

@@ -117,15 +117,15 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
 
 
 def _where(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
-    """Devices that the operator runs on; where its parts disagree, those that the stage bears out."""
+    """Devices that the operator runs on; where its parts disagree, those that its stage uses."""
     settled = settled_devices(operator)
     return settled if settled & here else (compute_devices(operator) & here) or settled
 
 
 def _is_unsettled(operator: NodeView) -> bool:
-    """Whether no collective and not the cache either bears out the shards of an attention operator.
+    """Whether an attention operator without collectives writes its cache on other devices than its shards.
 
-    A shard is lacking or misplaced then, or the cache is: DE003, GP004, TP002 or CO002 says which.
+    A shard is lacking or misplaced then, or the cache is, which other rules name.
     """
     updates = operator.children_of_type("KVCacheUpdateNode")
     written = frozenset(device for update in updates for device in update.devices)
@@ -135,40 +135,40 @@ def _is_unsettled(operator: NodeView) -> bool:
 
 def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
     operator = step.operator
-    own = (_where(operator, here) | (compute_devices(operator) & here)) - strange
+    used = (_where(operator, here) | (compute_devices(operator) & here)) - strange
     wanted = frozenset[str]().union(*(_where(node, here) for node in step.following)) - strange
     if operator.type == "MoENode":
-        # Experts that are not on all devices of the stage are GP003's and EP004's.
-        own |= here
+        # Experts that are not on all devices of the stage are another fault.
+        used |= here
     # An embedding on another stage's devices is PP006's, one that names a device twice GP004's: nothing can be said of
     # the rest of its list.
     astray = strange.intersection(operator.devices) or len(set(operator.devices)) < len(operator.devices)
-    if not own or wanted <= own or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
+    if not used or wanted <= used or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
         return None
-    union = wanted | own
+    union = wanted | used
     closing = _closing(operator)
     # A collective that leaves out the operator's own devices, or names strange ones, is one fault, named for that; so
     # is a split operator that no collective closes (TP003, SP002).
-    is_open = not closing and len(own) > 1 and _has_groups(operator)
-    if is_open or any(_is_named(child, own, union, strange) for child in closing):
+    is_open = not closing and len(used) > 1 and _has_groups(operator)
+    if is_open or any(_is_named(child, used, union, strange) for child in closing):
         return None
-    reached = own.union(*(child.devices for child in closing))
-    lacking = sorted(union - reached) or sorted(wanted - own)
+    reached = used.union(*(child.devices for child in closing))
+    lacking = sorted(union - reached) or sorted(wanted - used)
     return Finding(
         "result-not-brought",
         f"no collective of {label(operator)} brings its result to {', '.join(lacking[:MAX_NAMES])}, where the next "
         "operator runs",
         where=operator,
-        nodes=(operator, *closing, *(node for node in step.following if not settled_devices(node) <= own)),
+        nodes=(operator, *closing, *(node for node in step.following if not settled_devices(node) <= used)),
         value=sorted(reached),
         expected=sorted(union),
     )
 
 
-def _is_named(closing: NodeView, own: frozenset[str], union: frozenset[str], strange: frozenset[str]) -> bool:
+def _is_named(closing: NodeView, used: frozenset[str], union: frozenset[str], strange: frozenset[str]) -> bool:
     spans = frozenset(closing.devices)
     twice = len(spans) < len(closing.devices)
-    return twice or union <= spans or not own <= spans or not spans.isdisjoint(strange)
+    return twice or union <= spans or not used <= spans or not spans.isdisjoint(strange)
 
 
 def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:

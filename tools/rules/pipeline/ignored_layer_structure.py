@@ -15,6 +15,7 @@ from ...catalog.attention.grouped import GroupedQueryAttention
 from ...catalog.attention.kinds import kind_named, word_of
 from ...plan.view import NodeView, PhaseView, PlanView
 from ..base import Edit, Example, Finding, Rule
+from ..layer_specs import specs_by_offset
 from ..reading import MAX_LAYERS, clipped, label, tiles_layers
 
 # How heads share K and V; says nothing of which layers attend to what.
@@ -43,13 +44,13 @@ class _Slot:
 
 
 def _slots(block: NodeView) -> dict[int, _Slot]:
-    found: dict[int, _Slot] = {}
+    slots: dict[int, _Slot] = {}
     for node in block.children_of_type("AttentionNode", "FFNNode", "MoENode"):
-        slot = found.setdefault(node.offset, _Slot([], [], []))
+        slot = slots.setdefault(node.offset, _Slot([], [], []))
         group = {"AttentionNode": slot.attention, "FFNNode": slot.ffn}.get(node.type, slot.moe)
         assert isinstance(group, list)
         group.append(node)
-    return found
+    return slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +142,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
     if any(offset >= block.period for offset in slots):
         # The layer that it is meant for lacks it: one fault.
         return
-    start = block.layers[0] if block.layers is not None else 0
-    specs: dict[int, list[tuple[int, LayerSpec]]] = {}
-    for layer in layers:
-        spec = view.layer_spec(layer)
-        if spec is not None:
-            specs.setdefault((layer - start) % block.period, []).append((layer, spec))
-    for offset, covered in specs.items():
+    for offset, covered in specs_by_offset(view, block, layers).items():
         slot = slots.get(offset, _Slot((), (), ()))
         like = len({spec.moe is not None for _, spec in covered}) == 1
         for layer, spec in covered:
@@ -197,23 +192,26 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every stage and block that does not fit the model's layers."""
-    decoding: set[int] = set()
-    for phase in view.phases:
-        if phase.phase == "decode" and phase.replica is not None:
-            # A further decode branch of a replica is DE005's, with all that it lacks.
-            if phase.replica.position in decoding:
-                continue
-            decoding.add(phase.replica.position)
-        if not phase.stages:
-            yield Finding(
-                "no-stage", f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1",
-                lacks=("PipelineStageNode",),
-            )  # fmt: skip
-            continue
+def _first_decodes(view: PlanView) -> dict[int, PhaseView]:
+    """The first decode branch of each replica, by the replica's position."""
+    decodes = [phase for phase in view.phases if phase.phase == "decode"]
+    return {phase.replica.position: phase for phase in reversed(decodes) if phase.replica is not None}
+
+
+def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
+    """Yield the stages and blocks of a phase that do not fit the model's layers."""
+    first = view.once(_first_decodes, lambda: _first_decodes(view))
+    # A further decode branch of a replica is one fault, with all that it lacks.
+    if phase.phase == "decode" and phase.replica is not None and first[phase.replica.position] is not phase:
+        return
+    if phase.stages:
         yield from _stages(view, phase)
         yield from _structure(view, phase)
+    else:
+        yield Finding(
+            "no-stage", f"{label(phase.node)} has no stage", where=phase.node, value=0, expected="at least 1",
+            lacks=("PipelineStageNode",),
+        )  # fmt: skip
 
 
 RULE = Rule(
@@ -230,7 +228,7 @@ RULE = Rule(
     source="003 §7",
     fix="re-plan",
     remedy="cut the blocks where the kind of layer changes, and describe each layer as the model has it",
-    visits="parts",
-    check=check,
+    visits="phase",
+    decide=decide,
     bad=Example("dense-pp2-tp2", (Edit("set", "r0.decode.s1.b0.attn", "kind", "sliding"),)),
 )

@@ -47,7 +47,7 @@ def _strays(home: _Home, device: str, foreign: _Home) -> bool:
     if len(operators) != 1 or operators[0].type not in HOLDERS:
         return False
     shards = operators[0].children_of_type("ShardNode")
-    return any(own not in foreign.operators for shard in shards for own in shard.devices)
+    return any(at_home not in foreign.operators for shard in shards for at_home in shard.devices)
 
 
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:

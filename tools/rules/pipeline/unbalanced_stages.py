@@ -22,7 +22,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     for phase, seconds in unbalanced_phases(layout_from_view(view)).items():
         mean = sum(seconds) / len(seconds)
         slowest = max(range(len(seconds)), key=lambda stage, of=seconds: of[stage])
-        branches = [found for found in view.phases if found.phase == phase and len(found.stages) > slowest]
+        branches = [branch for branch in view.phases if branch.phase == phase and len(branch.stages) > slowest]
         nodes = [branch.stages[slowest].node for branch in branches]
         yield Finding(
             "slow-stage",

@@ -82,10 +82,10 @@ def _missing(exchange: _Exchange) -> Iterator[Finding]:
         (exchange.into, exchange.out, "before its shards", "AllGather of K and V", "sequence_in"),
         (exchange.out, exchange.into, "after its shards", "closing AllGather", "sequence_out"),
     )
-    for found, other, where, gather, role in sides:
-        if found:
+    for exchanges, opposite, where, gather, role in sides:
+        if exchanges:
             continue
-        wanted = f"AllToAll {role}" if other and other[0].type == "AllToAllNode" else gather
+        wanted = f"AllToAll {role}" if opposite and opposite[0].type == "AllToAllNode" else gather
         yield Finding(
             "no-exchange",
             f"{label(operator)} has no {wanted} {where}",

@@ -55,21 +55,21 @@ def _forbidden(view: PlanView) -> Iterator[_Split]:
     )
 
 
-def _finding(view: PlanView, split: _Split, found: list[tuple[NodeView, list[NodeView]]]) -> Finding:
+def _finding(view: PlanView, split: _Split, places: list[tuple[NodeView, list[NodeView]]]) -> Finding:
     declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
-    if not found:
+    if not places:
         return Finding(
             split.message_id,
             f"strategy.{split.phase}.{split.name} is {declared}: {split.phase} does not split {split.what} along the "
             "sequence",
             where=f"/strategy/{split.phase}/{split.name}", value=declared, expected=1, remedy=split.remedy,
         )  # fmt: skip
-    nodes = [node for operator, parts in found for node in (operator, *parts)]
+    nodes = [node for operator, parts in places for node in (operator, *parts)]
     return Finding(
         split.message_id,
-        f"{label(found[0][0])}{f' and {len(found) - 1} more' if len(found) > 1 else ''}: {split.phase} splits "
+        f"{label(places[0][0])}{f' and {len(places) - 1} more' if len(places) > 1 else ''}: {split.phase} splits "
         f"{split.what} along the sequence",
-        where=found[0][0], nodes=nodes[:MAX_NODES], value=len(found[0][1]), expected=0, remedy=split.remedy,
+        where=places[0][0], nodes=nodes[:MAX_NODES], value=len(places[0][1]), expected=0, remedy=split.remedy,
     )  # fmt: skip
 
 
@@ -84,11 +84,13 @@ def check(view: PlanView) -> Iterator[Finding]:
         attention = (node for stage in phase.stages for node in stage.operators() if node.type == "AttentionNode")
         operators.setdefault(phase.phase, []).extend(attention)
     for split in _forbidden(view):
-        found = [(operator, _split_nodes(operator, split.name)) for operator in operators.get(split.phase, ())]
-        found = [(operator, parts) for operator, parts in found if parts]
+        split_operators = [
+            (operator, _split_nodes(operator, split.name)) for operator in operators.get(split.phase, ())
+        ]
+        split_operators = [(operator, parts) for operator, parts in split_operators if parts]
         declared = as_int(as_mapping(view.strategy.get(split.phase)).get(split.name)) or 1
-        if found or declared > 1:
-            yield _finding(view, split, found)
+        if split_operators or declared > 1:
+            yield _finding(view, split, split_operators)
 
 
 def _queries(case: Case) -> Iterator[Fault]:

@@ -34,19 +34,19 @@ def _is_stray(node: NodeView) -> bool:
 
 def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
     """Yield what splits a node other than attention along the sequence; a node that hangs nowhere holds itself."""
-    found = [child for child in parent.children if _is_stray(child)]
+    strays = [child for child in parent.children if _is_stray(child)]
     if parent.parent is None and _is_stray(parent):
-        found = [parent, *found]
-    if not found:
+        strays = [parent, *strays]
+    if not strays:
         return
     # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
     came_along = [] if parent.type in _COLLECTIVE_HOLDERS else [n for n in parent.children if n.is_collective]
     yield Finding(
         "outside-attention",
-        f"{names(found)} split{'s' if len(found) == 1 else ''} {label(parent)} ({parent.type}) along the "
+        f"{names(strays)} split{'s' if len(strays) == 1 else ''} {label(parent)} ({parent.type}) along the "
         "sequence: SP lives inside attention only",
-        where=found[0],
-        nodes=(*found, *came_along, parent),
+        where=strays[0],
+        nodes=(*strays, *came_along, parent),
         value=parent.type,
         expected="AttentionNode",
     )

@@ -22,13 +22,13 @@ def check(view: PlanView) -> Iterator[Finding]:
     block = read_block(HardwareBlock, view.hardware, "hardware")
     facts = hardware_facts(block.accelerator, block.nodes, block.gpus_per_node)
     width = facts.nodes_per_domain
-    found: dict[frozenset[str], list[NodeView]] = {}
+    by_devices: dict[frozenset[str], list[NodeView]] = {}
     for operator in tensor_holders(view):
         for group in tensor_groups(operator):
             devices = devices_of(group) if any("tp" in shard.rank for shard in group) else frozenset[str]()
             if len(domains_of(filter(parse_device, devices), facts)) > 1:
-                found.setdefault(devices, []).append(operator)
-    for devices, operators in found.items():
+                by_devices.setdefault(devices, []).append(operator)
+    for devices, operators in by_devices.items():
         nodes = sorted({place[0] for place in map(parse_device, devices) if place is not None})
         yield Finding(
             "several-domains",

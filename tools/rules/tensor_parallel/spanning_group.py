@@ -50,10 +50,10 @@ def _foreign_devices(phase: PhaseView) -> Iterator[Finding]:
 def _joins_groups(view: PlanView, edge: EdgeView) -> bool:
     """Whether a shard of one attention or FFN operator leads into a collective of another one of its stage."""
     source, target = edge.source, edge.target
-    own, other = (None if end is None else end.parent for end in (source, target))
-    if source is None or target is None or own is None or other is None or own is other:
+    operator, other = (None if end is None else end.parent for end in (source, target))
+    if source is None or target is None or operator is None or other is None or operator is other:
         return False
-    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {own.type, other.type} <= HOLDERS:
+    if source.type != "ShardNode" or target.type not in REDUCTIONS or not {operator.type, other.type} <= HOLDERS:
         return False
     stages = enclosing(view, "PipelineStageNode")
     return stages.of(source) is not None and stages.of(source) is stages.of(target)
@@ -62,18 +62,18 @@ def _joins_groups(view: PlanView, edge: EdgeView) -> bool:
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
     for shard in view.of_type("ShardNode"):
         for edge in shard.edges_out:
-            target, own = edge.target, shard.parent
+            target, home = edge.target, shard.parent
             other = None if target is None else target.parent
-            if target is None or own is None or other is None or not _joins_groups(view, edge):
+            if target is None or home is None or other is None or not _joins_groups(view, edge):
                 continue
             yield Finding(
                 "spans-operators",
-                f"{label(shard)}, a shard of {label(own)}, leads into {label(target)} of {label(other)}: a TP group "
+                f"{label(shard)}, a shard of {label(home)}, leads into {label(target)} of {label(other)}: a TP group "
                 "lies inside one operator",
                 where=edge,
                 nodes=(shard, target),
                 value=other.id,
-                expected=own.id,
+                expected=home.id,
                 remedy="lead the shard into a collective of its own operator",
             )
 

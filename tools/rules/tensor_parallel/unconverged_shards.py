@@ -32,13 +32,13 @@ def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
 
     A ReduceScatter is one by itself where the tokens of several attention groups were gathered before the shards.
     """
-    found = operator.children_of_type("AllReduceNode")
+    meetings = operator.children_of_type("AllReduceNode")
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
     alone = _has_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
-    found += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
+    meetings += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type in ("EmbeddingNode", "LMHeadNode"):
-        found += operator.children_of_type("AllGatherNode")
-    return found[:_MAX_MEETINGS]
+        meetings += operator.children_of_type("AllGatherNode")
+    return meetings[:_MAX_MEETINGS]
 
 
 def _fault(view: PlanView, operator: NodeView) -> Finding | None:
