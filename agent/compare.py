@@ -147,12 +147,18 @@ def strategy_of_words(text: str) -> StatedStrategy:
     stated = claims.values.get("strategy")
     left = _GLUE.sub(" ", page.text.replace(TAKEN, " ")).split()
     if stated is None or left:
-        what = f"{' '.join(left)[:80]!r} is no part of a parallel strategy" if left else "it names no parallel strategy"
+        what = (
+            f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else "it names no parallel strategy"
+        )
         raise InputError(
-            f"{text[:80]!r}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
+            f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
         )
     assert isinstance(stated, StatedStrategy)
     return _apart(stated)
+
+
+def _quoted(text: str) -> str:
+    return repr("".join(letter if letter.isprintable() else "?" for letter in text[:80]))
 
 
 def _apart(stated: StatedStrategy) -> StatedStrategy:
