@@ -17,7 +17,7 @@ _DROPPED = re.compile(
     r"^[^\w\n,;.:]{0,3}(?:\s?(?:is|are|was|were|has\sbeen|have\sbeen|got))?\s?(?:now\s|already\s)?"
     r"(?:out(?:\sof\sthe\squestion)?(?=[\s,.;!)]|$)|dropped|cancelled|canceled|no\slonger|history|off\sthe\stable|too\s(?:expensive|slow|old)|"
     r"ruled\sout|(?:belongs?|promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|for\straining|not\s(?:available|an\soption)|unavailable|fell\sthrough|gone)|"
-    r"^(?:型号|方案|机器|卡|这边)?(?:先|就|也|都|已经?)?(?:不上|不用|不要|不买|不考虑|不行|算了|取消|放弃|作废|没批|没货|停产|换掉)",
+    r"^\s?(?:型号|方案|机器|卡|这边)?(?:先|就|也|都|已经?)?(?:不上|不用|不要|不买|不考虑|不行|算了|取消|放弃|作废|没批|没货|停产|换掉)",
     re.IGNORECASE,
 )
 # Behind a name: no other one is meant.

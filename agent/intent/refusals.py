@@ -58,13 +58,21 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 # Speech in quotation marks, and what in it wants to overrule all that was said.
-_QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{4,600}\"")
+_QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{4,600}\"|\[[^\[\]\n]{4,600}\]")
 _OVERRULING = re.compile(
-    r"(?<![a-z])(?:ignor(?:e|ing)|disregard(?:ing)?|forget)\s(?:all|any|every|the|your|previous|prior|what)(?![a-z])|"
+    r"(?<![a-z])(?:ignor(?:e|ing)|disregard(?:ing)?|forget)\s(?:all|any|every(?:thing)?|the|your|previous|prior|what(?:ever)?)(?![a-z])|"
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,
 )
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
+
+
+def set_aside_orders(page: Page, claims: Claims) -> None:
+    """Take what brackets or quotation marks hold off the page where it wants to overrule all that was said."""
+    for match in page.search(_QUOTATION):
+        if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
+            words = page.take(*match.span())
+            claims.leave_unread(f"{words[:120]!r} quotes instructions: they order nothing")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
@@ -76,10 +84,6 @@ def set_aside_instructions(page: Page, claims: Claims) -> None:
             if words[:1] in "[(":  # what is in brackets ends with them, and is no one else's
                 page.take(*span)
             claims.leave_unread(f"{words[:120]!r} pretends another speaker: it permits nothing and orders nothing")
-    for match in page.search(_QUOTATION):
-        if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
-            words = page.take(*match.span())
-            claims.leave_unread(f"{words[:120]!r} quotes instructions: they order nothing")
     for match in page.search(PERSON_SPEAKS):
         page.take(match.end() - len(match.group().lstrip()), match.end())
     for match in page.search(_INSTRUCTION):

@@ -29,7 +29,7 @@ from .permission_words import allow_stated, read_disaggregation, read_relaxation
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
-from .refusals import refuse_non_goals, set_aside_instructions
+from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
@@ -87,6 +87,7 @@ def read_words(text: str) -> Said:
         claims.reading(f"{written!r} read as {meant!r}")
     for match in page.search(_LIST_NUMBER):
         page.take(*match.span())
+    set_aside_orders(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)

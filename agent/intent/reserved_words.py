@@ -31,7 +31,8 @@ _COUNTED = re.compile(
 # "two of the eight", "of which one": part of what was counted before.
 _PART_OF_IT = re.compile(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
-    rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中(?P<k>{_NUMBER})[台张块]",
+    rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
+    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
     re.IGNORECASE,
 )
 # The last of these before it says what is counted.
@@ -170,9 +171,11 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
 def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
     """What stays free of hardware that was counted before ("two of the eight have to stay free")."""
     part = _PART_OF_IT.search(sentence)
-    if part is None or not (_AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))):
+    if part is None or not (
+        part["j"] or _AWAY.search(sentence) or (_FREE.search(sentence) and _DEMAND.search(sentence))
+    ):
         return None
-    count = read_whole(part["n"] or part["m"] or part["k"])
+    count = read_whole(part["n"] or part["m"] or part["k"] or part["j"])
     before = [*_HARDWARE.finditer(page.text, 0, start + part.end())]
     if not count or not before:
         return None
