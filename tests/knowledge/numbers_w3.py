@@ -18,7 +18,7 @@ from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.kv_cache import request_bytes
 from shardwright.tools.performance.layout import LoadedLayout, make_layout
 from shardwright.tools.performance.memory import device_memory
-from shardwright.tools.performance.roofline import Roof
+from shardwright.tools.performance.roofline import Roofline
 from shardwright.tools.performance.setting import make_setting
 from shardwright.tools.performance.transfer import kv_transfer_seconds
 from shardwright.tools.plan.builder import BuildRequest, build_plan
@@ -200,7 +200,7 @@ def ridge(accelerator: str, dtype: str = "bf16") -> str:
 @number("attained-tflops")
 def attained_tflops(accelerator: str, dtype: str = "bf16") -> str:
     """TFLOP/s that large matmuls reach by the roofline's efficiencies."""
-    return f"{Roof(_facts(accelerator)).flops_per_s(dtype) / 1e12:.0f}"  # type: ignore[arg-type]  # a DType's name
+    return f"{Roofline(_facts(accelerator)).flops_per_s(dtype) / 1e12:.0f}"  # type: ignore[arg-type]  # a DType's name
 
 
 @number("kv-transfer-ms")
