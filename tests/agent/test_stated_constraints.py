@@ -48,3 +48,14 @@ def test_a_plan_asked_for_by_arguments_keeps_them() -> None:
 def test_an_argument_that_there_is_not_is_refused_by_its_name() -> None:
     with pytest.raises(TypeError, match="ttft"):
         shardwright.plan(model="Llama-3.1-8B", hardware="1x4:h100-sxm", ttft=3)  # type: ignore[call-arg]
+
+
+def test_a_pipeline_that_must_cross_nodes_does() -> None:
+    result = shardwright.plan(
+        model="Llama-3.1-8B", hardware="2x2:h100-sxm", input_tokens=512, output_tokens=64, concurrency=4,
+        constraints=["pp across nodes"],
+    )  # fmt: skip
+    assert result.plan is not None and result.plan.strategy.decode.pp > 1
+    inside = result.plan.model_dump(mode="json", exclude_none=True)
+    inside["policy"]["constraints"] = [{"kind": "within_node", "value": "pp", "words": "PP inside the node"}]
+    assert "CO008" in {violation.rule for violation in shardwright.validate(inside).violations}
