@@ -133,10 +133,10 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
     """The best strategy for the mixture on the hardware of `intent`.
 
     Raises:
-        InputError: the hardware is left open, or the config cannot be read.
+        InputError: the hardware, or its kind, is left open, or the config cannot be read.
     """
     choice = intent.hardware
-    if choice is None or choice.nodes is None:
+    if choice is None or choice.nodes is None or len(intent.hardware_choices) > 1:
         raise InputError("a mix of workloads is planned on stated hardware: give --hardware NODESxGPUS:ACCELERATOR")
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     base = search_request(intent, architecture, hardware_block(choice, choice.nodes))

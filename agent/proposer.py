@@ -138,14 +138,14 @@ def _of_choices(intent: Intent) -> Examined | Refused:
     if not found:
         return answers[0]
     objective = intent.workload.objective
-    prices = {id(one): one.request.facts.accelerator.on_demand_usd_per_hour for one in found}
-    unpriced = [one.request.facts.accelerator.id for one in found if prices[id(one)] is None]
+    parts = [one.request.facts.accelerator for one in found]
+    unpriced = [part.id for part in parts if part.usd_per_hour is None]
     # Between a card with a price and one without there is no cheaper one: then the least time of GPUs counts.
     by_price = objective == "cost" and not unpriced
 
     def rank(one: Examined) -> float:
-        low, high = prices[id(one)] or (1.0, 1.0)
-        return worth(one.best, objective) * (0.5 * (low + high) if by_price else 1.0)
+        price = one.request.facts.accelerator.usd_per_hour if by_price else None
+        return worth(one.best, objective) * (price or 1.0)
 
     best = min(found, key=rank)
     others = (

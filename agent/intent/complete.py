@@ -154,7 +154,9 @@ def _choices(said: Said, notes: _Notes) -> tuple[HardwareChoice, ...]:
         return ()
     if said.gpus is None and said.nodes is None and said.gpus_per_node is None:
         return ()
-    return tuple(_hardware(said, find_accelerator(kind), notes) for kind in kinds)
+    # What is assumed of counts is said once, of the first kind.
+    first, *others = (find_accelerator(kind) for kind in kinds)
+    return _hardware(said, first, notes), *(_hardware(said, other, _Notes()) for other in others)
 
 
 def _accelerator(said: Said, notes: _Notes) -> Accelerator | None:

@@ -27,7 +27,7 @@ from .setting import Setting
 _MOST_TOKENS = 10**12
 _BLOCK_TOKENS = 16
 # Encoders stay in BF16 where the decoder is quantised.
-ENCODER_BYTES = 2
+_ENCODER_BYTES = 2
 # Layers of one kind are put together in groups as large as the smallest kind, or all when kinds differ by less.
 _ALIKE = 1.25
 
@@ -61,7 +61,7 @@ def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = Non
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
     held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
-    held += setting.architecture.encoder_params * ENCODER_BYTES
+    held += setting.architecture.encoder_params * _ENCODER_BYTES
     held += own.graph_bytes * layers * own.graphs(batch.sequences) + _padding_bytes(setting, terms, own)
     if own.counts_passes:
         held += reduce(larger, _pass_bytes(setting, terms, batch, own.logit_bytes))

@@ -122,24 +122,29 @@ def chosen_kinds(constraints: Constraints) -> tuple[str, ...]:
     return tuple(kind for kind in choices[0] if all(kind in choice for choice in choices)) if choices else ()
 
 
-def affordable_gpus(constraints: Constraints, accelerator: Accelerator, gpus_per_node: int) -> int | None:
-    """GPUs of whole nodes that every budget pays for, at the middle of the known prices; `None` without a budget.
+def hourly_price(budget: BudgetConstraint, accelerator: Accelerator) -> float:
+    """USD per GPU hour that a budget is judged at: the stated price, else the middle of the known ones.
 
     Raises:
         MissingFieldError: no price is stated, and none is known of the accelerator.
     """
-    most: list[int] = []
-    for one in constraints:
-        if isinstance(one, BudgetConstraint):
-            price = one.usd_per_gpu_hour or accelerator.usd_per_hour
-            if price is None:
-                raise MissingFieldError(
-                    "on_demand_usd_per_hour",
-                    f"accelerator {accelerator.id}",
-                    "a budget per hour pays for a number of them",
-                )
-            most.append(int(one.value / price * (1.0 + 1e-9)) // gpus_per_node * gpus_per_node)
-    return min(most, default=None)
+    price = budget.usd_per_gpu_hour or accelerator.usd_per_hour
+    if price is None:
+        raise MissingFieldError(
+            "on_demand_usd_per_hour", f"accelerator {accelerator.id}", "a budget per hour pays for a number of them"
+        )
+    return price
+
+
+def affordable_gpus(constraints: Constraints, accelerator: Accelerator, gpus_per_node: int) -> int | None:
+    """GPUs of whole nodes that every budget pays for; `None` without a budget.
+
+    Raises:
+        MissingFieldError: as `hourly_price`.
+    """
+    budgets = (one for one in constraints if isinstance(one, BudgetConstraint))
+    most = (int(one.value / hourly_price(one, accelerator) * (1.0 + 1e-9)) for one in budgets)
+    return min((gpus // gpus_per_node * gpus_per_node for gpus in most), default=None)
 
 
 def free_bytes(constraints: Constraints) -> int:

@@ -9,16 +9,17 @@ from collections.abc import Iterator
 
 from pydantic import TypeAdapter, ValidationError
 
-from ...catalog.accelerators import Accelerator
-from ...catalog.hardware import find_accelerator
+from ...catalog.hardware import hardware_facts
+from ...performance.setting_reading import read_block
 from ...plan.constraints import (
     AcceleratorsConstraint,
     BudgetConstraint,
     Constraint,
     ReservedConstraint,
     affordable_gpus,
+    hourly_price,
 )
-from ...plan.document import PHASES, Strategy
+from ...plan.document import PHASES, HardwareBlock, Strategy
 from ...plan.placement import phase_width
 from ...plan.view import PlanView, as_int, as_list, parse_device
 from ..base import Edit, Example, Finding, Rule
@@ -84,17 +85,12 @@ def _broken_by_devices(
             left, what = free[limit.kind]
             yield Broken(limit, f"{left} {what} are left", f"{limit.value} {what} kept back")
         if isinstance(limit, BudgetConstraint):
-            part = (
-                find_accelerator(accelerator)
-                if isinstance(accelerator, str)
-                else Accelerator.model_validate(accelerator)
-            )
-            used = len({node for node, _ in places}) * gpus_per_node
-            most = affordable_gpus((limit,), part, gpus_per_node)
-            if most is not None and used > most:
-                price = limit.usd_per_gpu_hour or part.usd_per_hour or 0.0
-                found = f"{used} GPUs of whole nodes cost {used * price:.2f} USD an hour"
-                yield Broken(limit, found, f"at most {limit.value:g} USD an hour")
+            block = read_block(HardwareBlock, view.hardware, "hardware")
+            part = hardware_facts(block.accelerator, nodes, gpus_per_node).accelerator
+            used, price = len({node for node, _ in places}) * gpus_per_node, hourly_price(limit, part)
+            if used > (affordable_gpus((limit,), part, gpus_per_node) or 0):
+                cost = f"{used} GPUs of whole nodes cost {used * price:.2f} USD an hour"
+                yield Broken(limit, cost, f"at most {limit.value:g} USD an hour")
         if (
             isinstance(limit, AcceleratorsConstraint)
             and isinstance(accelerator, str)
