@@ -125,7 +125,8 @@ def _sides(
 ) -> dict[Phase, int] | None:
     """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both.
 
-    More than the graph has are believed where the declared `dp` and GPU count agree with them.
+    More than the graph has are believed where the declared `dp` and GPU count agree with them, those of a kind of which
+    it has none where both kinds are declared or `dp` is not another number.
     """
     declared: dict[Phase, int] = {}
     for phase in PHASES:
@@ -149,7 +150,8 @@ def _sides(
     counts: dict[Phase, int] = {phase: shown[phase] or declared.get(phase, 0) for phase in PHASES}
     if declared:
         counts = {phase: count or max(0, stated - sum(counts.values())) for phase, count in counts.items()}
-    return counts if all(counts.values()) and (declared or all(shown.values())) else None
+    agrees = len(declared) == len(PHASES) or (declared and stated in (0, sum(counts.values())))
+    return counts if all(counts.values()) and (agrees or all(shown.values())) else None
 
 
 def _agreeing_counts(
