@@ -1,19 +1,21 @@
 """What sets a document apart from its target, as changes: each is true by itself, and all together make the target.
 
 What only looks different is no difference: devices in another order, a default left out or stated, experts one by one,
-an attention kind by another name; of the header a block that the format reads as the wanted one. The words of
-`reasoning` are the author's, and `performance` is a claim: rules judge both. `strictly`: what only looks different
-counts too. Linear in the document.
+an attention kind by another name, replicas and cuts left out that the graph shows; of the header a block that the
+format reads as the wanted one. The words of `reasoning` are the author's, and `performance` is a claim: rules judge
+both. `strictly`: what only looks different counts too. Linear in the document.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, get_args
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from ..plan.degrees import DEGREE_NAMES, Exchange, phase_degrees
 from ..plan.document import (
     PHASES,
     Carries,
@@ -33,9 +35,11 @@ from ..plan.document import (
 )
 from ..plan.graph import expert_runs
 from ..plan.performance import PerformanceClaim
-from ..plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView, as_list
+from ..plan.placement import even_cut
+from ..plan.view import COLLECTIVE_TYPES, EdgeView, NodeView, PlanView, as_list, as_mapping
 from ..rules.edits import Change, same
 from ..rules.pipeline.ignored_layer_structure import kind_fits
+from .distance import replicas_of
 from .target import Fields, Target
 
 # What is not there.
@@ -59,21 +63,49 @@ _CARRIES = frozenset(get_args(Carries))
 def differences(view: PlanView, target: Target, *, strictly: bool = False) -> list[Change]:
     """The changes that make the document behind `view` say what `target` does."""
     return [
-        *_header_differences(view.raw, _header(view, target)),
+        *_header_differences(view.raw, _header(view, target, strictly=strictly)),
         *_junk(view),
         *_nodes(view, target, strictly=strictly),
         *_edges(view, target),
     ]
 
 
-def _header(view: PlanView, target: Target) -> Fields:
+def _header(view: PlanView, target: Target, *, strictly: bool) -> Fields:
     """The target's header; where the author's strategy stays and no other relaxation is in force, with his own list."""
-    policy, differing = target.header["policy"], _header_differences(view.raw, target.header)
+    header = target.header if strictly else {**target.header, "strategy": _as_stated(view, target)}
+    policy, differing = header["policy"], _header_differences(view.raw, header)
     is_new = any(change.path[0] == "strategy" and change.path[-1] != "gpu_count" for change in differing)
     if is_new or not view.relaxations.issuperset(policy["relaxations"]):
-        return target.header
+        return header
     own = [name for name in as_list(view.policy.get("relaxations")) if name in get_args(Relaxation)]
-    return {**target.header, "policy": {**policy, "relaxations": list(dict.fromkeys(own))}}
+    return {**header, "policy": {**policy, "relaxations": list(dict.fromkeys(own))}}
+
+
+def _as_stated(view: PlanView, target: Target) -> Fields:
+    """The target's strategy with what the author states of its phases beyond need, less what his graph says for him.
+
+    Needless is what the format reads where nothing is stated, and the exchange of a sequence that is not split; a graph
+    says how many replicas serve a phase, and which layers its stages hold.
+    """
+    strategy = Strategy.model_validate(target.header["strategy"])
+    layers = 1 + max(node["layers"][1] for node in target.nodes.values() if node["type"] == "PipelineStageNode")
+    own = {name: as_mapping(view.strategy.get(name)) for name in PHASES}
+    counts, shown = {name: replicas_of(strategy, name) for name in PHASES}, Counter(one.phase for one in view.phases)
+    is_shown = {"replicas": counts == shown and all(block and block.get("replicas") is None for block in own.values())}
+    found = dict(target.header["strategy"])
+    for name, degrees in (("prefill", strategy.prefill), ("decode", strategy.decode)):
+        cuts = {phase_degrees(view, one).cut for one in view.phases if one.phase == name}
+        is_shown["stage_layers"] = cuts == {degrees.stage_layers} and own[name].get("stage_layers", ABSENT) is ABSENT
+        exchanges = get_args(Exchange) if degrees.sp == 1 else ("all_gather",)
+        needless = dict[str, tuple[Any, ...]](dict.fromkeys(DEGREE_NAMES, (1,)))
+        needless |= {"replicas": (counts[name],), "stage_layers": (even_cut(layers, degrees.pp),), "sp_kind": exchanges}
+        wanted = {field: value for field, value in found[name].items() if not (own[name] and is_shown.get(field))}
+        found[name] = wanted | {
+            field: value
+            for field, value in own[name].items()
+            if field not in wanted and any(same(value, one) for one in needless.get(field, ()))
+        }
+    return found
 
 
 def _junk(view: PlanView) -> Iterator[Change]:
