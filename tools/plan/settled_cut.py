@@ -1,6 +1,7 @@
 """Which layers the stages of a phase are meant to hold: as most branches of the graph have them, else as was stated.
 
-Where no branch covers the model and nothing is stated, the remains of the graph suggest a cut.
+Where nothing is stated the other phase's branches in the same replicas count too; where no branch covers the model
+either, the cut is the even one, as engines make it, unless most remains of the graph suggest another.
 """
 
 from __future__ import annotations
@@ -21,17 +22,21 @@ Cut = tuple[int, ...]
 def settled_cut(claims: PhaseClaims, other: PhaseClaims, total: int) -> Cut | None:
     """Layers of each stage, `other` being the other phase; `None` where nothing says a cut of all `total` layers.
 
-    Of two cuts that equally many branches have, the declaration, then the other phase, then the even cut decides.
+    Of two cuts that equally many branches have, the declaration, then the phase itself, then the even cut decides.
     """
     cuts, others = _whole_cuts(claims, total), _whole_cuts(other, total)
     stated = stage_sizes(claims.block.get("stage_layers"))
     stated = stated if stated is not None and sum(stated) == total else None
     declared_pp = claims.declared("pp")
     if cuts:
+        votes = cuts.copy()
+        if stated is None and _of_one_replica(claims, other):
+            votes.update({cut: others[cut] for cut in others if len(cut) in set(map(len, cuts))})
         return min(
-            cuts,
+            votes,
             key=lambda cut: (
-                -cuts[cut], cut != stated, len(cut) != declared_pp, -others[cut], cut != even_cut(total, len(cut)), cut
+                -votes[cut], cut != stated, len(cut) != declared_pp, -cuts[cut], -others[cut],
+                cut != even_cut(total, len(cut)), cut,
             ),
         )  # fmt: skip
     return stated if stated is not None else _suggested(claims, others, total)
@@ -57,12 +62,32 @@ def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
 
 
 def _whole_cuts(claims: PhaseClaims, total: int) -> Counter[Cut]:
-    """The cuts of the whole model that branches show, with the number of branches of each."""
-    return Counter(branch.cut for branch in claims.branches if branch.cut is not None and sum(branch.cut) == total)
+    """The cuts of the whole model that branches show, with the number of branches of each; not where blocks differ."""
+    return Counter(
+        branch.cut
+        for branch in claims.branches
+        if branch.cut is not None and sum(branch.cut) == total and _of_blocks(branch) in (None, branch.cut)
+    )
+
+
+def _of_blocks(branch: PhaseDegrees) -> Cut | None:
+    """The cut that the blocks of a branch show; `None` where layers are missing or stand twice between two stages."""
+    spans = [_span(stage) for _, stage in numbered_stages(branch.phase)]
+    whole = [span for span in spans if span is not None]
+    begins = [0, *(last + 1 for _, last in whole)]
+    if len(whole) < len(spans) or [first for first, _ in whole] != begins[:-1]:
+        return None
+    return tuple(after - before for before, after in pairwise(begins))
+
+
+def _of_one_replica(claims: PhaseClaims, other: PhaseClaims) -> bool:
+    """Whether replicas serve both phases, so that both have equally many branches unless some are lost."""
+    served, also = ({id(one.phase.replica) for one in both.branches} for both in (claims, other))
+    return not served.isdisjoint(also)
 
 
 def _suggested(claims: PhaseClaims, others: Counter[Cut], total: int) -> Cut | None:
-    """The cut that the most remains of the graph suggest; of those the even one, where it is among them."""
+    """The cut that most remains of the graph suggest, else the even one of as many stages as the usual cut has."""
     declared_pp = claims.declared("pp")
     votes = Counter(cut for branch in claims.branches for cut in _shared_out(claims.branches, branch, total))
     votes = votes or Counter(cut for branch in claims.branches for cut in _pieced(branch, total))
@@ -70,7 +95,8 @@ def _suggested(claims: PhaseClaims, others: Counter[Cut], total: int) -> Cut | N
     fitting = {cut: count for cut, count in votes.items() if declared_pp in (None, len(cut))}
     if not fitting or not claims.branches:
         return None
-    return min(fitting, key=lambda cut: (-fitting[cut], cut != even_cut(total, len(cut)), cut))
+    usual = min(fitting, key=lambda cut: (-fitting[cut], cut != even_cut(total, len(cut)), cut))
+    return usual if 2 * fitting[usual] > sum(fitting.values()) else even_cut(total, len(usual))
 
 
 def _shared_out(branches: Sequence[PhaseDegrees], branch: PhaseDegrees, total: int) -> Iterator[Cut]:
