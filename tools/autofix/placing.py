@@ -111,8 +111,9 @@ def place_like(
         return usual
     # The author's own stages may straddle nodes; what was dealt out beside them should not.
     stages = (stage for replica in wanted for phase in replica.phases.values() for stage in phase.values())
-    most, of_own = _straddling(stages), _straddling(own.stages, hardware.gpus_per_node)
-    if usual is not None and of_own > max(_straddling(usual.stages, hardware.gpus_per_node), most):
+    dealt = (stage for stage in own.stages if not named.issuperset(stage.devices))
+    most, of_dealt = _straddling(stages), _straddling(dealt, hardware.gpus_per_node)
+    if usual is not None and of_dealt > max(_straddling(usual.stages, hardware.gpus_per_node), most):
         return usual
     return own
 
