@@ -209,11 +209,15 @@ def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[st
 
 
 def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
-    """The author's LinearNodes that hang where they may, and are no shard of an expert or of what is not defined."""
+    """The author's LinearNodes that hang where they may, on GPUs of the plan.
+
+    Those that are a shard of an expert, or of what is not defined, are none of them.
+    """
+    devices = {device for node in nodes.values() for device in node.get("devices") or ()}
     for node in author.of_type("LinearNode"):
         parent = nodes.get(node.parent_id or "")
         if author.by_id[node.id] is not node or parent is None or parent["type"] not in _SHOWN_IN:
             continue
         may_split = Rank.model_fields.keys() if parent["type"] != "ExpertNode" else set[str]()
-        if node.devices and node.rank.keys() <= may_split:
+        if node.devices and devices.issuperset(node.devices) and node.rank.keys() <= may_split:
             yield node.id
