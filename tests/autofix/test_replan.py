@@ -161,6 +161,45 @@ def test_no_relaxation_is_used_that_the_policy_does_not_name() -> None:
         assert [getattr(phase, name) or 1 for name in RELAXED] == [1, 1, 1]
 
 
+def _with_constraints(name: str, *constraints: dict[str, Any]) -> Replanned | Infeasible:
+    document = only_strategy(name)
+    document["policy"]["constraints"] = [{"words": "as asked", **constraint} for constraint in constraints]
+    return replanned(document)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "after"),
+    [
+        ({"kind": "degree", "value": {"name": "pp", "relation": "forbidden"}}, {"dp": 3, "pp": 1}),
+        ({"kind": "replicas", "value": 5}, {"dp": 5, "pp": 1}),
+        ({"kind": "reserved_gpus", "value": 6}, {"dp": 1, "pp": 2}),
+        ({"kind": "degree", "value": {"name": "tp", "relation": "=", "degree": 2}}, {"tp": 2, "pp": 3}),
+    ],
+    ids=lambda value: value.get("kind", ""),
+)
+def test_the_nearest_that_keeps_a_constraint_is_found(constraint: dict[str, Any], after: dict[str, int]) -> None:
+    found = _with_constraints("dense-pp3", constraint)
+    assert isinstance(found, Replanned) and found.replanning.is_nearest
+    strategy = found.replanning.after
+    assert {"dp": strategy.dp, "pp": strategy.prefill.pp, "tp": strategy.prefill.tp}.items() >= after.items()
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [{"kind": "replicas", "value": 9}],
+        [{"kind": "degree", "value": {"name": "pp", "relation": "=", "degree": 9}}],
+        [
+            {"kind": "degree", "value": {"name": "tp", "relation": "=", "degree": 4}},
+            {"kind": "degree", "value": {"name": "pp", "relation": "=", "degree": 4}},
+        ],
+    ],
+)
+def test_constraints_that_no_strategy_keeps_are_named(constraints: list[dict[str, Any]]) -> None:
+    found = _with_constraints("dense-pp3", *constraints)
+    assert isinstance(found, Infeasible) and found.rule == "CO008"
+
+
 def test_degrees_that_were_legal_stay() -> None:
     document = only_strategy("dense-pp2-tp2")
     document["strategy"]["prefill"]["tp_ffn"] = document["strategy"]["decode"]["tp_ffn"] = 3

@@ -6,7 +6,7 @@ were left out.
 
 Options are those of the search's space and, where they are legal, the author's own as they stand: stage widths that are
 neither part of a node nor whole nodes, sequence shards of a short prompt, attention groups of a dense model, cuts of
-the stages. No relaxation is used that the policy does not name.
+the stages. No relaxation is used that the policy does not name, and constraints are kept.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def phase_options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> l
         # With the author's number of stages, so that any other one adds what it counts alone.
         alike = stage.model_copy(update={"pp": author.pp})
         cost = phase_distance(author, alike, phase, has_ffn=has_ffn)
-        for degrees in _with_stages(space, stage, author):
+        for degrees in _with_stages(space, stage, author, phase):
             if degrees.stage_layers is None:
                 found.setdefault(degrees, Option(degrees, cost + stages_distance(author, degrees.pp)))
             else:
@@ -86,7 +86,11 @@ def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterato
     """Legal degrees of one stage: the author's, then those of the space."""
     own = author.model_copy(update={"pp": 1, "replicas": None, "stage_layers": None})
     width = stage_width(own)
-    if width <= space.gpus and space.judge.accepts(StageDegrees.of(own, phase)):
+    if (
+        width <= space.gpus
+        and space.judge.accepts(StageDegrees.of(own, phase))
+        and space.keeps_stage(phase, own, width)
+    ):
         yield own
     for stage in sorted({*stage_widths(space)} | {one for one in (width,) if one <= space.gpus}):
         for degrees in stage_degrees(space, stage, phase):
@@ -96,10 +100,14 @@ def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterato
             yield exchanged if space.judge.accepts(StageDegrees.of(exchanged, phase)) else degrees
 
 
-def _with_stages(space: SpaceRequest, stage: PhaseStrategy, author: PhaseStrategy) -> Iterator[PhaseStrategy]:
-    """The stage any number of times that layers and devices allow; the author's cut, and the even one."""
-    layers = space.architecture.num_layers
-    for pp in range(1, min(layers, space.gpus // stage_width(stage)) + 1):
+def _with_stages(
+    space: SpaceRequest, stage: PhaseStrategy, author: PhaseStrategy, phase: Phase
+) -> Iterator[PhaseStrategy]:
+    """The stage any number of times that layers, devices and constraints allow; the author's cut, and the even one."""
+    layers, width = space.architecture.num_layers, stage_width(stage)
+    for pp in range(1, min(layers, space.gpus // width) + 1):
+        if not space.keeps_pipeline(phase, width, pp):
+            continue
         cut = author.stage_layers
         if cut is not None and len(cut) == pp > 1 and sum(cut) == layers and min(cut) >= 1:
             yield stage.model_copy(update={"pp": pp, "stage_layers": cut})
@@ -121,14 +129,14 @@ class Nearest:
 
     def __init__(self, request: SearchRequest, author: Strategy) -> None:
         self.request, self.author = request, author
-        self.setting = base_setting(request)
+        self.setting, self.space = base_setting(request), request.space
         self.is_complete = True
         self.looked_at = 0
         least = model_bytes(self.setting) / request.usable_bytes_per_gpu
         phases: tuple[tuple[Phase, PhaseStrategy], ...] = (("prefill", author.prefill), ("decode", author.decode))
         # Options that could hold the weights, were they spread perfectly.
         self.prefill, self.decode = (
-            [option for option in phase_options(request.space, degrees, phase) if option.width >= least]
+            [option for option in phase_options(self.space, degrees, phase) if option.width >= least]
             for phase, degrees in phases
         )
         self._least: dict[tuple[Phase, int], int | None] = {}
@@ -165,7 +173,7 @@ class Nearest:
 
     def _partners(self, prefill: int, *, is_apart: bool) -> Sequence[int]:
         """Decode options that may go with one of prefill, nearest first: with an engine those of the same layout."""
-        if is_apart or self.request.space.engine is None:
+        if is_apart or self.space.engine is None:
             return range(len(self.decode))
         return self._by_layout.get(layout_key(self.prefill[prefill].degrees), ())
 
@@ -228,18 +236,19 @@ class Nearest:
     def _together(self, prefill: Option, decode: Option) -> _Counts:
         """Numbers of replicas that serve both phases."""
         width = max(prefill.width, decode.width)
-        room = self.request.facts.gpus // width
+        room = self.space.gpus // width
         fewest = (
             _fewest(room, self._share_fits(self.layout(_alike(prefill.degrees, decode.degrees, 1)))) if room else None
         )
         if fewest is None:
             return []
         stated = self.author.dp, min(self.author.gpu_count // width, room)
-        return [(dp, dp) for dp in replica_numbers(fewest, room, stated, all_of=_ALL_ALIKE)]
+        counts = replica_numbers(fewest, room, stated, all_of=_ALL_ALIKE)
+        return [(dp, dp) for dp in counts if self.space.allows(None, dp)]
 
     def _apart(self, pair: _Frontier) -> _Counts:
         """Numbers of replicas of each phase."""
-        gpus, widths = self.request.facts.gpus, (self.prefill[pair.prefill].width, self.decode[pair.decode].width)
+        gpus, widths = self.space.gpus, (self.prefill[pair.prefill].width, self.decode[pair.decode].width)
         least = self._least_replicas("prefill", pair.prefill), self._least_replicas("decode", pair.decode)
         if least[0] is None or least[1] is None:
             return []
@@ -248,13 +257,14 @@ class Nearest:
             (x, y)
             for x in replica_numbers(least[0], (gpus - least[1] * widths[1]) // widths[0], stated[:1])
             for y in replica_numbers(least[1], (gpus - x * widths[0]) // widths[1], stated[1:])
+            if self.space.allows(x, y)
         ]
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
         """The fewest replicas of one phase alone that hold their share; `None` where no number of them does."""
         if (phase, number) not in self._least:
             option = (self.prefill if phase == "prefill" else self.decode)[number]
-            room = self.request.facts.gpus // option.width
+            room = self.space.gpus // option.width
             self._least[phase, number] = _fewest(room, self._side_holds(phase, option.degrees))
         return self._least[phase, number]
 

@@ -8,8 +8,9 @@ author's wherever the new degrees leave room for them. The workload, the model a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from ..catalog.hardware import hardware_facts
@@ -153,7 +154,15 @@ class Attempt:
             if self._is_spent:
                 break
         self.is_whole = self.walk.is_complete and not self._is_spent
+        if self.is_whole and self.intent.policy.constraints and not self.refused and self.nearest_miss is None:
+            self._ask_which_constraint_binds()
         return None if self.is_whole else self._found_by_search()
+
+    def _ask_which_constraint_binds(self) -> None:
+        """Have the rules refuse the nearest strategy that would fit into memory without constraints."""
+        policy = self.intent.policy.model_copy(update={"constraints": None})
+        for strategy in islice(Nearest(replace(self.walk.request, policy=policy), self.walk.author).strategies(), 1):
+            self._judged(strategy)
 
     def _found_by_search(self) -> Replanned | None:
         """The nearest of the leading strategies of a search, where too many were to be tried one by one."""

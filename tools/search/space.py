@@ -96,12 +96,15 @@ class SpaceRequest:
         stage = Stage(phase, gpus, self.gpus_per_node)
         return next(broken_by_stage(self.constraints, stage, degrees), None) is None
 
+    def keeps_pipeline(self, phase: Phase, gpus: int, stages: int) -> bool:
+        """Whether `stages` stages of `gpus` devices keep the constraints."""
+        stage = Stage(phase, gpus, self.gpus_per_node)
+        return next(broken_by_pipeline(self.constraints, stage, stages), None) is None
+
     def runs_pipeline(self, phase: Phase, gpus: int, stages: int, *, is_alone: bool) -> bool:
         """Whether rules and constraints accept `stages` stages of `gpus` devices; `is_alone`: of one phase."""
-        stage = Stage(phase, gpus, self.gpus_per_node)
         pipeline = Pipeline(phase, stages, gpus, self.gpus_per_node, is_alone)
-        is_broken = any(True for _ in broken_by_pipeline(self.constraints, stage, stages))
-        return not is_broken and runs_pipeline(self.conditions, pipeline)
+        return self.keeps_pipeline(phase, gpus, stages) and runs_pipeline(self.conditions, pipeline)
 
     def replica_counts(self, room: int) -> tuple[int, ...]:
         """Numbers of replicas of one kind that are looked at where there is room for `room`."""
