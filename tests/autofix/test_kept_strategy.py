@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
 
 from shardwright.tools.autofix.autofix import FixResult, autofix
+from shardwright.tools.plan.document import PHASES, PhaseStrategy
+from shardwright.tools.plan.view import as_mapping
 from shardwright.tools.rules.base import Edit
 from shardwright.tools.rules.examples import base_plan, edited
+from shardwright.tools.validate import validate
 
+from .corrupted import piled
 from .settings import below, without
 from .test_majority import layers
 
@@ -27,6 +32,8 @@ NEEDLESS: list[tuple[str, str, Any]] = [
     ("dense-tp2", "decode/kv_sp", 1),
     ("moe-ep4", "prefill/tp_expert", 1),
 ]
+# Seeds of piled corruptions; of the last four repair once changed a field for nothing.
+PILED = [*range(20_000, 20_016), 10_017, 10_308, 10_334, 11_270]
 APART = ["disaggregated-moe", "disaggregated-tp2", "disaggregated-pp2"]
 NOWHERE = Edit("add_edge", value={"source": "nowhere", "target": "r0", "type": "data"})
 MISNAMED = Edit("set", "r0.prefill", "phase", "decode")
@@ -85,6 +92,19 @@ def test_what_is_stated_beyond_need_stays_whatever_else_is_mended(name: str, fie
     wanted = _plan(name, stated)["strategy"]
     assert _strategy(autofix(_plan(name, stated, NOWHERE))) == wanted
     assert _strategy(autofix(_plan(name, stated, wrong))) == wanted
+
+
+@pytest.mark.parametrize("seed", PILED)
+def test_no_field_of_a_phase_is_changed_without_which_the_plan_is_valid(seed: int) -> None:
+    read = piled(seed)
+    result = autofix(copy.deepcopy(read))
+    before, after = as_mapping(read.get("strategy")), _strategy(result)
+    for phase in PHASES:
+        stated = as_mapping(before.get(phase))
+        for field in PhaseStrategy.model_fields if stated else ():
+            if stated.get(field) != after[phase].get(field):
+                kept = {**after[phase], field: stated.get(field)}
+                assert not validate({**(result.document or {}), "strategy": {**after, phase: kept}}).valid, field
 
 
 @pytest.mark.parametrize("name", APART)
