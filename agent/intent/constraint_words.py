@@ -21,6 +21,7 @@ from ...tools.plan.constraints import (
     ReplicasConstraint,
 )
 from .claims import Claims
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
@@ -40,10 +41,10 @@ _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in _PRIMITIVES.items())
 _NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 _OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
-_PRIMITIVE = re.compile(
+_PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{_NUMBER})[\s\-](?:way|fold|路|级)[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
     rf"(?:{_OWN}(?P<after>\d{{1,6}}(?![\d.])|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
-    re.IGNORECASE,
+    needs="tp|tensor|张量|pp|pipelin|流水|ep|expert|专家|sp|sequence|序列|dp|data|数据",
 )
 _LEAST = cues(r"at\sleast|min(?:imum)?|no\sless|not\sless|or\smore", ">=|≥|至少|不少于|最少")
 _MOST = cues(

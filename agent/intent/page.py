@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from .gated import Gated
+
 # Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
 MODEL = "\ue000"
 CARD = "\ue001"
@@ -65,7 +67,7 @@ class Page:
         """Whether the word at this place pretends to be said by somebody else."""
         return any(start <= position < end for start, end in self.foreign)
 
-    def search(self, pattern: re.Pattern[str]) -> Iterable[re.Match[str]]:
+    def search(self, pattern: re.Pattern[str] | Gated) -> Iterable[re.Match[str]]:
         """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
         return list(pattern.finditer(self.text))
 

@@ -9,6 +9,7 @@ import re
 
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
+from .gated import Gated
 from .intent import StatedStrategy
 from .page import Page
 from .strategy_words import names_attention_degree
@@ -39,7 +40,10 @@ _RELAXATIONS: dict[str, str] = {
         r"eplb|冗余专家|专家冗余|复制(?:热点)?专家|专家复制"
     ),
 }  # fmt: skip
-_RELAXATION = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()), re.IGNORECASE)
+_RELAXATION = Gated(
+    "|".join(f"(?P<{name}>{pattern})" for name, pattern in _RELAXATIONS.items()),
+    needs="att|dp|data|注意力|kv|context|vocab|embed|lm|词表|expert|eplb|专家",
+)
 # Denials around or inside the name of a relaxation, beyond what `Page.is_negated` knows of any name.
 _DENIED_INSIDE = re.compile(r"(?<![a-z])(?:not|never|cannot)(?![a-z])|n't(?![a-z])|不", re.IGNORECASE)
 _DENIED_AFTER = re.compile(

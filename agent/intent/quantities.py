@@ -202,7 +202,7 @@ def _extended_to_range(text: str, low: Quantity) -> Quantity:
     if high is None or high.start != join.end():
         return low
     if low.unit == "count" and high.unit != "count":
-        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.fullmatch(high.spelled)), 1.0)
+        factor = next((f for p, u, f in UNIT_PATTERNS if u == high.unit and p.compiled.fullmatch(high.spelled)), 1.0)
         base = low.value if high.unit in COUNTED else low.decimal_value
         low = replace(low, value=base * factor, decimal_value=low.decimal_value * factor, unit=high.unit)
     low = _with_suffix_of(low, high)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from .claims import Claims
+from .gated import Gated
 from .page import Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 
@@ -33,7 +34,11 @@ _NON_GOALS: tuple[tuple[str, str], ...] = (
         r"(?<![a-z])(?:mixed|heterogeneous|mixing)\s(?:gpus?|accelerators?|cards?|hardware|clusters?)(?![a-z])|(?<![a-z])mix\sof\s(?:gpus?|cards?|accelerators?)(?![a-z])|异构(?:卡|gpu|集群|硬件)?|混(?:合|用)(?:卡|gpu|显卡)",
     ),
 )  # fmt: skip
-_NON_GOAL = re.compile("|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)), re.IGNORECASE)
+_NON_GOAL = Gated(
+    "|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)),
+    needs="spec|draft|eagle|medusa|multi|mtp|lookahead|投机|推测|草稿|lora|peft|adapter|适配器|train|tun|rlhf|grpo|ppo|训练|微调|"
+    "encoder|seq2seq|t5|bart|whisper|编码器|mix|heterogen|异构|混",
+)
 
 # "four are reserved for training": said of other hardware, which is no wish to train.
 _BUSY = re.compile(

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
+from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, Page
 from .quantities import read_number, read_whole
@@ -21,19 +22,18 @@ _OF = (
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\sthe|of\sthose)){0,2}"
 )
 _PART = rf"(?:\s(?:of|out\sof|from)\s(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{_NODE}|{_GPU}))?"
-_COUNTED = re.compile(
+_COUNTED = Gated(
     rf"(?<![A-Za-z0-9.\-×x*第])(?P<n>{_NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
     rf"(?:(?P<node>{_NODE}|(?<=台))|(?P<gpu>{_GPU}|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
-    re.IGNORECASE,
 )
 
 
 # "two of the eight", "of which one": part of what was counted before.
-_PART_OF_IT = re.compile(
+_PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{_NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{_NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{_NUMBER}))(?![A-Za-z\-]|\s?(?:{_NODE}|{_GPU}))|其中\s?(?P<k>{_NUMBER})\s?[台张块]|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?P<j>{_NUMBER})\s(?:back|aside|free|in\sreserve)(?![a-z])",
-    re.IGNORECASE,
+    needs="of|其中|hold|keep|set|put|leav",
 )
 # The last of these before it says what is counted.
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
@@ -41,25 +41,38 @@ _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张�
 
 def cues(english: str, chinese: str = "") -> re.Pattern[str]:
     """Any of the words: English ones whole, Chinese ones as they stand."""
-    return re.compile(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), re.IGNORECASE)
+    return re.compile(_any_of(english, chinese), re.IGNORECASE)
+
+
+def _any_of(english: str, chinese: str = "") -> str:
+    return rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else "")
 
 
 # Words that keep something from the plan, wherever in the sentence.
-_AWAY = cues(
-    r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
-    r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
-    r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
-    r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
-    r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
-    r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
-    r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
-    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-    r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
+_AWAY = Gated(
+    _any_of(
+        r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
+        r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
+        r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
+        r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
+        r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
+        r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
+        r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
+        r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
+        r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
+    ),
+    needs="off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
-_BUSY = cues(r"busy|taken|occupied|standby|in\suse")
-_FREE = cues(
-    r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
+_BUSY = Gated(
+    _any_of(r"busy|taken|occupied|standby|in\suse"),
+    needs="busy|taken|occup|standby|use",
+)
+_FREE = Gated(
+    _any_of(
+        r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
+    ),
+    needs="free|idle|unused|empty|alone|unalloc|spare|留|空",
 )
 _DEMAND = cues(
     r"must|should|shall|has\sto|have\sto|needs?|stays?|remains?|keep|kept|leave|leaving|left(?!\sover)|reserv(?:e|ed|ing)|"
@@ -88,10 +101,10 @@ _LEFT = cues(
     "预留|保留|留|空|占",
 )
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|copies|instances)(?:\sof\sthe\smodel)?|副本|实例"
-_REPLICAS = re.compile(
+_REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{_NUMBER})\s?个?\s?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{_NUMBER})",
-    re.IGNORECASE,
+    needs="replica|copies|instances|副本|实例",
 )
 _EXACT = cues(
     r"exactly|precisely|must|no\smore\s(?:and\s)?no\s(?:less|fewer)|has\sto\sbe|not\smore|fixed|demanded|equals?|"
@@ -187,6 +200,8 @@ def _part_kept_away(page: Page, start: int, sentence: str) -> Constraint | None:
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
+    if not any(words.may_be_in(sentence) for words in (_BUSY, _FREE, _AWAY)):
+        return None
     counted = list(_COUNTED.finditer(sentence))
     for start, clause in _parts(sentence, _CLAUSE_END):
         inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from .attention_words import ATTENTION_DP, OF_ATTENTION, demanded_spans, fill
 from .claims import Claims
+from .gated import Gated
 from .intent import StatedDegrees, StatedStrategy
 from .page import Page
 from .quantities import read_number
@@ -45,7 +46,7 @@ _LINK = rf"(?:\s?(?:=|:|->|of|is|to|at|set\sto|{_MUST}|为|是|设为|取|用)){
 _NO_UNIT = r"(?!(?!(?:tp|pp|ep|sp|dp)\s?=?\d)[a-wyz%])"
 
 
-def _degree_pattern() -> re.Pattern[str]:
+def _degree_pattern() -> str:
     """Every name with its number after it ("TP=8") or before it ("8-way TP")."""
     parts: list[str] = []
     for name, patterns in _NAMES.items():
@@ -55,10 +56,13 @@ def _degree_pattern() -> re.Pattern[str]:
         before = rf"{number}\s?(?:-?\s?(?:way|fold)s?|路|级|个)?[\s\-]?(?:{words})(?![A-Za-z0-9])"
         parts.append(f"(?P<{name}_after>{after})|(?P<{name}_before>{before})")
     parts.insert(0, rf"(?P<attention_dp_of>(?<![a-wyz])dp{_LINK}(?P<of_n>{_N}){OF_ATTENTION})")
-    return re.compile("|".join(parts), re.IGNORECASE)
+    return "|".join(parts)
 
 
-_DEGREE = _degree_pattern()
+_DEGREE = Gated(
+    _degree_pattern(),
+    needs="tp|tensor|张量|pp|pipeline|流水|管|ep|expert|专家|sp|sequence|序列|dp|data|replica|copies|数据|副本|前馈",
+)
 _XPYD = re.compile(r"(?<![A-Za-z0-9.])(?P<p>\d{1,6})\s?p\s?(?P<d>\d{1,6})\s?d(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENTILE = re.compile(r"(?<![A-Za-z])tp\s?(?:50|90|95|99|999)(?!\d)", re.IGNORECASE)
 _PREFILL = r"prefill(?:ing)?|pre-fill|prompt\sphase|预填充|预填"

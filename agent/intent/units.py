@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from .gated import Gated
+
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
     "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "usd",
@@ -103,9 +105,25 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     ),
 )  # fmt: skip
 
-UNIT_PATTERNS: tuple[tuple[re.Pattern[str], Unit, float], ...] = tuple(
-    (re.compile(rf"[ \-]?(?:{pattern})", re.IGNORECASE), unit, factor) for pattern, unit, factor in _TABLE
+UNIT_PATTERNS: tuple[tuple[Gated, Unit, float], ...] = tuple(
+    (Gated(rf"[ \-]?(?:{pattern})"), unit, factor) for pattern, unit, factor in _TABLE
 )
+# Units with the words of which each of their spellings holds one: without them none of their patterns is looked at.
+WORDS: tuple[tuple[frozenset[Unit], re.Pattern[str]], ...] = (
+    (
+        frozenset({"ms/token", "tokens", "tokens/s", "tokens/s/user", "tokens/s/gpu"}),
+        re.compile("tok|词元|tps|tpm|/s", re.IGNORECASE),
+    ),
+    (
+        frozenset({"requests/s", "requests/s/user"}),
+        re.compile(
+            "req|quer|call|prompt|doc|mail|messag|record|articl|item|ticket|job|qps|rps|rpm|qpm|请求|次|条|个|笔",
+            re.IGNORECASE,
+        ),
+    ),
+)
+_NEAR = 60
+"""Letters behind a number within which the words of its unit begin."""
 
 # `k` is 1024 where things are counted, 1000 where they are measured.
 COUNTED: frozenset[Unit] = frozenset({"count", "tokens", "requests", "gpus", "nodes"})
@@ -116,8 +134,10 @@ _KEY = re.compile(r" ?[=:] ?\d")
 
 def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
     """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
+    ahead = text[position : position + _NEAR]
+    unsaid = {unit for units, words in WORDS if not words.search(ahead) for unit in units}
     for pattern, unit, factor in UNIT_PATTERNS:
-        if match := pattern.match(text, position):
+        if unit not in unsaid and (match := pattern.compiled.match(text, position)):
             if unit in COUNTED and _KEY.match(text, match.end()):
                 break  # "out=1k users=20": the word belongs to the next number
             spelled = match.group().strip(" -")
