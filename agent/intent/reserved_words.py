@@ -39,39 +39,32 @@ _PART_OF_IT = Gated(
 _HARDWARE = re.compile(rf"(?P<node>{_NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])", re.IGNORECASE)
 
 
-def cues(english: str, chinese: str = "") -> re.Pattern[str]:
-    """Any of the words: English ones whole, Chinese ones as they stand."""
-    return re.compile(_any_of(english, chinese), re.IGNORECASE)
-
-
-def _any_of(english: str, chinese: str = "") -> str:
-    return rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else "")
+def cues(english: str, chinese: str = "", *, needs: str = "") -> Gated:
+    """Any of the words: English ones whole, Chinese ones as they stand; `needs` as in `Gated`."""
+    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""), needs=needs)
 
 
 # Words that keep something from the plan, wherever in the sentence.
-_AWAY = Gated(
-    _any_of(
-        r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
-        r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
-        r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
-        r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
-        r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
-        r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
-        r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
-        r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
-        r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
-    ),
+_AWAY = cues(
+    r"off[\s\-]?limits|hands\soff|reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing))|"
+    r"set(?:ting)?\saside|kept\saside|keep\saside|hold(?:ing)?\sback|held\sback|belongs?\sto|promised\sto|dibs|"
+    r"(?:do|does|must|may|can|should|shall|will)(?:n't|not|\snot)\s(?:be\s)?"
+    r"(?:touch(?:ed)?|used?|part\sof|scheduled?|occup(?:y|ied)|allocated?|available|count(?:ed)?)|dont\stouch|squats?|"
+    r"(?:must|should|has\sto|have\sto|needs?\sto|shall)\s(?:sit|stay|remain|be\s(?:left|kept)|be)\s(?:entirely\s|completely\s)?(?:idle|empty|free|unused|alone|out)|"
+    r"stays?\swith|goes\sto(?=\s(?:the\s|our\s)?(?:train|other|another|research|staging|dev))|"
+    r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|spare\s(?=one|two|three|four|\d)",
+    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不得|已经给了|"
+    r"不(?:允许|能|可|要)(?:占用|使用|用)|整台别用|别用|避开|占着|被.{1,8}占|不可用",
     needs="off|hand|reserv|aside|back|belong|promis|dibs|not|n't|dont|touch|squat|must|should|ha[sv]|need|shall|stay|goes|plan|exclu|steer|earmark|unavail|spare|留|空|动|给|不|别|避|占",
 )
 # What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
-_BUSY = Gated(
-    _any_of(r"busy|taken|occupied|standby|in\suse"),
+_BUSY = cues(
+    r"busy|taken|occupied|standby|in\suse",
     needs="busy|taken|occup|standby|use",
 )
-_FREE = Gated(
-    _any_of(
-        r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))", "(?<!预)留|空(?!闲)"
-    ),
+_FREE = cues(
+    r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",
+    "(?<!预)留|空(?!闲)",
     needs="free|idle|unused|empty|alone|unalloc|spare|留|空",
 )
 _DEMAND = cues(
