@@ -20,6 +20,7 @@ from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
 from ..tools.search.describe import describe, in_format, number
 from .citations import citations, rule_citations
+from .hub.online import online
 from .intent.complete import complete
 from .intent.errors import RequestError
 from .intent.intent import Assumption, Intent, Said
@@ -99,6 +100,7 @@ def stated_intent(
     return intent.model_copy(update={"serving": block})
 
 
+@online()
 def intent_of(
     request: str | None = None,
     *,

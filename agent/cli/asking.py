@@ -26,6 +26,7 @@ from .flags import (
     own_calibration,
     take_stdin,
 )
+from .online_flag import online_option
 from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ _OPTIONS = (
 
 def asks(command: Callable[..., Any]) -> Callable[..., Any]:
     """REQUEST and the options that say what to plan, as parameters of `command`; `asked` reads them."""
-    for option in reversed(_OPTIONS):
+    for option in (online_option, *reversed(_OPTIONS)):
         command = option(command)
     return command
 
