@@ -27,7 +27,7 @@ _AGAIN_AFTER_S = 0.01
 _STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
 _failures: list[str] = []
 # Most objects of a command live as long as it does: looking for garbage among them is time lost.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+_OBJECTS_BETWEEN_COLLECTIONS = 200_000
 
 
 def begin() -> None:
