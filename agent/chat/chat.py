@@ -259,7 +259,9 @@ class Chat:
                 self._runs -= 1
             return result
 
-        return Work(self.state, proposed, self._calibration, self._width)
+        reads = turn_budget.options.reader == "model"
+        reader = turn_budget.reader() if reads and not self._model_talks else None
+        return Work(self.state, proposed, self._calibration, self._width, reads=reads, reader=reader)
 
     def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
         is_current = outcome.planned is not None or outcome.moved_to is not None or outcome.kind == "model"

@@ -23,6 +23,7 @@ from .record import summed
 
 if TYPE_CHECKING:
     from ..loop.agent import Agent
+    from ..reading.reader import ModelReader
 
 
 class TurnBudget:
@@ -50,6 +51,12 @@ class TurnBudget:
         one = Budget.start(self.options.limits, self.options.prices)
         one.charge_requests(fault.attempts, fault.usage)
         self.charge(one.spent)
+
+    def reader(self) -> ModelReader:
+        """Who reads a request with what is left, each answer charged here."""
+        from ..reading.reader import ModelReader
+
+        return ModelReader.by(self.client, self.options, self.budget.deadline)
 
     def plan(self, intent: Intent, words: str, transcript: Path | None) -> PlanResult:
         """A run with what is left; where nothing is, the built-in proposer's plan.

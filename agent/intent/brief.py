@@ -46,12 +46,21 @@ def read_brief_files(paths: Iterable[str | Path]) -> Said:
     Raises:
         BriefError: too many files, one that is too large or not UTF-8 text, or as `read_brief`.
     """
+    return read_brief(brief_texts(paths))
+
+
+def brief_texts(paths: Iterable[str | Path]) -> list[tuple[str, str]]:
+    """The (name, text) pairs of the files of one brief.
+
+    Raises:
+        BriefError: too many files, one that is too large or not UTF-8 text.
+    """
     sources: list[tuple[str, str]] = []
     for path in paths:
         if len(sources) == MAX_FILES:
             raise BriefError(f"a brief has at most {MAX_FILES} files; join some")
         sources.append((str(path), _read_text(Path(path))))
-    return read_brief(sources)
+    return sources
 
 
 def read_brief(sources: Sequence[tuple[str, str]]) -> Said:

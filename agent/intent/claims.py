@@ -76,7 +76,8 @@ class Claims:
         if name in self.values and self.values[name] != value:
             raise self.refusal(
                 f"{_label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
-                f"and {_plain(value)} in {words!r}; keep one"
+                f"and {_plain(value)} in {words!r}; keep one",
+                name.partition(".")[0],
             )
         if name not in self.values:
             self.values[name] = value
@@ -120,13 +121,13 @@ class Claims:
         if note not in self.unread:
             self.unread.append(note)
 
-    def refusal(self, reason: str) -> RequestError:
-        """The error that refuses the request, with all that was understood so far."""
+    def refusal(self, reason: str, field: str | None = None) -> RequestError:
+        """The error that refuses the request, with all that was understood so far; `field` as `RequestError` has it."""
         understood = tuple(
             Understood(field=name, value=_bare(value), words=self.words.get(name))
             for name, value in self.values.items()
         )
-        return RequestError(reason, understood)
+        return RequestError(reason, understood, field)
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""

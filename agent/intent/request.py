@@ -128,7 +128,7 @@ def _read_fewest(claims: Claims) -> None:
 
 
 def _understood(said: Said) -> tuple[Understood, ...]:
-    stated = said.model_dump(exclude_defaults=True, exclude={"words", "unread", "readings"})
+    stated = said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"})
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 

@@ -22,7 +22,7 @@ PROPOSAL = calls(("submit_dag", {"strategy": {"dp": 1, "prefill": {"tp": 2}, "de
 
 
 def run(transcript: Path, step: Step = PROPOSAL) -> PlanResult:
-    options = AgentOptions(knowledge_tokens=0, transcript=transcript)
+    options = AgentOptions(reader="rules", knowledge_tokens=0, transcript=transcript)
     return Agent(ScriptedModel([step]), options=options).run(REQUEST)
 
 

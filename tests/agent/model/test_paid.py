@@ -70,7 +70,7 @@ def fault() -> EndpointError:
 
 def test_a_run_and_its_replay_charge_what_was_lost(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    options = AgentOptions(knowledge_tokens=0, transcript=path)
+    options = AgentOptions(reader="rules", knowledge_tokens=0, transcript=path)
     result = Agent(ScriptedModel([fault()]), options=options).run(REQUEST)
     assert result.report is not None
     use = result.report.model_use
@@ -82,7 +82,7 @@ def test_a_run_and_its_replay_charge_what_was_lost(tmp_path: Path) -> None:
 
 
 def test_a_chat_charges_what_was_lost() -> None:
-    with Chat(agent=Agent(ScriptedModel([fault()]), options=AgentOptions(knowledge_tokens=0))) as chat:
+    with Chat(agent=Agent(ScriptedModel([fault()]), options=AgentOptions(reader="rules", knowledge_tokens=0))) as chat:
         chat.say("hello")
         assert (chat.spent.input_tokens, chat.spent.requests, chat.spent.turns) == (900, 2, 0)
 
@@ -92,7 +92,7 @@ def test_lost_answers_end_a_run_as_any_others_do() -> None:
     with FaultServer(unusable, words) as server:
         settings = EndpointSettings(base_url=server.url, model="m")
         client = EndpointClient(settings, sleep=lambda seconds: None)
-        options = AgentOptions(knowledge_tokens=0, mode="text", limits=Limits(tokens=1000))
+        options = AgentOptions(reader="rules", knowledge_tokens=0, mode="text", limits=Limits(tokens=1000))
         result = Agent(client, options=options).run(REQUEST)
     assert result.report is not None
     assert result.report.model_use is not None
