@@ -45,6 +45,16 @@ class OwnWay(Protocol):
 
 
 @runtime_checkable
+class Reading(Protocol):
+    """A solver whose client can be asked to read a request."""
+
+    @property
+    def reads(self) -> bool:
+        """Whether it is asked to."""
+        ...
+
+
+@runtime_checkable
 class Fixed(Protocol):
     """A solver that can only be asked in the one way that it was made for."""
 

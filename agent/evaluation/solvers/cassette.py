@@ -192,6 +192,11 @@ class Played:
         return f"cassette:{self.header.model}"
 
     @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
+
+    @property
     def options(self) -> AgentOptions:
         """Those of the recorded run."""
         return self.header.options.agent_options()

@@ -30,6 +30,11 @@ class Live:
     calibration: CustomCalibration | None = None
     is_deterministic: bool = False
 
+    @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
+
     @classmethod
     def of(cls, flags: EndpointFlags | None = None, options: AgentOptions | None = None) -> Live:
         """The solver of the endpoint that is configured; `options` without a mode or prices take the settings'.

@@ -259,6 +259,11 @@ class Recorder:
         return f"{self.live.digest} {self.folder.absolute()}"
 
     @property
+    def reads(self) -> bool:
+        """Whether the model reads requests too, where a case asks for that."""
+        return self.options.reader == "model"
+
+    @property
     def options(self) -> AgentOptions:
         """As those of the live solver."""
         return self.live.options
