@@ -11,7 +11,7 @@ from ...tools.errors import InputError
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from ..intent.errors import RequestError
 from ..intent.intent import Said, StatedStrategy
-from .verified import Verified
+from .found import Verified
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")
 # How far apart two figures are that are one, rounded (2k as 2,000 and as 2,048).

@@ -1,10 +1,10 @@
-"""The rules' reading and a model's verified one together: agreement is silent, what one of them says is told, and what
-they say otherwise is settled by the words, or asked.
+"""The rules' reading and a model's verified one together.
+
+Agreement is silent, what one of them alone says is told, and what they say otherwise is settled by the words, or asked.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,10 +19,8 @@ from ..intent.intent import Said
 from ..intent.merge import refusal as refused
 from ..intent.merge import stated_fields
 from .agreement import COUNTS, agree, agree_on_counts, answers, is_left_alone, same_constraint, total
-from .verified import Found, Verified
-
-# A line of `Said.unread` about a number: the number and its clause.
-_UNREAD_NUMBER = re.compile(r"'(?P<number>.+?)' in '(?P<clause>.+)' was not understood", re.DOTALL)
+from .found import Found, Verified
+from .told import shown, stands_in, told, unread
 
 
 class AmbiguousError(RequestError):
@@ -48,21 +46,21 @@ class _Merge:
         self.taken.append(one.quote)
         if one.reason is None:
             self.words[name] = one.quote
-            self.notes.append(f"read by the model: {_told(name, one.value)} from {one.quote[:160]!r}{instead}")
+            self.notes.append(f"read by the model: {told(name, one.value)} from {one.quote[:160]!r}{instead}")
             return
         self.words.pop(name, None)
         self.assumed[name] = f"read by the model from {one.quote[:160]!r}: {one.reason[:200]}"
         if instead:
-            self.notes.append(f"assumed by the model: {_told(name, one.value)}{instead}")
+            self.notes.append(f"assumed by the model: {told(name, one.value)}{instead}")
 
     def settle(self, name: str, one: Found) -> None:
         """Both state `name`, and otherwise: the model's where it speaks of the same words, else a question."""
         own = self.words.get(name, "")
         if self.is_refused or stands_in(own, one.quote):
-            self.take(name, one, f" (the rules read {_told(name, self.values[name])} in {own[:80]!r})")
+            self.take(name, one, f" (the rules read {told(name, self.values[name])} in {own[:80]!r})")
             return
         self.clashes.append(
-            f"{name.replace('_', ' ')} may be {_shown(self.values[name])} ({own[:80]!r}) or {_shown(one.value)} "
+            f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
             f"({one.quote[:80]!r}); say which is meant"
         )
 
@@ -102,15 +100,9 @@ def merged(rules: Said | RequestError, found: Verified, read_on: Said | None = N
         constraints=constraints,
         words=merge.words,
         assumed=merge.assumed,
-        unread=tuple(_unread(merge, found.not_understood)),
+        unread=tuple(unread(base, merge.taken, found.not_understood)),
         readings=(*base.readings, *dict.fromkeys(merge.notes)),
     )
-
-
-def stands_in(words: str, quote: str) -> bool:
-    """Whether every part of the rules' words stands in the quote."""
-    parts = [" ".join(part.split()).lower() for part in re.split(r"[;,]\s", words) if part.strip()]
-    return bool(parts) and all(part in " ".join(quote.split()).lower() for part in parts)
 
 
 def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
@@ -133,8 +125,7 @@ def _take_counts(merge: _Merge, fields: Mapping[str, Found]) -> None:
             merge.take(name, one, f" (the rules read {theirs} in {said[:80]!r})")
     else:
         merge.clashes.append(
-            f"the GPUs may be {_shown(theirs)} ({said[:80]!r}) or {_shown(values)} ({counted[:80]!r}); "
-            "say which is meant"
+            f"the GPUs may be {shown(theirs)} ({said[:80]!r}) or {shown(values)} ({counted[:80]!r}); say which is meant"
         )
 
 
@@ -153,8 +144,8 @@ def _constraints(merge: _Merge, own: Iterable[Constraint]) -> tuple[Constraint, 
         kept = [other for other in kept if other not in alike]
         kept.append(one)
         merge.taken.append(one.words)
-        told = one.value.model_dump() if hasattr(one.value, "model_dump") else one.value  # pyright: ignore[reportAttributeAccessIssue]
-        merge.notes.append(f"read by the model: the constraint {one.kind} {told} from {one.words[:160]!r}")
+        value = one.value.model_dump() if hasattr(one.value, "model_dump") else one.value  # pyright: ignore[reportAttributeAccessIssue]
+        merge.notes.append(f"read by the model: the constraint {one.kind} {value} from {one.words[:160]!r}")
     return merged_constraints(tuple(kept)) if kept else ()
 
 
@@ -176,22 +167,7 @@ def _of_rules_alone(merge: _Merge, found: Verified) -> Iterator[str]:
         words = merge.base.words.get(name)
         single = name.removesuffix("_range")
         if words and name not in found.fields and single not in found.fields and name not in counts:
-            yield f"read by the rules alone: {_told(name, value)} from {words[:160]!r}"
-
-
-def _unread(merge: _Merge, not_understood: Iterable[str]) -> Iterator[str]:
-    """What neither understood."""
-    quotes = [" ".join(quote.split()).lower() for quote in merge.taken]
-    for line in merge.base.unread:
-        match = _UNREAD_NUMBER.fullmatch(line)
-        number = match["number"].lower() if match else ""
-        clause = match["clause"].lower() if match else ""
-        if not any(number in quote and (quote in clause or clause in quote) for quote in quotes) or not match:
-            yield line
-    known = [*merge.base.words.values(), *(one.words for one in merge.base.constraints)]
-    for quote in not_understood:
-        if not any(stands_in(words, quote) or stands_in(quote, words) for words in known):
-            yield f"{quote[:160]!r}: the model found no field for it"
+            yield f"read by the rules alone: {told(name, value)} from {words[:160]!r}"
 
 
 def _understood(refusal: RequestError) -> Said:
@@ -206,13 +182,3 @@ def _understood(refusal: RequestError) -> Said:
                 continue
             words[one.field] = one.words or ""
     return Said(**kept, words={name: said for name, said in words.items() if said})
-
-
-def _told(name: str, value: Any) -> str:
-    return f"{name.replace('_', ' ')} {_shown(value)}"
-
-
-def _shown(value: Any) -> str:
-    if hasattr(value, "model_dump"):
-        value = value.model_dump(exclude_none=True, exclude_defaults=True)
-    return f"{value:.12g}" if isinstance(value, float) else str(value)[:120]

@@ -1,5 +1,7 @@
-"""The reader: one question to a model, its answer verified and laid beside the rules' reading; the rules alone where no
-answer comes. Every step is recorded as those of a run are, and what it takes is charged to the same budget.
+"""The reader: one question to a model, its answer verified and laid beside the rules' reading.
+
+Where no answer comes the rules read alone. Every step is recorded as those of a run are, and what it takes is charged
+to the same budget.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import Deadline
 from ..model.messages import Message, ModelRequest
 from .answer import READING_ANSWER, ReadingAnswer, read_answer
+from .found import Verified
 from .merged import merged
 from .source import Source
-from .verified import Verified, verified
+from .verified import verified
 
 if TYPE_CHECKING:
     from ..loop.agent import AgentOptions

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from ...tools.catalog.dtypes import DTYPES
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
-from ...tools.errors import InputError, ShardwrightError
+from ...tools.errors import InputError
 from ...tools.plan.constraints import Constraint
-from ...tools.plan.document import Objective, Relaxation, Statistic
+from ...tools.plan.document import Objective, Statistic
 from ..intent.claims import Claims
 from ..intent.errors import RequestError
 from ..intent.intent import Said, StatedDegrees, StatedStrategy
@@ -26,6 +25,7 @@ from ..stated_arguments import said_engine
 from ..stated_constraints import stated_constraints
 from .answer import DEGREES, ReadingAnswer, StatedFact
 from .derived import TOKEN_FIELDS, derived, has_number
+from .found import Found, UnverifiedError, Verified
 from .spelled import is_spelled, names_parallel
 from .trusted import Trusted
 
@@ -43,40 +43,6 @@ _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _LINE_NAME = re.compile(
     r"tp_ffn|attention_dp|replicas|reserved_gpus|reserved_nodes|free_gb_per_gpu|usd_per_hour|[tpes]p"
 )
-
-
-class UnverifiedError(ShardwrightError):
-    """A fact is not borne out; the message says by what."""
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """A verified value, the words that it follows from, and why it is meant where it is only assumed."""
-
-    value: Any
-    quote: str
-    reason: str | None = None
-
-
-@dataclass
-class Verified:
-    """What stands of a reading: fields of `Said` by name, constraints and relaxations; `dropped` says what does not."""
-
-    fields: dict[str, Found] = field(default_factory=dict[str, Found])
-    constraints: list[Constraint] = field(default_factory=list[Constraint])
-    relaxations: dict[Relaxation, str] = field(default_factory=dict[Relaxation, str])
-    dropped: list[str] = field(default_factory=list[str])
-    not_understood: list[str] = field(default_factory=list[str])
-
-    def put(self, name: str, found: Found) -> None:
-        """Keep a value.
-
-        Raises:
-            UnverifiedError: another one is stated too.
-        """
-        known = self.fields.setdefault(name, found)
-        if known.value != found.value:
-            raise UnverifiedError(f"{known.value} is read of {known.quote!r} too")
 
 
 def verified(answer: ReadingAnswer, text: str) -> Verified:
