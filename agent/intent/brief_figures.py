@@ -211,7 +211,7 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
 
 
 def read_figures(
-    statement: Statement, page: Page, start: int = 0, skip: frozenset[str] = frozenset()
+    statement: Statement, page: Page, start: int = 0
 ) -> tuple[Fact, ...]:
     """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
     facts: list[Fact] = []
@@ -220,7 +220,7 @@ def read_figures(
     statistics = _statistics(statement, figures)
     for figure, statistic in zip(figures, statistics, strict=True):
         rule = before = match_figure(statement, figure, before)
-        if rule is None or rule.field in skip:
+        if rule is None or not rule.field.startswith(("card.", "model.")):
             continue
         # What a list of servers says of each one's cards is a count per server.
         name = "gpus_per_node" if rule.field == "gpus" and PER_NODE in statement.path else rule.field

@@ -189,18 +189,19 @@ class _Reader:
         is_label = bool(_LABEL_HEADER.fullmatch(words[0])) or any(_GENERIC_HEADER.fullmatch(w) for w in words[1:])
         own_path = (*path, *((label,) if label else ()))
         if not is_label:
-            self._say((*path, header[0]), label, line)
             own_path = (*path, f"{header[0]} {label}")
         unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
         joined: list[str] = []
         for i in range(1, min(len(words), len(cells))):
             if _UNIT_HEADER.fullmatch(words[i]) or not cells[i].strip(" -–—"):
                 continue
+            cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
             if _GENERIC_HEADER.fullmatch(words[i]):
-                joined.append(f"{cells[i]} {unit}".strip() if not joined else cells[i])
+                joined.append(cell)
+            elif _PHASE.fullmatch(words[i]) and label:
+                self._say((*path, header[i], label), cell, line)
             else:
-                keys = (*path, header[i], label) if _PHASE.fullmatch(words[i]) and label else (*own_path, header[i])
-                self._say(keys, f"{cells[i]} {unit}".strip(), line)
+                joined.append(f"{header[i]} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
 

@@ -143,10 +143,18 @@ TYPICAL = re.compile(
     re.IGNORECASE,
 )
 PEAK = re.compile(
-    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
+    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest|p\s?9[059])(?![a-z])"
     r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限",
     re.IGNORECASE,
 )
+USUAL = re.compile(
+    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
+    re.IGNORECASE,
+)
+LOWEST = re.compile(
+    r"(?<![a-z])(?:min(?:imum|imal)?|at\sleast|shortest|smallest|from)(?![a-z])|最小|最短|最少|至少", re.IGNORECASE
+)
+OF_SPREAD = re.compile(f"{PEAK.pattern}|{USUAL.pattern}|{LOWEST.pattern}", re.IGNORECASE)
 PEAK_OF_SAME = re.compile(
     r"\s?(?:usually|normally|typically|on\saverage|at\sonce|at\sa\stime)?\s?[,(;/]?\s?(?:but\s|and\s|with\s|平时\s?)?(?:a\s|in\sthe\s)?"
     r"(?:at\s(?:the\s)?(?:most|peak)|peak(?:s|ing)?(?:\s(?:at|of|is))?|max(?:imum)?(?:\sof)?|up\sto|never\smore\sthan|no\smore\sthan|"
@@ -163,10 +171,6 @@ TOGETHER = re.compile(
     re.IGNORECASE,
 )
 """Behind a number of things to work through, that they are worked through together: "6 contracts in parallel"."""
-USUAL = re.compile(
-    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
-    re.IGNORECASE,
-)
 NO_PREFIX_CACHE = re.compile(
     r"(?:no|without|disable)\s(?:any\s)?prefix[\s\-]cach(?:e|ing)|(?:不用|没有|无|关闭)前缀缓存", re.IGNORECASE
 )

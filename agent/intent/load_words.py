@@ -7,6 +7,7 @@ page and is reported as unread.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -17,7 +18,9 @@ from .load_lexicon import (
     EXPERT_IMBALANCE,
     HEADROOM,
     LENGTHS,
+    LOWEST,
     NO_PREFIX_CACHE,
+    OF_SPREAD,
     ONE_AT_A_TIME,
     PEAK,
     PEAK_OF_SAME,
@@ -29,7 +32,7 @@ from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .quantities import Quantity, find_quantities
 
-_FIGURE_OR_COMMA = re.compile(r"[,;.。\n]|\d")
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 _OF_EACH = re.compile(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
     re.IGNORECASE,
@@ -38,6 +41,7 @@ _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
+_FAR = 3.5  # more between two figures than that the second is one more of the first
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
@@ -85,7 +89,7 @@ def read_load(page: Page, claims: Claims) -> None:
     load = _pair_up(page)
     statements: list[_Statement] = []
     for quantity in load.quantities:
-        statements.extend(_statements(page, load, quantity))
+        statements.extend(_statements(page, load, quantity) or _continued(page, statements, quantity))
     statements = _settled(page, claims, statements)
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
@@ -100,17 +104,13 @@ def read_load(page: Page, claims: Claims) -> None:
 def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_Statement]:
     """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
     kept = list(statements)
-    for role in ("concurrency", "rate", "input", "output"):
+    for role in ("concurrency", "rate"):
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
             continue
         peaks = [statement for statement in rivals if _is_marked(page, statement, PEAK)]
         usual = [statement for statement in rivals if _is_marked(page, statement, USUAL)]
-        wanted = (
-            (peaks or [s for s in rivals if s not in usual])
-            if role in ("concurrency", "rate")
-            else (usual or [s for s in rivals if s not in peaks])
-        )
+        wanted = peaks or [s for s in rivals if s not in usual]
         if len(wanted) != 1 or not (peaks or usual):
             continue
         for other in rivals:
@@ -118,6 +118,30 @@ def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_
                 kept.remove(other)
                 page.take(other.quantity.start, other.quantity.end)
                 claims.reading(f"{wanted[0].words!r} is planned for, not {other.words!r}")
+    for role in ("input", "output"):
+        kept = _spread(page, claims, role, kept)
+    return kept
+
+
+def _spread(page: Page, claims: Claims, role: str, statements: list[_Statement]) -> list[_Statement]:
+    """A usual length beside a lowest or a highest one is a length with a range: "typically 4k, up to 16k"."""
+    rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
+    if len({statement.quantity.value for statement in rivals}) < 2:
+        return statements
+    high = [s for s in rivals if _is_marked(page, s, PEAK)]
+    low = [s for s in rivals if s not in high and _is_marked(page, s, LOWEST)]
+    usual = [s for s in rivals if s not in high and s not in low]
+    if any(len({s.quantity.value for s in some}) > 1 for some in (high, low, usual)) or not (high or low):
+        return statements
+    kept = [s for s in statements if s not in rivals]
+    words = ", ".join(statement.words for statement in rivals)
+    for statement in rivals:
+        page.take(statement.quantity.start, statement.quantity.end)
+    ends = [some[0].quantity.value for some in (low or usual, high or usual) if some]
+    if usual:
+        kept.append(usual[0])
+    if len(ends) == 2 and ends[0] < ends[1]:
+        claims.claim(f"{role}_tokens_range", (ends[0], ends[1]), words)
     return kept
 
 
@@ -196,6 +220,18 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[_Statement]
     return [] if role is None else [_Statement(role, quantity, quantity.words)]
 
 
+def _continued(page: Page, statements: Sequence[_Statement], quantity: Quantity) -> list[_Statement]:
+    """A figure without a role that is called usual, lowest or highest, behind a length: one more figure of it."""
+    if not statements or statements[-1].role not in ("input", "output") or quantity.unit not in ("count", "tokens"):
+        return []
+    before = statements[-1]
+    gap = page.text[before.quantity.end : quantity.start]
+    if ROLE.search(gap) or gap_cost(OF_SPREAD.sub(" ", gap)) >= _FAR:
+        return []
+    one = _Statement(before.role, quantity, quantity.words)
+    return [one] if any(_is_marked(page, one, marks) for marks in (PEAK, USUAL, LOWEST)) else []
+
+
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     """In "4k/1k" the first number is the input, unless a role beside the other number says the reverse."""
     second = load.slashes.get(quantity)
@@ -230,7 +266,9 @@ def _claim_lone_length(page: Page, claims: Claims) -> None:
     for quantity in find_quantities(page.text):
         if quantity.unit != "tokens":
             continue
-        if not claims.has("input_tokens") and not claims.has("input_tokens_range"):
+        usual = claims.values.get("input_tokens")
+        is_around = usual is not None and quantity.upper is not None and quantity.value <= usual <= quantity.upper
+        if (usual is None or is_around) and not claims.has("input_tokens_range"):
             words = page.take(quantity.start, quantity.end)
             _claim_length(claims, "input", quantity, words)
             claims.reading(f"{words!r} read as the length of the input")

@@ -81,6 +81,11 @@ _SHARE_OF_REQUESTS = re.compile(
     r"nine\s(?:out\sof|in)\s(?:every\s)?ten(?:\s(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z])",
     re.IGNORECASE,
 )
+# "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
+_PAIRED_STATISTICS = re.compile(
+    r"(?<![a-z])(p\s?\d\d)\s?/\s?(p\s?\d\d)([\s):=]{1,4})(\d[\d.]{0,6}\s?m?s?)\s?/\s?(\d[\d.]{0,6}\s?m?s)(?![a-z/])",
+    re.IGNORECASE,
+)
 # "4k1k": input and output.
 _GLUED_LENGTHS = re.compile(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])", re.IGNORECASE)
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")
@@ -126,9 +131,15 @@ def normalise(text: str) -> str:
     text = _ONE_UNIT.sub(r"\1 1 \2", text)
     text = _SHARE_OF_REQUESTS.sub(lambda match: f"p{match['digits'] or '90'} ", text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
+    text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"[’‘`´]", "'", text)
     return plain_figures(simplified(re.sub(r"[^\S\n]+", " ", spoken(text))))
+
+
+def with_paired_statistics(text: str) -> str:
+    """The text with each statistic of a pair before its figure: "p50/p99: 700 ms / 2 s" as "p50 700 ms, p99 2 s"."""
+    return _PAIRED_STATISTICS.sub(r"\1 \4, \2 \5", text)
 
 
 def read_number(words: str) -> float | None:

@@ -15,14 +15,14 @@ from ...tools.strict_values import HALF_A_CHARACTER, is_text
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints
 from .errors import RequestError
-from .hardware_words import read_hardware
+from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .intent import Said, Understood
 from .limit_words import read_limits
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said
-from .names import read_accelerator, read_model, refuse_unknown_model
+from .names import NodeSizes, read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
@@ -47,6 +47,7 @@ _INSTANCE = re.compile(
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
     re.IGNORECASE,
 )
+_FEWEST = re.compile(r"few|minim|min(?![a-z])|least|small|lowest|少", re.IGNORECASE)
 _LIST_NUMBER = re.compile(r"(?:^|\n)\s{0,8}(?:\(?\d{1,2}[.)、]\s|[-*•]\s)")
 
 
@@ -85,6 +86,17 @@ def read_words(text: str) -> Said:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
+    read_page(page, claims)
+    list_unread_numbers(page, claims)
+    return claims.said()
+
+
+def read_page(page: Page, claims: Claims) -> NodeSizes:
+    """Read all that a page says into `claims`; the sizes of the node or rack that it names.
+
+    Raises:
+        RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
+    """
     for match in page.search(_LIST_NUMBER):
         page.take(*match.span())
     set_aside_orders(page, claims)
@@ -104,7 +116,7 @@ def read_words(text: str) -> Said:
     read_links(page, claims)
     read_hardware(page, claims, sizes)
     read_objective(page, claims)
-    _read_fewest(claims)
+    _settle_open(claims)
     read_limits(page, claims)
     read_load(page, claims)
     _resolve_shares(claims)
@@ -115,16 +127,24 @@ def read_words(text: str) -> Said:
                 f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
             )
     leave_primitives_unread(page, claims)
-    _list_unread_numbers(page, claims)
-    return claims.said()
+    return sizes
 
 
-def _read_fewest(claims: Claims) -> None:
-    """The fewest of GPUs that are counted: of cost, which is how they are ranked."""
-    if claims.has("gpus_open") and (claims.has("gpus") or claims.has("nodes")) and not claims.has("objective"):
-        words = claims.words["gpus_open"]
-        claims.claim("objective", "cost", words)
-        claims.reading(f"{words!r} read as the objective cost: as few of the GPUs that there are as do")
+def _settle_open(claims: Claims) -> None:
+    """An open number of GPUs: the fewest are wanted for their cost, where nothing else is said to be made best.
+
+    Raises:
+        RequestError: there is no limit on their number, and a number of them.
+    """
+    fewest, unlimited = (claims.words.get(name) for name in (FEWEST, UNLIMITED))
+    counted = next((claims.words[name] for name in ("gpus", "nodes") if claims.has(name)), None)
+    claims.drop(FEWEST)
+    claims.drop(UNLIMITED)
+    if unlimited and counted:
+        raise claims.refusal(f"the number of GPUs is open in {unlimited!r}, but stated in {counted!r}; keep one")
+    if fewest and not claims.has("objective") and _FEWEST.search(fewest):
+        claims.claim("objective", "cost", fewest)
+        claims.reading(f"{fewest!r} read as the objective cost: as few of the GPUs that there are as do")
 
 
 def _understood(said: Said) -> tuple[Understood, ...]:
@@ -173,7 +193,7 @@ def _refuse_unknown_part(page: Page, claims: Claims) -> None:
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
 
 
-def _list_unread_numbers(page: Page, claims: Claims) -> None:
+def list_unread_numbers(page: Page, claims: Claims) -> None:
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         if not any(character.isdigit() for character in quantity.words):  # "one of them" asks for nothing
             continue
