@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -142,18 +143,23 @@ def _said(source: Source, folder: Path) -> Said:
     per_node = said.gpus_per_node or sizes.box
     model = read_model(facts, _named_models(document, said), list(source.objects), folder)
     card = _card(document, said, per_node, source.objects)
-    values = {name: getattr(said, name) for name in Said.model_fields if name in said.model_fields_set}
-    values |= {"model": model.name, "model_config_object": model.config}
-    values |= {"accelerator": card.accelerator, "accelerator_object": card.accelerator_object}
-    values |= {"gpus_per_node": per_node}
-    values |= {"readings": tuple([*map(document.placed, said.readings), *facts.readings][:100])}
-    values |= {"unread": tuple([*map(document.placed, said.unread), *facts.unread][:100])}
-    words = {name: document.words(words) for name, words in said.words.items()}
-    words |= {name: model.words for name in ("model", "model_config_object")}
     parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
+    updates: dict[str, Any] = {
+        "model": model.name,
+        "model_config_object": model.config,
+        "accelerator": card.accelerator,
+        "accelerator_object": card.accelerator_object,
+        "gpus_per_node": per_node,
+        "readings": (*map(document.placed, said.readings), *facts.readings)[:100],
+        "unread": (*map(document.placed, said.unread), *facts.unread)[:100],
+    }
+    words = {name: document.words(words) for name, words in said.words.items()}
+    words |= dict.fromkeys(("model", "model_config_object"), model.words)
     words |= {"accelerator_object": parts or words.get("accelerator", "")}
-    values = {name: value for name, value in values.items() if value is not None}
-    return Said(**values | {"words": {name: text for name, text in words.items() if name in values}})
+    words.setdefault("gpus_per_node", words.get("accelerator", ""))  # of a node that is named as a whole
+    said = said.model_copy(update=updates)
+    words = {name: text for name, text in words.items() if getattr(said, name) is not None}
+    return said.model_copy(update={"words": words})
 
 
 def _read_headings(source: Source, claims: Claims) -> None:

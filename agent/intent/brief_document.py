@@ -81,7 +81,7 @@ class Document:
         return cls(lines, whole, facts, tuple(models), tuple(cards))
 
     def list_unread(self, claims: Claims) -> None:
-        """List the figures that nothing read, and the lines under a key, or that demand something, of which nothing was."""
+        """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
         at = 0
         for line in self.lines:
             end = at + len(line.text)

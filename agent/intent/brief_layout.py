@@ -40,14 +40,21 @@ _PRODUCT = re.compile(
     re.IGNORECASE,
 )
 _PHASE = re.compile(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)", re.IGNORECASE)
-_OF_A_PHASE = re.compile(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡", re.IGNORECASE)
-_GENERIC_KEY = re.compile(r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
-    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)")
+_OF_A_PHASE = re.compile(
+    r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡", re.IGNORECASE
+)
+_GENERIC_KEY = re.compile(
+    r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
+    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number)"
+)
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = re.compile(r"weights?|kv cache|kv|activations?|权重|激活", re.IGNORECASE)
 _COUNT_OF_CARDS = re.compile(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡", re.IGNORECASE)
-_UNIT_IN_KEY = re.compile(r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$", re.IGNORECASE)
+_UNIT_IN_KEY = re.compile(
+    r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
+    re.IGNORECASE,
+)
 
 
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
@@ -96,7 +103,7 @@ def _prefix(statement: Statement) -> str:
 
 
 def _spelled(key: str) -> str:
-    """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode", no "InfiniBand")."""
+    """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode")."""
     words = key_words(key) if _IDENTIFIER.fullmatch(key) else normalise(key)
     return _UNIT_IN_KEY.sub("", words).strip()
 

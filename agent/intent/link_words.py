@@ -24,9 +24,7 @@ _CALLED_BANDWIDTH = re.compile(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s
 _PER_NODE = re.compile(r"(?:per|/|each)\s?(?:node|server|machine|host|box)(?![a-z])|每(?:台|节点|机)", re.IGNORECASE)
 _PER_GPU = re.compile(r"(?:per|/|each)\s?(?:gpu|card)(?![a-z])|每卡", re.IGNORECASE)
 _PORTS = re.compile(r"(?<![\d.])(\d{1,3})\s?[x*]\s?$")
-_ONE_WAY = re.compile(
-    r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE
-)
+_ONE_WAY = re.compile(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向", re.IGNORECASE)
 _BOTH_WAYS = re.compile(
     r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-]way|full[\s\-]duplex|双向", re.IGNORECASE
 )

@@ -84,7 +84,9 @@ _AND = re.compile(r"\s?(?:and|from|&|/|和|与|跟)\s?(?:the\s)?", re.IGNORECASE
 _STRATEGY_LINE = re.compile(
     r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*", re.IGNORECASE
 )
-_GPUS = re.compile(r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])", re.IGNORECASE)
+_GPUS = re.compile(
+    r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +258,7 @@ def _claim_degree(claims: Claims, phase: str, name: str, value: int, words: str)
 
 
 def _read_gpus(page: Page, claims: Claims) -> int | None:
-    """The GPUs of a strategy that is stated with its number ("Strategy: GPUs 512, TP 8"); prefill's and decode's add up.
+    """The GPUs that a strategy is stated for ("Strategy: GPUs 512, TP 8"); prefill's and decode's add up.
 
     Raises:
         RequestError: two different numbers for one phase.
@@ -265,7 +267,9 @@ def _read_gpus(page: Page, claims: Claims) -> int | None:
     for line in page.search(_STRATEGY_LINE):
         for match in _GPUS.finditer(page.text, *line.span()):
             words = page.take(*match.span())
-            named = {_phase_name(phase.group()) for phase in _PHASE.finditer(page.original, line.start(), match.start())}
+            named = {
+                _phase_name(phase.group()) for phase in _PHASE.finditer(page.original, line.start(), match.start())
+            }
             number = claims.checked_degree(float(match["n"] or match["m"]), words)
             claims.claim(f"gpus of {' and '.join(sorted(named)) or 'the strategy'}", number, words)
             found[" ".join(named)] = number
@@ -292,7 +296,6 @@ def _strategy(claims: Claims, gpus: int | None) -> tuple[StatedStrategy, str] | 
         dp, _ = degrees["prefill"].pop("replicas", None), degrees["decode"].pop("replicas", None)
     words = ", ".join(dict.fromkeys(claims.words[name] for name in said))
     strategy = StatedStrategy(
-        gpus=gpus,
-        dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
+        gpus=gpus, dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
     )
     return strategy, words

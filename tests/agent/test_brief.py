@@ -126,6 +126,20 @@ def test_a_catalogue_card_with_a_figure_of_ones_own_departs_only_in_that() -> No
     assert any("sparsity" in reading for reading in said.readings)
 
 
+def test_dimensions_that_are_written_win_over_the_name_and_the_report_says_so() -> None:
+    said = text_of(a_md="Model: Llama-3.1-70B\n\nLayers: 60")
+    assert said.model is None
+    assert said.model_config_object is not None
+    assert said.model_config_object["num_hidden_layers"] == 60
+    assert any("80" in reading and "60" in reading for reading in said.readings)
+
+
+def test_a_key_that_a_config_lacks_is_taken_from_the_words() -> None:
+    config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
+    said = text_of(a_json=json.dumps(config), b_md="- FFN: 14336\n- KV heads: 8")
+    assert said.model_config_object == {**config, "intermediate_size": 14336, "num_key_value_heads": 8}
+
+
 def test_a_config_inside_markdown_is_the_model() -> None:
     config = {"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32}
     said = text_of(a_md=f"# Plan\n\n```json\n{json.dumps(config)}\n```\n\n- 8 x H100\n")
