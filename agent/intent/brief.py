@@ -42,6 +42,7 @@ from .request import read_page
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
+_NESTED_KEY = re.compile(r"  +[\w\-]{1,40}:(?:\s|$)")
 _YAML_LINE = re.compile(r"\s*(?:#.*|---|-\s.*|[\w\u4e00-\u9fff .()/\"'-]{1,60}:(?:\s.*)?)?")
 
 
@@ -115,7 +116,7 @@ def _parse(path: str, text: str) -> Source:
         return read_json(name, text)
     if suffix in (".yaml", ".yml"):
         return read_yaml(name, text)
-    if suffix not in _MARKDOWN and _looks_like_yaml(stripped):
+    if _looks_like_yaml(stripped):
         try:
             return read_yaml(name, text)
         except BriefError:  # plain text with colons, after all
@@ -125,7 +126,7 @@ def _parse(path: str, text: str) -> Source:
 
 def _looks_like_yaml(text: str) -> bool:
     lines = text.split("\n")
-    nested = any(line.startswith("  ") for line in lines)
+    nested = any(_NESTED_KEY.match(line) for line in lines)
     return nested and all(_YAML_LINE.fullmatch(line) for line in lines[:2000])
 
 

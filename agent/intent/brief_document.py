@@ -41,6 +41,11 @@ _DEMAND = re.compile(
     re.IGNORECASE,
 )
 # Keys that say nothing of the deployment.
+_FOREIGN_KEY = re.compile(
+    r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|approved(?: by)?|"
+    r"reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|status|revision|document(?: id| no)?|room|rack|address|phone|"
+    r"e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜|地址|电话|状态)"
+)
 _NOISE_KEY = re.compile(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|id|notes?|comments?|description|purpose|status|region|zone|currency|"
@@ -69,6 +74,9 @@ class Document:
         for line in lines:
             page = Page(line.text)
             pages.append(page)
+            if _FOREIGN_KEY.fullmatch(line.key):
+                page.take(0, len(page.text))
+                continue
             _read_unknown_name(line, page, models, cards)
             facts.add(read_traits(line.statement))
             found = read_figures(line.statement, page, line.start)
@@ -86,10 +94,9 @@ class Document:
         for line in self.lines:
             end = at + len(line.text)
             text, original = self.page.text[at + line.start : end], self.page.original[at:end]
-            key = key_words(line.statement.path[-1]) if line.statement.keyed and line.statement.path else ""
-            if key and _NOISE_KEY.fullmatch(key):
+            if line.key and _NOISE_KEY.fullmatch(line.key):
                 self.page.take(at, end)
-            elif (key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
+            elif (line.key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
                 claims.leave_unread(f"not understood: {original.strip()[:160]!r}")
             at = end + len(BARRIER)
         list_unread_numbers(self.page, claims)

@@ -68,6 +68,11 @@ class Line:
     text: str
     start: int
 
+    @property
+    def key(self) -> str:
+        """The key of the statement in plain words, "" where it has none."""
+        return key_words(self.statement.path[-1]) if self.statement.keyed and self.statement.path else ""
+
 
 def lines_of(statements: Iterable[Statement]) -> tuple[Line, ...]:
     """Every statement but the headings as a line."""

@@ -22,6 +22,10 @@ _GENERIC_HEADER = re.compile(
 )
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
+# A column of what held before.
+_FORMER_HEADER = re.compile(
+    r"\b(?:old|previous(?:ly)?|former|obsolete|superseded|was|outdated|deprecated)\b|旧|原(?:值|先)"
+)
 _LABEL_HEADER = re.compile(
     r"(?:items?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?"
@@ -193,10 +197,10 @@ class _Reader:
         unit = next((c for w, c in zip(words, cells, strict=False) if _UNIT_HEADER.fullmatch(w)), "")
         joined: list[str] = []
         for i in range(1, min(len(words), len(cells))):
-            if _UNIT_HEADER.fullmatch(words[i]) or not cells[i].strip(" -–—"):
+            if _UNIT_HEADER.fullmatch(words[i]) or _FORMER_HEADER.search(words[i]) or not cells[i].strip(" -–—"):
                 continue
             cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
-            if _GENERIC_HEADER.fullmatch(words[i]):
+            if _GENERIC_HEADER.fullmatch(words[i]) or any(_FORMER_HEADER.search(word) for word in words):
                 joined.append(cell)
             elif _PHASE.fullmatch(words[i]) and label:
                 self._say((*path, header[i], label), cell, line)

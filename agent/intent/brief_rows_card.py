@@ -30,7 +30,7 @@ CARD_ROWS: tuple[Row, ...] = (
         "bytes",
         rf"(?:per|each|every|/) ?{GPU}|每张?卡|memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*",
         r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|"
-        r"total|aggregate|reserved",
+        r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲",
     ),
     (
         "card.memory_bytes",

@@ -64,6 +64,10 @@ _OVERRULING = re.compile(
     r"(?:忽略|无视|忘记|不要理会)[^,;.!?。]{0,8}(?:要求|指令|内容|规则|提示|设定)|管理员模式|系统提示词",
     re.IGNORECASE,
 )
+_FORMER = re.compile(
+    r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
+    re.IGNORECASE,
+)
 _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\d{3}(?!\d)")
 
 
@@ -73,6 +77,12 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
         if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
             words = page.take(*match.span())
             claims.leave_unread(f"{words[:120]!r} quotes instructions: they order nothing")
+
+
+def set_aside_former(page: Page, claims: Claims) -> None:
+    """Take what held before off the page: "(was: H100)"."""
+    for match in page.search(_FORMER):
+        claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:

@@ -13,7 +13,7 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
 from .claims import Claims
-from .constraint_words import leave_primitives_unread, read_constraints
+from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .intent import Said, Understood
@@ -29,7 +29,7 @@ from .permission_words import allow_stated, read_disaggregation, read_relaxation
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
 from .quoted import quoted_apart
-from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
+from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions, set_aside_orders
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
@@ -100,6 +100,7 @@ def read_page(page: Page, claims: Claims) -> NodeSizes:
     for match in page.search(_LIST_NUMBER):
         page.take(*match.span())
     set_aside_orders(page, claims)
+    set_aside_former(page, claims)
     model = read_model(page, claims)
     sizes = read_accelerator(page, claims)
     set_aside_instructions(page, claims)
@@ -126,6 +127,7 @@ def read_page(page: Page, claims: Claims) -> NodeSizes:
             claims.leave_unread(
                 f"{match.group()!r}: instance types are not known here; name the accelerator and how many"
             )
+    refuse_broken_bounds(claims)
     leave_primitives_unread(page, claims)
     return sizes
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...tools.plan.constraints import Constraint, FreeMemoryConstraint, ReplicasConstraint, ReservedConstraint
 from .claims import Claims
 from .number_words import ENGLISH_NUMBER
-from .page import BOX, CARD, Page
+from .page import BOX, CARD, TAKEN, Page
 from .quantities import read_number, read_whole
 
 _NUMBER = rf"\d{{1,6}}(?![\d.])|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
@@ -163,7 +163,7 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             yield _taken(page, start, found)
         elif (part := _part_kept_away(page, start, sentence)) is not None:
             yield part
-        elif _AWAY.search(sentence) and not _SHARE.search(sentence):
+        elif TAKEN not in sentence and _AWAY.search(sentence) and not _SHARE.search(sentence):
             words = page.original[start : start + len(sentence)].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
 
