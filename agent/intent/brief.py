@@ -131,17 +131,17 @@ def _looks_like_yaml(text: str) -> bool:
 
 
 def _said(source: Source, folder: Path) -> Said:
-    document = Document.of(source.statements)
+    document = Document.of(source.statements, has_config=any(item.kind == "config" for item in source.objects))
     claims = Claims(text=document.page.original)
     try:
-        sizes = read_page(document.page, claims)
+        read_page(document.page, claims)
         _read_headings(source, claims)
         document.list_unread(claims)
         said = claims.said()
     except RequestError as error:
         raise BriefError(document.placed(error.reason)) from error
     facts = document.facts
-    per_node = said.gpus_per_node or sizes.box
+    per_node = said.gpus_per_node
     model = read_model(facts, _named_models(document, said), list(source.objects), folder)
     card = _card(document, said, per_node, source.objects)
     parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
@@ -157,7 +157,6 @@ def _said(source: Source, folder: Path) -> Said:
     words = {name: document.words(words) for name, words in said.words.items()}
     words |= dict.fromkeys(("model", "model_config_object"), model.words)
     words |= {"accelerator_object": parts or words.get("accelerator", "")}
-    words.setdefault("gpus_per_node", words.get("accelerator", ""))  # of a node that is named as a whole
     said = said.model_copy(update=updates)
     words = {name: text for name, text in words.items() if getattr(said, name) is not None}
     return said.model_copy(update={"words": words})

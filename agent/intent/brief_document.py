@@ -17,10 +17,11 @@ from .brief_lexicon import GPU
 from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
-from .page import BARRIER, Page
+from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
 from .request import list_unread_numbers
+from .spelling import corrected
 
 _MODEL_KEY = re.compile(
     r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
@@ -42,9 +43,9 @@ _DEMAND = re.compile(
 )
 # Keys that say nothing of the deployment.
 _FOREIGN_KEY = re.compile(
-    r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|approved(?: by)?|"
-    r"reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|status|revision|document(?: id| no)?|room|rack|address|phone|"
-    r"e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜|地址|电话|状态)"
+    r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
+    r"approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|status|revision|document(?: id| no)?|room|rack|address|"
+    r"phone|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜|地址|电话|状态)"
 )
 _NOISE_KEY = re.compile(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
@@ -64,26 +65,30 @@ class Document:
     cards: tuple[Fact, ...] = ()
 
     @classmethod
-    def of(cls, statements: Sequence[Statement]) -> Document:
-        """Lay the statements out and take off the page what only briefs state."""
+    def of(cls, statements: Sequence[Statement], *, has_config: bool = False) -> Document:
+        """Lay the statements out and take off the page what only briefs state; `has_config`: beside a config."""
         facts = Facts()
         models: list[Fact] = []
         cards: list[Fact] = []
         pages: list[Page] = []
+        found: list[tuple[Fact, ...]] = []
         lines = lines_of(statements)
         for line in lines:
-            page = Page(line.text)
+            text, slips = corrected(line.text)
+            for written, meant in slips:
+                facts.reading(f"{written!r} read as {meant!r} ({line.statement.where})")
+            page = Page(text)
             pages.append(page)
-            if _FOREIGN_KEY.fullmatch(line.key):
+            if _FOREIGN_KEY.fullmatch(line.key) and _with_names(page).text == page.text:
                 page.take(0, len(page.text))
+                found.append(())
                 continue
             _read_unknown_name(line, page, models, cards)
             facts.add(read_traits(line.statement))
-            found = read_figures(line.statement, page, line.start)
-            facts.add(found)
-            if any(fact.field == _TFLOPS for fact in found):  # the format is the peak's, not the weights'
-                for match in page.search(FORMAT):
-                    page.take(*match.span())
+            found.append(read_figures(line.statement, _with_names(page), line.start))
+        for page, stated in zip(pages, _of_parts(lines, found, has_config), strict=True):
+            _take(page, stated)
+            facts.add(stated)
         whole = Page(BARRIER.join(page.original for page in pages))
         whole.text = BARRIER.join(page.text for page in pages)
         return cls(lines, whole, facts, tuple(models), tuple(cards))
@@ -91,8 +96,8 @@ class Document:
     def list_unread(self, claims: Claims) -> None:
         """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
         at = 0
-        for line in self.lines:
-            end = at + len(line.text)
+        for line, length in zip(self.lines, map(len, self.page.original.split(BARRIER)), strict=True):
+            end = at + length
             text, original = self.page.text[at + line.start : end], self.page.original[at:end]
             if line.key and _NOISE_KEY.fullmatch(line.key):
                 self.page.take(at, end)
@@ -133,6 +138,42 @@ class Document:
         parts = [words] if self.page.original.find(words) >= 0 else re.split(r"[;,+] ", words)
         shown = [f"{part} ({where})" if (where := self.place(part)) else part for part in parts]
         return "; ".join(dict.fromkeys(shown))[:400]
+
+
+def _with_names(page: Page) -> Page:
+    """A copy of a page on which the names of models and cards are marked, so that their digits are no figures."""
+    named = Page(page.original)
+    named.text = page.text
+    for mention in model_mentions.mentions(page.text):
+        named.take(mention.start, mention.end, mark=MODEL)
+    for card in hardware.mentions(named.text):
+        named.take(card.start, card.end, mark=CARD)
+    return named
+
+
+def _of_parts(lines: Sequence[Line], found: Sequence[tuple[Fact, ...]], has_config: bool) -> list[tuple[Fact, ...]]:
+    """The figures that are a card's or a model's: those of a brief that describes one, not a word or two of a sentence.
+
+    A model is described by its layers or its width, a card by its peak or its bandwidth, or by a key for its memory.
+    """
+    fields = {fact.field for facts in found for fact in facts}
+    has_model = has_config or bool(fields & {"model.num_hidden_layers", "model.hidden_size"})
+    has_card = bool(fields & {_TFLOPS, "card.memory_bandwidth", "card.compute_efficiency", "card.memory_efficiency"})
+    kept: list[tuple[Fact, ...]] = []
+    for line, facts in zip(lines, found, strict=True):
+        keyed = has_card or "mem" in line.key or "显存" in line.key
+        kept.append(tuple(f for f in facts if (has_model if f.field.startswith("model.") else keyed)))
+    return kept
+
+
+def _take(page: Page, facts: Sequence[Fact]) -> None:
+    """Take figures of parts off the page, and the formats that peaks are stated for."""
+    for fact in facts:
+        if fact.quantity is not None:
+            page.take(fact.quantity.start, fact.quantity.end)
+    if any(fact.field == _TFLOPS for fact in facts):
+        for match in page.search(FORMAT):
+            page.take(*match.span())
 
 
 def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact]) -> None:

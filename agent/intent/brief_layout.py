@@ -18,15 +18,13 @@ from .quantities import find_quantities, normalise, with_paired_statistics
 _DECIMAL_COMMA = re.compile(
     r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))"
 )
-_OF_ONE = re.compile(r"单张?(卡|机|台|节点)")
+_OF_ONE = re.compile(
+    r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))"
+)
 _VERSION = re.compile(
     r"((?<![a-z])(?:nvlink|nvswitch|pci-?e(?:xpress)?|hbm|g?ddr|cuda|rocm|gen))[ -]?(?:gen "
     r"?)?v?\d(?:\.\d)?(?:e|x)?(?![\w.%]|\s?[gt]i?b)",
     re.IGNORECASE,
-)
-_PAIR = re.compile(
-    r"(?<![A-Za-z])([A-Za-z]{2,12}|输入|输出)\s?/\s?([A-Za-z]{2,12}|输入|输出)(?:\s(?:tokens?|lengths?))?\s?[:=]?\s?"
-    r"(\d[\d.,]{0,9}k?(?:\s?[A-Za-z]{1,6})?)\s?/\s?(\d[\d.,]{0,9}k?(?![\d/])(?:\s?[A-Za-z]{1,6})?)"
 )
 _FORM = re.compile(r"\s?\(\s?(sxm\d?|pci-?e|nvl)\s?\)", re.IGNORECASE)
 _JOINED = re.compile(
@@ -137,14 +135,12 @@ def _phase(path: Iterable[str]) -> str | None:
 def plain_text(text: str) -> str:
     """The normalised text, with what would be misread spelled out.
 
-    "ISL/OSL = 3000/800" is two figures with a name each; versions ("NVLink 4.0", "PCIe 5") go;
-    单卡 and 单机 ("of one card", "of one server") count nothing; "weights, activations: BF16" joins the two; a product
-    of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
+    Versions ("NVLink 4.0", "PCIe 5") go; 单卡 before a figure of a card counts nothing; "weights, activations: BF16"
+    joins the two; a product of degrees with its result ("TP x PP = 8 x 2 = 16") is those degrees and a number of GPUs.
     """
     text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
-    text = _OF_ONE.sub(lambda match: f"每{match[1]}", text)
+    text = _OF_ONE.sub("每卡", text)
     text = _VERSION.sub(lambda match: match[1], text)
-    text = _PAIR.sub(lambda m: f"{m[1]} {m[3]}, {m[2]} {m[4]}", text)
     text = _FORM.sub(lambda match: f" {match[1]}", text)
     text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
     return _PRODUCT.sub(_spelled_product, text)

@@ -32,7 +32,7 @@ _LABEL_HEADER = re.compile(
     r"|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = re.compile(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|"
     r"→)\s*(.*)$",
     re.DOTALL,
 )
@@ -123,6 +123,8 @@ class _Reader:
             key, value = split_key(words)
             if key and not value:
                 under = key
+                if any(c.isdigit() for c in key):  # it says something itself ("For the 2 x 8 H100 pool:")
+                    self._say(self._path(), key, line + i, keyed=False)
                 if self._list_keys and not i:
                     self._list_keys[-1] = key
                 elif not self._list_keys:

@@ -7,7 +7,7 @@ CARD_ROWS: tuple[Row, ...] = (
     (
         "card.tflops",
         "count",
-        r"\b[tp]flops?\b|tera ?flops?|\btops\b|算力|peak compute|compute (?:peak|power|per)",
+        r"\b[tp]flops?\b|tera ?flops?|算力|peak compute|compute (?:peak|power|per)",
         UTIL + r"|\bmfu\b",
     ),
     (

@@ -115,7 +115,9 @@ def refuse_broken_bounds(claims: Claims) -> None:
     """
     strategy: StatedStrategy | None = claims.values.get("strategy")
     bounds = [one for one in claims.values.get("constraints", ()) if isinstance(one, DegreeConstraint)]
-    for bound in bounds if strategy is not None else ():
+    if strategy is None:
+        return
+    for bound in bounds:
         phases = [getattr(strategy, bound.phase)] if bound.phase else [strategy.prefill, strategy.decode]
         most = 1 if isinstance(bound.value, ForbiddenDegree) else bound.value.degree
         is_upper = bound.value.relation in ("forbidden", "<=")

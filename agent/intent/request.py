@@ -22,7 +22,7 @@ from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said
-from .names import NodeSizes, read_accelerator, read_model, refuse_unknown_model
+from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
 from .page import Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
@@ -91,8 +91,8 @@ def read_words(text: str) -> Said:
     return claims.said()
 
 
-def read_page(page: Page, claims: Claims) -> NodeSizes:
-    """Read all that a page says into `claims`; the sizes of the node or rack that it names.
+def read_page(page: Page, claims: Claims) -> None:
+    """Read all that a page says into `claims`.
 
     Raises:
         RequestError: it contradicts itself, states the impossible, asks for a non-goal or names what is unknown.
@@ -129,7 +129,6 @@ def read_page(page: Page, claims: Claims) -> NodeSizes:
             )
     refuse_broken_bounds(claims)
     leave_primitives_unread(page, claims)
-    return sizes
 
 
 def _settle_open(claims: Claims) -> None:

@@ -75,7 +75,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"(?:gb|gigabytes?){_BYTE_SECOND}", "GB/s", 1.0),
     (rf"(?:mb|megabytes?){_BYTE_SECOND}", "GB/s", 1e-3),
     (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
-    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
+    (r"(?:tflops?|tflop/s|teraflops?|(?-i:TOPS))(?:/s)?(?![a-z])", "TFLOPS", 1.0),
     (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
     (rf"tib{_END}", "bytes", 2.0**40),
     (rf"gib{_END}", "bytes", 2.0**30),
