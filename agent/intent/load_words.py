@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_context import counts_work, is_about_reading, is_listed
+from .load_context import (
+    Statement,
+    counts_work,
+    is_about_reading,
+    is_listed,
+    is_of_tokens,
+    without_populations,
+)
 from .load_lexicon import (
     CALENDAR,
     EXPERT_IMBALANCE,
@@ -56,15 +63,6 @@ class _Load:
         return tuple(pairing for pairing in self.pairings if pairing.value is quantity)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A number with its role and the words of both."""
-
-    role: str
-    quantity: Quantity
-    words: str
-
-
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
     for match in page.search(CALENDAR):
@@ -79,11 +77,11 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(EXPERT_IMBALANCE):
         factor = next(filter(None, match.groups()))
         claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
+    statements: list[Statement] = []
     for quantity in find_quantities(page.text):
-        if quantity.unit == "requests/s":
-            claims.claim("request_rate", quantity.decimal_value, page.take(quantity.start, quantity.end))
+        if quantity.unit == "requests/s" and not is_of_tokens(page, quantity):
+            statements.append(Statement("rate", quantity, page.take(quantity.start, quantity.end)))
     load = _pair_up(page)
-    statements: list[_Statement] = []
     for quantity in load.quantities:
         statements.extend(_statements(page, load, quantity))
     statements = _settled(page, claims, statements)
@@ -97,9 +95,9 @@ def read_load(page: Page, claims: Claims) -> None:
             _claim_context(claims, statement)
 
 
-def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_Statement]:
+def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
-    kept = list(statements)
+    kept = without_populations(page, claims, statements)
     for role in ("concurrency", "rate", "input", "output"):
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
@@ -121,7 +119,7 @@ def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_
     return kept
 
 
-def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> bool:
+def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
     """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
     start, end = statement.quantity.start, statement.quantity.end
     before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
@@ -183,17 +181,17 @@ def _accepts(role: str, quantity: Quantity) -> bool:
     return quantity.unit in ("count", "requests")
 
 
-def _statements(page: Page, load: _Load, quantity: Quantity) -> list[_Statement]:
+def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     """What a number states: by its own role, by its slash pair, or by the range before it ("typically 4096")."""
     own = load.paired(quantity)
     if own:
-        return [_Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
+        return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
     role = _role_in_pair(load, quantity) or _role_of_range_before(page, load, quantity)
     if role is None and _is_peak_of_users(page, load, quantity):
         role = "concurrency"
     if role is None and quantity.unit == "requests":
         role = "concurrency"
-    return [] if role is None else [_Statement(role, quantity, quantity.words)]
+    return [] if role is None else [Statement(role, quantity, quantity.words)]
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
@@ -237,7 +235,7 @@ def _claim_lone_length(page: Page, claims: Claims) -> None:
         return
 
 
-def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
+def _claim(page: Page, claims: Claims, statement: Statement) -> None:
     role, quantity, words = statement.role, statement.quantity, statement.words
     role = "input" if role == "tokens_of" else _PHASES.get(role, role)
     if role in ("input", "output"):
@@ -283,7 +281,7 @@ def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
     claims.claim("concurrency", value, words)
 
 
-def _claim_context(claims: Claims, statement: _Statement) -> None:
+def _claim_context(claims: Claims, statement: Statement) -> None:
     """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
     words = statement.words
     if claims.has("input_tokens") or claims.has("input_tokens_range"):

@@ -67,8 +67,9 @@ _BETWEEN_JOIN = re.compile(r"\s?(?:and|(?:all\sthe\sway\s)?(?:up\s)?to|和|与|�
 _DOLLAR = re.compile(r"(?:us)?[$＄]\s?$", re.IGNORECASE)
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = re.compile(
-    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?\s?(?:(?:至少|最少|不低于|不少于|不小于|大于|超过|达到|>=?|≥|大概|约|大约|差不多|能够|能|要|需要?|得|应该?|必须|可以|总共|一共|合计|总计|共|总|输出|生成|处理|产出|到达|吐|出|有)\s?){0,5}$"
+    r"(?P<user>每个?(?:用户|请求|人|路))?每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}$"
 )
+_PIECES = re.compile(r"\s?[个次条笔单件封篇](?![个月小])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = re.compile(
@@ -170,7 +171,10 @@ def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:
         start, unit, factor, spelled, unit_end = start - len(dollar.group()), "usd", 1.0, "$", end
     elif unit == "count" and (percent := _PERCENT_BEFORE.search(text[max(0, start - 5) : start])):
         start, unit, factor, spelled, unit_end = start - len(percent.group()), "share", 0.01, "%", end
-    if unit in _PER_SECOND_OF and (before := _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])):
+    before = _EACH_SECOND_BEFORE.search(text[max(0, start - 24) : start])
+    if before and unit == "count" and (piece := _PIECES.match(text, end)):
+        unit, spelled, unit_end = "requests", piece.group().strip(), piece.end()
+    if before and unit in _PER_SECOND_OF:
         of_one_user = unit == "tokens" and (before["user"] or before["user2"])
         start, unit = start - len(before.group()), "tokens/s/user" if of_one_user else _PER_SECOND_OF[unit]
         factor /= _SECONDS_OF[before["time"][0]]

@@ -12,6 +12,7 @@ import re
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
+from .alternatives import with_corrected_figures
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints
 from .errors import RequestError
@@ -79,10 +80,13 @@ def read_words(text: str) -> Said:
         return merge_said([read_words(older), read_words(newer)])
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
+    mended, taken_back = with_corrected_figures(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
+    for note in taken_back:
+        claims.reading(note)
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
     for match in page.search(_LIST_NUMBER):

@@ -18,6 +18,7 @@ _PER_SECOND = (
 _PER_MINUTE = r"\s?(?:/\s?(?:min|minute|分钟?)(?![a-z])|(?:per|a|each|every)[\s\-](?:min|minute)(?![a-z])|每分钟)"
 _PER_HOUR = r"\s?(?:/\s?(?:h|hr|hour|小时)(?![a-z])|(?:per|an|each|every)[\s\-](?:hr|hour)(?![a-z])|每小时)"
 _PER_DAY = r"\s?(?:/\s?(?:d|day|天)(?![a-z])|(?:per|a|each|every)[\s\-]day(?![a-z])|每天|一天)"
+_PER_TIME = rf"{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY}"
 _TOKEN = r"(?:(?:output|generated|decode|decoded)\s)?(?:tokens?|toks?|个\s?(?:tokens?|词元)|词元)"
 _USER = r"(?:user|request|req|stream|client|session|seq(?:uence)?|person|query|用户|请求|路|人)"
 _PER_USER = (
@@ -27,16 +28,18 @@ _PER_USER = (
 _GPU = r"(?:gpus?|cards?|device|accelerator|chip|卡)"
 _PER_GPU = rf"\s?(?:/\s?{_GPU}(?![a-z])|(?:per|each|every|for\seach)[\s\-]{_GPU}(?![a-z])|每[张块]?卡)"
 _TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
+# Whatever comes in, with what it does ("tickets arrive", "calls on average"); not what is measured or paid for.
 _REQUEST = (
-    r"(?:个\s?)?(?:requests?|reqs?|queries|query|calls?|prompts?|documents?|docs?|e-?mails?|messages?|records?|"
-    r"articles?|items?|tickets?|jobs?|次?请求|次|条)"
+    r"(?:(?:个\s?)?(?:(?!tok|hour|hr|day|week|min|shift|sec|ms|gpu|card|node|word|char|usd|eur|dollar|buck|cent|step|layer)"
+    r"[a-z\-]{3,16}(?:\s(?!at|for|with|over|of)[a-z]{2,10}){0,3}?|次?请求|[次条笔单件封篇])|个(?=\s?[/每]))"
 )
+_BARE_PER = r"\s?(?:/\s?|(?:per|a|each|every)\s)"
 _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
 _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
     r"(?:concurrent\s|simultaneous\s|parallel\s|active\s|in[\s\-]flight\s|live\s|online\s|end\s)*(?:users?|requests?|reqs?|"
     r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|ppl|folks|"
-    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|queries)(?![a-z])"
+    r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
 
@@ -54,11 +57,6 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_GPU}{_PER_SECOND}", "tokens/s/gpu", 1.0),
     (_TOKEN_RATE, "tokens/s", 1.0),
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_USER}(?:{_PER_SECOND}|{_PER_MINUTE}|{_PER_HOUR}|{_PER_DAY})", "requests/s/user", 1.0),
-    (rf"{_REQUEST}{_PER_SECOND}|(?:个|笔)\s?(?:/\s?(?:s(?![a-z])|秒)|每秒)|qps{_END}|rps{_END}", "requests/s", 1.0),
-    (rf"{_REQUEST}{_PER_MINUTE}|rpm{_END}|qpm{_END}", "requests/s", 1 / 60),
-    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
-    (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
     (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
@@ -85,6 +83,11 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
+    (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
+    (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
+    (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
+    (rf"{_REQUEST}{_PER_HOUR}", "requests/s", 1 / 3600),
+    (rf"{_REQUEST}{_PER_DAY}", "requests/s", 1 / 86_400),
     # "512 output tokens": the word that says which tokens stays readable as a role of its own.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
     (rf"{_TOKEN}{_END}", "tokens", 1.0),
