@@ -34,10 +34,11 @@ CORRECTED = re.compile(
     r"[改换][成为用到]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|[写说打记]错|口误|拍板|定了",
     re.IGNORECASE,
 )
-# Between two names, or about them: any of them will do, or the second where the first does not.
-_OR = re.compile(
-    r"(?<![a-z])(?:or|otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|"
-    r"/|或者?|还是|抑或|否则|不行[就再]",
+# Between two names, or about them: any of them will do.
+_OR = re.compile(r"(?<![a-z])or(?![a-z])|/|或者?|还是|抑或", re.IGNORECASE)
+# Between two names, however far apart: the second where the first does not do.
+_ELSE = re.compile(
+    r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
     re.IGNORECASE,
 )
 _JOINED = re.compile(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$", re.IGNORECASE)
@@ -89,7 +90,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
     for old, later in reversed(list(pairwise(find_quantities(text)))):
         new = standing.get(later.start, later)
         gap = _TAKEN_BACK.fullmatch(text[old.end : new.start]) if new.start - old.end <= _MOST_BETWEEN else None
-        in_pair = text[old.start - 1 : old.start] in ("/", ":") or new.upper is not None
+        in_pair = text[old.start - 1 : old.start] == "/" or new.upper is not None
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
@@ -127,7 +128,10 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if CORRECTED.search(between):
+        if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
+            meant.append(name)
+            is_choice = True
+        elif CORRECTED.search(between):
             superseded += meant
             meant, is_choice = [name], False
         elif any(name.value == other.value for other in meant):

@@ -104,12 +104,11 @@ def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[St
             continue
         peaks = [statement for statement in rivals if _is_marked(page, statement, PEAK)]
         usual = [statement for statement in rivals if _is_marked(page, statement, USUAL)]
-        wanted = (
-            (peaks or [s for s in rivals if s not in usual])
-            if role in ("concurrency", "rate")
-            else (usual or [s for s in rivals if s not in peaks])
-        )
-        if len(wanted) != 1 or not (peaks or usual):
+        first, last = (peaks, usual) if role in ("concurrency", "rate") else (usual, peaks)
+        wanted = first or [statement for statement in rivals if statement not in last]
+        # An average prompt beside one that is marked as nothing: neither is known to be the one that counts.
+        is_open = first is usual and usual and len(usual) + len(peaks) < len(rivals)
+        if len(wanted) != 1 or is_open or not (peaks or usual):
             continue
         for other in rivals:
             if other is not wanted[0]:

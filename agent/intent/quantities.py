@@ -41,14 +41,7 @@ _FRACTIONS: tuple[tuple[str, float], ...] = (
     (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
     (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
 )
-_SECOND_WORDS: tuple[tuple[str, float], ...] = (
-    (r"half\sa\ssecond|半秒", 500.0),
-    (
-        r"(?<=within\s)a\ssecond|(?<=under\s)a\ssecond|(?<=below\s)a\ssecond|(?<=than\s)a\ssecond|sub[\s\-]second",
-        1000.0,
-    ),
-)
-_SECONDS = "|".join(pattern for pattern, _ in _SECOND_WORDS)
+_SECONDS = r"half\sa\ssecond|半秒|sub[\s\-]second|(?:(?<=in\s)|(?<=under\s)|(?<=below\s)|(?<=than\s))a\ssecond"
 _FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = re.compile(
@@ -77,9 +70,9 @@ _ONE_UNIT = re.compile(
 )
 # "for 95% of the turns", "nine out of ten requests": the percentile that a limit is meant for.
 _SHARE_OF_REQUESTS = re.compile(
-    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)|nine\s(?:out\sof|in|of)\s(?:every\s)?ten)\sof\s"
-    r"(?:all\s|the\s|our\s|these\s){0,2}(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
-    r"nine\s(?:out\sof|in)\s(?:every\s)?ten(?:\s(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z])",
+    r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
+    r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people)(?![a-z])|(?=first\stokens?))|"
+    r"nine\s(?:out\sof|in|of)\s(?:every\s)?ten(?:\s(?:of\s)?(?:turns|requests|users|calls|cases|queries|prompts|people))?(?![a-z]))",
     re.IGNORECASE,
 )
 # "4k1k": input and output.
@@ -234,7 +227,7 @@ def _fraction(match: re.Match[str]) -> Quantity:
     """ "half of", "三分之一" and the like as a share; "half a second" as a time."""
     words = match.group()
     if words.endswith(("second", "SECOND", "Second", "秒")):
-        value = 500.0 if re.match(_SECOND_WORDS[0][0], words, re.IGNORECASE) else 1000.0
+        value = 500.0 if words[0] in "hH半" else 1000.0
         return Quantity(value, value, "ms", match.start(), match.end(), words, "second")
     value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
     return Quantity(value, value, "share", match.start(), match.end(), words, "")

@@ -34,6 +34,7 @@ from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
+from .wishes import note_conditions, set_aside_wishes
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
@@ -97,6 +98,8 @@ def read_words(text: str) -> Said:
     set_aside_instructions(page, claims)
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
+    note_conditions(page, claims)
+    set_aside_wishes(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
     read_constraints(page, claims)

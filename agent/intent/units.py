@@ -59,7 +59,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_TOKEN}{_PER_MINUTE}|tpm{_END}", "tokens/s", 1 / 60),
     (rf"(?:ms|msecs?|milli[\s\-]?seconds?){_END}|毫秒", "ms", 1.0),
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
-    (rf"(?:s|secs?|seconds?){_END}|秒钟?", "ms", 1000.0),
+    (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
     (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
     (rf"tib{_BYTE_SECOND}", "GB/s", 2**40 / 1e9),
     (rf"gib{_BYTE_SECOND}", "GB/s", 2**30 / 1e9),
@@ -99,7 +99,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
         1.0,
     ),
     (
-        r"(?:nodes?|machines?|servers?|boxes|box|hosts?|instances?|trays?)(?![a-z])"
+        r"(?:nodes?|machines?|servers?|workstations|boxes|box|hosts?|instances?|trays?)(?![a-z])"
         r"|(?:台|个)\s?(?:机器|服务器|节点|主机|机|(?:计算)?托盘)|台|机(?!器学|架|柜)|节点",
         "nodes",
         1.0,
