@@ -140,19 +140,9 @@ HEADROOM = re.compile(
     r"|预留|保留|留出?|空出|余量|空闲",
     re.IGNORECASE,
 )
-TYPICAL = re.compile(
-    r"(?:typical(?:ly)?|usual(?:ly)?|mostly|most\soften|average|avg|on\saverage|mean|mainly|通常|一般|平均|典型|多数)\D{0,12}$",
-    re.IGNORECASE,
-)
 PEAK = re.compile(
-    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\smost|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
-    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限",
-    re.IGNORECASE,
-)
-PEAK_OF_SAME = re.compile(
-    r"\s?(?:usually|normally|typically|on\saverage|at\sonce|at\sa\stime)?\s?[,(;/]?\s?(?:but\s|and\s|with\s|平时\s?)?(?:a\s|in\sthe\s)?"
-    r"(?:at\s(?:the\s)?(?:most|peak)|peak(?:s|ing)?(?:\s(?:at|of|is))?|max(?:imum)?(?:\sof)?|up\sto|never\smore\sthan|no\smore\sthan|"
-    r"bursts?\s(?:of|to|up\sto)|spikes?\s(?:of|to)|最多|峰值|高峰|最高|最大|至多)[\s:为是达到约]{0,4}",
+    r"(?<![a-z])(?:peak(?:s|ing)?|max(?:imum|imal)?|at\s(?:the\s)?most|(?:never|no)\smore\sthan|up\sto|bursts?|spikes?|worst\scase|longest|largest)(?![a-z])"
+    r"|峰值|高峰|最大|最高|最多|最长|顶峰|上限|至多",
     re.IGNORECASE,
 )
 WORK = re.compile(
@@ -169,7 +159,7 @@ POPULATION = re.compile(
     re.IGNORECASE,
 )
 USUAL = re.compile(
-    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|mostly|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值",
+    r"(?<![a-z])(?:typical(?:ly)?|usual(?:ly)?|most(?:ly|\soften)|mainly|on\saverage|average[sd]?|averaging|avg|mean|normal(?:ly)?|median)(?![a-z])|通常|一般|平均|典型|日常|平时|均值|多数",
     re.IGNORECASE,
 )
 NO_PREFIX_CACHE = re.compile(

@@ -27,9 +27,7 @@ from .load_lexicon import (
     NO_PREFIX_CACHE,
     ONE_AT_A_TIME,
     PEAK,
-    PEAK_OF_SAME,
     ROLE,
-    TYPICAL,
     USUAL,
 )
 from .matching import Pairing, Role, gap_cost, pair
@@ -185,9 +183,7 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     own = load.paired(quantity)
     if own:
         return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
-    role = _role_in_pair(load, quantity) or _role_of_range_before(page, load, quantity)
-    if role is None and _is_peak_of_users(page, load, quantity):
-        role = "concurrency"
+    role = _role_in_pair(load, quantity) or _role_continued(page, load, quantity)
     if role is None and quantity.unit == "requests":
         role = "concurrency"
     return [] if role is None else [Statement(role, quantity, quantity.words)]
@@ -204,22 +200,16 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     return None
 
 
-def _role_of_range_before(page: Page, load: _Load, quantity: Quantity) -> str | None:
-    earlier = [p for p in load.pairings if p.value.end <= quantity.start and p.value.upper is not None]
-    if not earlier or quantity.unit not in ("count", "tokens"):
-        return None
-    gap = page.text[earlier[-1].value.end : quantity.start]
-    typical = TYPICAL.search(gap) is not None and gap_cost(TYPICAL.sub(" ", gap)) < 4.0
-    return earlier[-1].role.name if typical else None
-
-
-def _is_peak_of_users(page: Page, load: _Load, quantity: Quantity) -> bool:
-    """ "40 people, at most 60": a bare number that is called the peak, next after a number of users."""
+def _role_continued(page: Page, load: _Load, quantity: Quantity) -> str | None:
+    """That of the figure before, where a word parts the two: "512 to 8k, typically 4k"; "40 people, at most 60"."""
     before = next((q for q in reversed(load.quantities) if q.end <= quantity.start), None)
-    if quantity.unit != "count" or before is None:
-        return False
-    is_users = before.unit == "requests" or any(p.role.name == "concurrency" for p in load.paired(before))
-    return is_users and PEAK_OF_SAME.fullmatch(page.text[before.end : quantity.start]) is not None
+    if before is None:
+        return None
+    gap = page.text[before.end : quantity.start]
+    role = next((p.role.name for p in load.paired(before)), "concurrency" if before.unit == "requests" else None)
+    mark, units = (USUAL, ("count", "tokens")) if before.upper is not None else (PEAK, ("count",))
+    is_marked = mark.search(gap) is not None and gap_cost(mark.sub(" ", gap)) < 4.0
+    return role if is_marked and quantity.unit in units and (mark is USUAL or role == "concurrency") else None
 
 
 def _claim_lone_length(page: Page, claims: Claims) -> None:

@@ -43,6 +43,12 @@ _WHO = (
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工)"
 )
 
+_SIZES = {
+    "tib": 2.0**40, "gib": 2.0**30, "mib": 2.0**20,
+    "tb|terabytes?": 1e12, "gb|gigabytes?|gigs?": 1e9, "mb|megabytes?": 1e6,
+}  # fmt: skip
+_PEAKS = {"p(?:eta)?": 1000.0, "t(?:era)?": 1.0, "g(?:iga)?": 1e-3}
+
 # Longest meaning first: the first pattern that matches right after the number is its unit. A small `b` is a bit only
 # in "Gb/s", "Gbps" and "Gbit"; a unit in small letters alone ("gb/s") is read as bytes.
 _TABLE: tuple[tuple[str, Unit, float], ...] = (
@@ -61,26 +67,17 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"(?:us|µs|μs|micro[\s\-]?seconds?){_END}|微秒", "ms", 1e-3),
     (rf"(?:s|secs?|seconds?){_END}|秒钟?|\((?:s|secs?|seconds?){_END}[^)\d]{{0,12}}\)", "ms", 1000.0),
     (rf"(?:mins?|minutes?){_END}|分钟", "ms", 60_000.0),
-    (rf"tib{_BYTE_SECOND}", "GB/s", 2**40 / 1e9),
-    (rf"gib{_BYTE_SECOND}", "GB/s", 2**30 / 1e9),
     (r"(?-i:Tb)(?:/s|ps)(?![a-z])|(?:tbits?|terabits?)" + _GBIT_SECOND + r"|(?-i:tbps|Tbps)(?![a-z])", "GB/s", 125.0),
     (
         r"(?-i:Gb)(?:/s|ps)(?![a-z])|(?:gbits?|gigabits?)" + _GBIT_SECOND + r"|(?-i:gbps)(?![a-z])|gbe(?![a-z])",
         "GB/s",
         0.125,
     ),
-    (rf"(?:tb|terabytes?){_BYTE_SECOND}", "GB/s", 1000.0),
-    (rf"(?:gb|gigabytes?){_BYTE_SECOND}", "GB/s", 1.0),
-    (rf"(?:mb|megabytes?){_BYTE_SECOND}", "GB/s", 1e-3),
-    (r"(?:pflops?|pflop/s|petaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1000.0),
-    (r"(?:tflops?|tflop/s|teraflops?|tops)(?:/s)?(?![a-z])", "TFLOPS", 1.0),
-    (r"(?:gflops?|gflop/s|gigaflops?)(?:/s)?(?![a-z])", "TFLOPS", 1e-3),
-    (rf"tib{_END}", "bytes", 2.0**40),
-    (rf"gib{_END}", "bytes", 2.0**30),
-    (rf"mib{_END}", "bytes", 2.0**20),
-    (rf"(?:tb|terabytes?){_END}", "bytes", 1e12),
-    (rf"(?:gb|gigs?|gigabytes?){_END}|g(?![A-Za-z0-9])", "bytes", 1e9),
-    (rf"(?:mb|megabytes?){_END}", "bytes", 1e6),
+    *((rf"(?:{name}){_BYTE_SECOND}", "GB/s", size / 1e9) for name, size in _SIZES.items()),
+    *((rf"(?:{name}flops?|{name}flop/s)(?:/s)?(?![a-z])", "TFLOPS", size) for name, size in _PEAKS.items()),
+    (r"tops(?:/s)?(?![a-z])", "TFLOPS", 1.0),
+    *((rf"(?:{name}){_END}", "bytes", size) for name, size in _SIZES.items()),
+    (r"g(?![A-Za-z0-9])", "bytes", 1e9),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
     (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
     (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),

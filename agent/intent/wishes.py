@@ -7,6 +7,7 @@ to what is said without a condition (`Claims.claim`).
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 
 from .claims import Claims
 from .page import BOX, CARD, MODEL, RACK, Page, breaks_of
@@ -30,10 +31,11 @@ _NAMED = re.compile(f"[{BOX}{CARD}{MODEL}{RACK}]")
 
 def set_aside_wishes(page: Page, claims: Claims) -> None:
     """Take wishes with a figure off the page; where they name a model or hardware they are read as said."""
+    breaks = breaks_of(page.original, _SEGMENT_END)
     for match in page.search(_WISH):
-        left, right = _around(page.text, _SEGMENT_END, *match.span())
+        left, right = _around(breaks, page, *match.span())
         if page.text[left:right].strip() == match.group():  # "Ideally, ..."
-            right = _around(page.text, _SEGMENT_END, right + 1, right + 1)[1]
+            right = _around(breaks, page, right + 1, right + 1)[1]
         if _NAMED.search(page.text, left, right) or not _states(page.text[left:right]):
             continue
         claims.leave_unread(f"{page.take(left, right)[:200]!r} is a wish and demands nothing")
@@ -41,8 +43,9 @@ def set_aside_wishes(page: Page, claims: Claims) -> None:
 
 def note_conditions(page: Page, claims: Claims) -> None:
     """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
+    breaks = breaks_of(page.original, _SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
-        left, right = _around(page.original, _SENTENCE_END, *match.span())
+        left, right = _around(breaks, page, *match.span())
         if page.original[right : right + 1] == "?" or (claims.conditional and claims.conditional[-1][1] >= right):
             continue
         claims.conditional += ((left, right),)
@@ -55,7 +58,6 @@ def _states(part: str) -> bool:
     return bool(find_quantities(part) or _DEGREE.search(part))
 
 
-def _around(text: str, ends: re.Pattern[str], start: int, end: int) -> tuple[int, int]:
-    breaks = breaks_of(text, ends)
-    left = max((stop for _, stop in breaks if stop <= start), default=0)
-    return left, min((begin for begin, _ in breaks if begin >= end), default=len(text))
+def _around(breaks: list[tuple[int, int]], page: Page, start: int, end: int) -> tuple[int, int]:
+    before, after = bisect_left(breaks, (start, 0)), bisect_left(breaks, (end, 0))
+    return breaks[before - 1][1] if before else 0, breaks[after][0] if after < len(breaks) else len(page.text)
