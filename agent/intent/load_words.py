@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .claims import Claims
-from .load_context import counts_work, is_about_reading, is_listed
+from .load_context import (
+    Statement,
+    counts_work,
+    is_about_reading,
+    is_listed,
+    is_of_tokens,
+    without_populations,
+)
 from .load_lexicon import (
     CALENDAR,
     EXPERT_IMBALANCE,
@@ -23,9 +30,7 @@ from .load_lexicon import (
     OF_SPREAD,
     ONE_AT_A_TIME,
     PEAK,
-    PEAK_OF_SAME,
     ROLE,
-    TYPICAL,
     USUAL,
 )
 from .matching import Pairing, Role, gap_cost, pair
@@ -41,7 +46,8 @@ _PAIR_JOIN = re.compile(r"\s?(?:/|->|=>|→|:|\+|\|)\s?")
 _SHARES = frozenset({"memory", "hit_rate"})
 _PHASES = {"prefill": "input", "decode": "output"}
 _UNITS = ("count", "tokens", "requests", "share")
-_FAR = 3.5  # more between two figures than that the second is one more of the first
+_MARKS = dict.fromkeys(("input", "output", "tokens_of"), (PEAK, USUAL, LOWEST)) | {"concurrency": (PEAK,)}
+_FAR = 4.0  # more between two figures than that the second is one more of the first
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
@@ -60,15 +66,6 @@ class _Load:
         return tuple(pairing for pairing in self.pairings if pairing.value is quantity)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A number with its role and the words of both."""
-
-    role: str
-    quantity: Quantity
-    words: str
-
-
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
     for match in page.search(CALENDAR):
@@ -83,11 +80,11 @@ def read_load(page: Page, claims: Claims) -> None:
     for match in page.search(EXPERT_IMBALANCE):
         factor = next(filter(None, match.groups()))
         claims.claim("expert_imbalance", float(factor), page.take(*match.span()))
+    statements: list[Statement] = []
     for quantity in find_quantities(page.text):
-        if quantity.unit == "requests/s":
-            claims.claim("request_rate", quantity.decimal_value, page.take(quantity.start, quantity.end))
+        if quantity.unit == "requests/s" and not is_of_tokens(page, quantity):
+            statements.append(Statement("rate", quantity, page.take(quantity.start, quantity.end)))
     load = _pair_up(page)
-    statements: list[_Statement] = []
     for quantity in load.quantities:
         statements.extend(_statements(page, load, quantity) or _continued(page, statements, quantity))
     statements = _settled(page, claims, statements)
@@ -101,9 +98,9 @@ def read_load(page: Page, claims: Claims) -> None:
             _claim_context(claims, statement)
 
 
-def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_Statement]:
+def _settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """Usual and peak figures of one thing do not contradict: the peak counts for load, the usual one for lengths."""
-    kept = list(statements)
+    kept = without_populations(page, claims, statements)
     for role in ("concurrency", "rate"):
         rivals = [s for s in kept if s.role == role and s.quantity.upper is None]
         if len({statement.quantity.value for statement in rivals}) < 2:
@@ -123,7 +120,7 @@ def _settled(page: Page, claims: Claims, statements: list[_Statement]) -> list[_
     return kept
 
 
-def _spread(page: Page, claims: Claims, role: str, statements: list[_Statement]) -> list[_Statement]:
+def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) -> list[Statement]:
     """A usual length beside a lowest or a highest one is a length with a range: "typically 4k, up to 16k"."""
     rivals = [s for s in statements if s.role == role and s.quantity.upper is None]
     if len({statement.quantity.value for statement in rivals}) < 2:
@@ -145,7 +142,7 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[_Statement])
     return kept
 
 
-def _is_marked(page: Page, statement: _Statement, marks: re.Pattern[str]) -> bool:
+def _is_marked(page: Page, statement: Statement, marks: re.Pattern[str]) -> bool:
     """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
     start, end = statement.quantity.start, statement.quantity.end
     before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
@@ -207,29 +204,30 @@ def _accepts(role: str, quantity: Quantity) -> bool:
     return quantity.unit in ("count", "requests")
 
 
-def _statements(page: Page, load: _Load, quantity: Quantity) -> list[_Statement]:
+def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     """What a number states: by its own role, by its slash pair, or by the range before it ("typically 4096")."""
     own = load.paired(quantity)
     if own:
-        return [_Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
-    role = _role_in_pair(load, quantity) or _role_of_range_before(page, load, quantity)
-    if role is None and _is_peak_of_users(page, load, quantity):
-        role = "concurrency"
+        return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
+    role = _role_in_pair(load, quantity)
     if role is None and quantity.unit == "requests":
         role = "concurrency"
-    return [] if role is None else [_Statement(role, quantity, quantity.words)]
+    return [] if role is None else [Statement(role, quantity, quantity.words)]
 
 
-def _continued(page: Page, statements: Sequence[_Statement], quantity: Quantity) -> list[_Statement]:
-    """A figure without a role that is called usual, lowest or highest, behind a length: one more figure of it."""
-    if not statements or statements[-1].role not in ("input", "output") or quantity.unit not in ("count", "tokens"):
+def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
+    """A figure without a role that is called usual, lowest or highest is one more of what the figure before it states.
+
+    "512 to 8k, typically 4k"; "1200 tokens (up to 6000)"; "40 people, at most 60".
+    """
+    marks = _MARKS.get(statements[-1].role, ()) if statements else ()
+    if quantity.unit not in ("count", "tokens") or not marks:
         return []
-    before = statements[-1]
-    gap = page.text[before.quantity.end : quantity.start]
+    gap = page.text[statements[-1].quantity.end : quantity.start]
     if ROLE.search(gap) or gap_cost(OF_SPREAD.sub(" ", gap)) >= _FAR:
         return []
-    one = _Statement(before.role, quantity, quantity.words)
-    return [one] if any(_is_marked(page, one, marks) for marks in (PEAK, USUAL, LOWEST)) else []
+    one = Statement(statements[-1].role, quantity, quantity.words)
+    return [one] if any(_is_marked(page, one, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
@@ -241,24 +239,6 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     if first is not None:
         return "input" if any(p.role.name == "output" for p in load.paired(first)) else "output"
     return None
-
-
-def _role_of_range_before(page: Page, load: _Load, quantity: Quantity) -> str | None:
-    earlier = [p for p in load.pairings if p.value.end <= quantity.start and p.value.upper is not None]
-    if not earlier or quantity.unit not in ("count", "tokens"):
-        return None
-    gap = page.text[earlier[-1].value.end : quantity.start]
-    typical = TYPICAL.search(gap) is not None and gap_cost(TYPICAL.sub(" ", gap)) < 4.0
-    return earlier[-1].role.name if typical else None
-
-
-def _is_peak_of_users(page: Page, load: _Load, quantity: Quantity) -> bool:
-    """ "40 people, at most 60": a bare number that is called the peak, next after a number of users."""
-    before = next((q for q in reversed(load.quantities) if q.end <= quantity.start), None)
-    if quantity.unit != "count" or before is None:
-        return False
-    is_users = before.unit == "requests" or any(p.role.name == "concurrency" for p in load.paired(before))
-    return is_users and PEAK_OF_SAME.fullmatch(page.text[before.end : quantity.start]) is not None
 
 
 def _claim_lone_length(page: Page, claims: Claims) -> None:
@@ -275,7 +255,7 @@ def _claim_lone_length(page: Page, claims: Claims) -> None:
         return
 
 
-def _claim(page: Page, claims: Claims, statement: _Statement) -> None:
+def _claim(page: Page, claims: Claims, statement: Statement) -> None:
     role, quantity, words = statement.role, statement.quantity, statement.words
     role = "input" if role == "tokens_of" else _PHASES.get(role, role)
     if role in ("input", "output"):
@@ -321,7 +301,7 @@ def _claim_concurrency(claims: Claims, quantity: Quantity, words: str) -> None:
     claims.claim("concurrency", value, words)
 
 
-def _claim_context(claims: Claims, statement: _Statement) -> None:
+def _claim_context(claims: Claims, statement: Statement) -> None:
     """A context is the prompt where no prompt was stated; else it is the longest sequence, which needs no field."""
     words = statement.words
     if claims.has("input_tokens") or claims.has("input_tokens_range"):

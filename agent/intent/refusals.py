@@ -41,6 +41,11 @@ _BUSY = re.compile(
     r"预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\sto\s(?:the|our|a))?\s?(?:给|着)?$",
     re.IGNORECASE,
 )
+# "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
+_KEPT_FREE = re.compile(
+    r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g",
+    re.IGNORECASE,
+)
 _MODEL_AFTER = re.compile(r"\s?(?:of\s|on\s)?(?:the\s|our\s|a\s)?\ue000")
 
 _OVERRIDE = (
@@ -111,7 +116,8 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
     """
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
-        said_of_others = name == "training" and _BUSY.search(page.text[max(0, match.start() - 30) : match.start()])
+        before = page.text[max(0, match.start() - 80) : match.start()]
+        said_of_others = (name == "training" and _BUSY.search(before[-30:])) or _KEPT_FREE.search(before)
         if page.is_negated(*match.span()) or (said_of_others and not _MODEL_AFTER.match(page.text, match.end())):
             page.take(*match.span())
             continue

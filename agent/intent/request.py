@@ -12,6 +12,7 @@ import re
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.errors import InputError, expect
 from ...tools.strict_values import HALF_A_CHARACTER, is_text
+from .alternatives import with_corrected_figures
 from .claims import Claims
 from .constraint_words import leave_primitives_unread, read_constraints, refuse_broken_bounds
 from .errors import RequestError
@@ -33,6 +34,7 @@ from .refusals import refuse_non_goals, set_aside_former, set_aside_instructions
 from .serving_words import read_engine, read_price
 from .spelling import corrected
 from .strategy_words import read_strategy
+from .wishes import note_conditions, set_aside_wishes
 
 MAX_REQUEST_CHARACTERS = 20_000
 _COUNTED_PART = re.compile(
@@ -80,10 +82,13 @@ def read_words(text: str) -> Said:
         return merge_said([read_words(older), read_words(newer)])
     shown, hidden = without_markup(text)
     mended, slips = corrected(normalise(shown))
+    mended, taken_back = with_corrected_figures(mended)
     page = Page(mended)
     claims = Claims(text=page.original)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
+    for note in taken_back:
+        claims.reading(note)
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
     read_page(page, claims)
@@ -106,6 +111,8 @@ def read_page(page: Page, claims: Claims) -> None:
     set_aside_instructions(page, claims)
     refuse_non_goals(page, claims)
     refuse_unknown_model(page, claims)
+    note_conditions(page, claims)
+    set_aside_wishes(page, claims)
     read_relaxations(page, claims)
     read_disaggregation(page, claims)
     read_constraints(page, claims)

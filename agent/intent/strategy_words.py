@@ -139,7 +139,9 @@ def _find_degrees(page: Page, claims: Claims) -> list[_Degree]:
         if match.start() in percentiles:
             continue
         name = _name_of(match)
-        if name == "attention_dp" and page.is_negated(*match.span()):
+        if page.is_negated(*match.span()):
+            if name != "attention_dp":
+                claims.leave_unread(f"{page.take(*match.span())!r} is said not to be: other degrees stay open")
             continue
         number = read_number(match["of_n"] or match[f"{name}_n"] or match[f"{name}_m"])
         if number is None:
