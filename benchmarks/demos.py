@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import Replay, replay
 from shardwright.agent.loop.transcript import Transcript, read_transcript
 from shardwright.agent.model.messages import ModelRequest, Reply
