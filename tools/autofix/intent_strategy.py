@@ -15,14 +15,13 @@ from ..plan.degrees import DEGREE_NAMES, root_replicas
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, attention_width, gpu_count, own_cut, phase_width
 from ..plan.schema import shown
-from ..plan.settled_cut import settled_cut
-from ..plan.settled_degrees import PhaseClaims, claims_of
 from ..plan.view import PlanView, as_int, as_list, as_mapping
 from ..rules.judge import DegreeJudge
 from ..rules.legality import RELAXATION_OF, Conditions, splits
 from ..rules.shown_faults import conditions_of
 from ..rules.tensor_parallel.uneven_split import divides
 from .placing import MOST_DEVICES, ReplicaDevices
+from .settled import PhaseClaims, claims_of, settled_cut
 
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
 _MOST = int(DEGREE.most)
