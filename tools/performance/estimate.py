@@ -64,7 +64,7 @@ def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
     most = setting.max_sequences * decode.phase.attention_groups
     requests = min(math.ceil(concurrency / max(1, len(layout.decode_replicas))), most)
     return (
-        _Pass(prefill, prefill.prefill(prefill_loads(setting, 1, groups))),
+        _Pass(prefill, prefill.prefill(prefill_loads(setting, groups))),
         _Pass(decode, decode_time(layout, decode, requests)),
     )
 
