@@ -12,7 +12,7 @@ from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import FILE, LIMIT, SECONDS
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..agent import Agent
 
 LEVELS = ("none", "bit", "codes", "full", "patch")
 _WHO = (
@@ -72,8 +72,9 @@ def agent_of(options: dict[str, Any]) -> Agent | None:
     asked = options["proposer"]
     if asked == "builtin" or (asked == "auto" and not configured(flags)):
         return None
-    from ..loop.agent import Agent, AgentOptions
+    from ..agent import Agent
     from ..loop.budget import Limits
+    from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)
