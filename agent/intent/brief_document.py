@@ -20,7 +20,7 @@ from .claims import Claims
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
 from .quantities import find_quantities
-from .request import list_unread_numbers
+from .request import list_unread
 from .spelling import corrected
 
 _MODEL_KEY = re.compile(
@@ -105,7 +105,7 @@ class Document:
             elif (line.key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
                 claims.leave_unread(f"not understood: {original.strip()[:160]!r}")
             at = end + len(BARRIER)
-        list_unread_numbers(self.page, claims)
+        list_unread(self.page, claims)
 
     def _is_read(self, claims: Claims, line: Line, text: str, original: str) -> bool:
         """Whether anything was read of a line, or stands on the page as a figure, which is listed as one."""

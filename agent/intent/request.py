@@ -25,7 +25,7 @@ from .markup import without_markup
 from .merge import merge_said
 from .names import read_accelerator, read_model, refuse_unknown_model
 from .objective_words import read_objective
-from .page import Page
+from .page import TAKEN, Page
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .quantities import find_quantities, normalise
@@ -43,6 +43,15 @@ _COUNTED_PART = re.compile(
     re.IGNORECASE,
 )
 _MOST_UNREAD = 50
+_SHORT = 10
+_ARTICLE = re.compile(r"(?:a|an|one|single|一)(?![a-z])", re.IGNORECASE)
+# What demands something, of whatever.
+_DEMAND = re.compile(
+    r"(?<![a-z])(?:must(?:n't)?|shall|has\sto|have\sto|needs?\sto|required?|exactly|precisely|at\smost|at\sleast|"
+    r"no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
+    r"必须|只能|不得|不能|不要|禁止|不许|至少|至多|最多|恰好|不超过",
+    re.IGNORECASE,
+)
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = re.compile(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
@@ -92,7 +101,7 @@ def read_words(text: str) -> Said:
     for written, meant in slips:
         claims.reading(f"{written!r} read as {meant!r}")
     read_page(page, claims)
-    list_unread_numbers(page, claims)
+    list_unread(page, claims)
     return claims.said()
 
 
@@ -201,9 +210,22 @@ def _refuse_unknown_part(page: Page, claims: Claims) -> None:
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
 
 
-def list_unread_numbers(page: Page, claims: Claims) -> None:
+def list_unread(page: Page, claims: Claims) -> None:
+    """List every number that no reader took, and every clause that demands something of which nothing was read."""
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
-        if not any(character.isdigit() for character in quantity.words):  # "one of them" asks for nothing
-            continue
-        words = page.clause_text(quantity.start, quantity.end)
-        claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+        is_figure = any(character.isdigit() for character in quantity.words)
+        if is_figure or (
+            quantity.unit != "count" and not _ARTICLE.match(quantity.words)
+        ):  # "one of them" asks for nothing
+            words = page.clause_text(quantity.start, quantity.end)
+            claims.leave_unread(f"{quantity.words!r} in {words[:80]!r} was not understood")
+    for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
+        left, right = page.clause(*match.span())
+        words = page.original[left:right].strip()
+        said = (*claims.words.values(), *claims.readings, *claims.unread)
+        follows = (
+            len(words) <= _SHORT and TAKEN in page.text[max(0, left - 20) : left]
+        )  # "(keep two cards free), 不能动"
+        is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+        if not follows and not is_read:
+            claims.leave_unread(f"{words[:120]!r} sounds like a demand and was not understood")
