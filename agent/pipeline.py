@@ -16,9 +16,9 @@ from ..tools.checkpoint import left_out
 from ..tools.errors import expect
 from ..tools.performance.limits import figures_of_estimate, stated_limits
 from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.describe import describe, in_format, number
 from ..tools.plan.document import ModelBlock, ServingBlock, WorkloadBlock
 from ..tools.plan.performance import PerformanceEstimate
-from ..tools.search.describe import describe, in_format, number
 from .citations import citations, rule_citations
 from .intent.complete import complete
 from .intent.errors import RequestError

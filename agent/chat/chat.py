@@ -35,7 +35,7 @@ from .turns.work import Work
 from .writer import TurnWriter
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..loop.planner import ModelPlanner
 
 
 class Chat:
@@ -53,7 +53,7 @@ class Chat:
         self,
         session: Session | str | Path | None = None,
         *,
-        agent: Agent | None = None,
+        agent: ModelPlanner | None = None,
         calibration: CustomCalibration | str | Path | None = None,
         width: int = 100,
         time_limit_s: float = TIME_LIMIT_S,

@@ -18,8 +18,8 @@ from .proposing import agent_of, proposer_options
 from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
 
 if TYPE_CHECKING:
+    from ..agent import Agent
     from ..intent.intent import Intent
-    from ..loop.agent import Agent
     from ..reading.reader import ModelReader
     from ..results import ModelUse, PlanResult
 

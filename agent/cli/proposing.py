@@ -12,7 +12,7 @@ from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import FILE, LIMIT, SECONDS
 
 if TYPE_CHECKING:
-    from ..loop.agent import Agent
+    from ..agent import Agent
     from ..reading.reader import ModelReader
 
 # What `--reader` takes.
@@ -82,8 +82,9 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
     proposes = asked == "llm" or (asked == "auto" and configured(flags))
     if not proposes and reader != "model":
         return None, None
-    from ..loop.agent import Agent, AgentOptions
+    from ..agent import Agent
     from ..loop.budget import Limits
+    from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)
@@ -123,7 +124,8 @@ def reader_of(options: dict[str, Any]) -> ModelReader | None:
     flags, reader = endpoint_flags(options), options.pop("reader")
     if reader == "rules" or (reader is None and not configured(flags)):
         return None
-    from ..loop.agent import Agent, AgentOptions
+    from ..agent import Agent
+    from ..loop.planner import AgentOptions
     from ..model.endpoint import EndpointClient
 
     settings = read_settings(flags)

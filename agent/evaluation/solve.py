@@ -13,11 +13,12 @@ from typing import Any
 
 from ...tools.errors import InputError
 from ...tools.plan.document import Plan
+from ..agent import Agent
 from ..intent.errors import RequestError
-from ..loop.agent import Agent, AgentOptions
 from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending
+from ..loop.planner import AgentOptions
 from ..loop.question import Question
 from ..model.client import ModelClient
 from ..model.deadline import Deadline

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from ...tools.calibration.custom import CustomCalibration
-from ..loop.agent import AgentOptions
 from ..loop.budget import Limits
+from ..loop.planner import AgentOptions
 from ..model.client import ModelClient
 from .marks import Solution
 from .posed import PosedCase

@@ -50,7 +50,7 @@ def read_answer(text: str) -> ReadingAnswer | None:
     if start < 0 or end < start:
         return None
     try:
-        found = parse_answer(text[start : end + 1], "")
+        found = parse_answer(text[start : end + 1])
         answer = ReadingAnswer.model_validate(found)
     except (JsonError, ValidationError):
         return None

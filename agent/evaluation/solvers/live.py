@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
-from ...loop.agent import AgentOptions
+from ...loop.planner import AgentOptions
 from ...model.client import ModelClient
 from ...model.endpoint import EndpointClient
 from ...model.redaction import Redactor

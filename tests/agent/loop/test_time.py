@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.loop.agent import Agent, AgentOptions
+from shardwright.agent.agent import Agent
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.endpoint import EndpointClient

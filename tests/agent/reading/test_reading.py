@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
 from shardwright.agent.cli.app import run
 from shardwright.agent.evaluation.rungs.reading import reading_mark
 from shardwright.agent.intent.errors import RequestError
 from shardwright.agent.intent.intent import Said
-from shardwright.agent.loop.agent import Agent, AgentOptions
 from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.planner import AgentOptions
 from shardwright.agent.loop.replay import replay
 from shardwright.agent.loop.transcript import read_transcript
 from shardwright.agent.model.endpoint import EndpointClient

@@ -1,18 +1,17 @@
-"""`Agent`: any OpenAI-compatible endpoint, or any other client, as a proposer whose plans the tools guard."""
+"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard, and its options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ...tools.errors import InputError
 from ...tools.plan.canonical import content_hash
-from ..intent.intent import Intent, Said
-from ..model.client import ModelClient, checked_client
+from ..intent.intent import Intent
+from ..model.client import ModelClient
 from ..model.deadline import Deadline
-from ..pipeline import intent_of
 from ..results import ModelUse, PlanReport, PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
@@ -29,11 +28,7 @@ from .report import result_of
 from .transcript import Recorder, Result, Setup
 
 if TYPE_CHECKING:
-    from openai import OpenAI
-
-    from ..chat.chat import Chat
     from ..reading.reader import ModelReader
-    from ..search_results import SearchAnswer
 
 # Tokens of knowledge that a model is given at most.
 KNOWLEDGE_TOKENS = 16_000
@@ -84,48 +79,12 @@ class Finished:
     ending: Ending
 
 
-class Agent:
-    """A planner that asks a language model and returns only what the tools call valid.
+class ModelPlanner:
+    """A planner that asks the model behind `client` and returns only what the tools call valid."""
 
-    `client` is an `openai.OpenAI`, or anything with the `complete` of `ModelClient`; without one the endpoint of the
-    environment (OPENAI_BASE_URL, OPENAI_API_KEY) is used. `model` is the name that the endpoint knows.
-
-    Raises:
-        InputError: no endpoint or no model is named, or the client is none that can be used.
-    """
-
-    def __init__(
-        self,
-        client: OpenAI | ModelClient | None = None,
-        model: str | None = None,
-        options: AgentOptions | None = None,
-    ) -> None:
-        self.options = options or AgentOptions()
-        self.client = _client_of(client, model)
-        self._redact: Callable[[str], str] = getattr(self.client, "redact", str)
-
-    def run(self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None) -> PlanResult:
-        """Plan for a request in words, a brief, flags, or all of them together.
-
-        Raises:
-            InputError: as `shardwright.plan`, or the client returned what is no `Reply`.
-        """
-        reader = self.reader()
-        return self.run_intent(intent_of(request, brief=brief, flags=flags, reader=reader), request, reader)
-
-    def search(
-        self, request: str, *, brief: Sequence[str | Path] = (), flags: Said | None = None, top: int | None = None
-    ) -> SearchAnswer:
-        """Rank every legal strategy for what the model and the rules read, as `shardwright.search`.
-
-        Raises:
-            InputError: as `shardwright.search`.
-        """
-        from ..search_api import search_intent
-
-        intent = intent_of(request, brief=brief, flags=flags, reader=self.reader())
-        with within(self.options.time_limit_s):
-            return search_intent(intent, top=top)
+    def __init__(self, client: ModelClient, options: AgentOptions) -> None:
+        self.client, self.options = client, options
+        self._redact: Callable[[str], str] = getattr(client, "redact", str)
 
     def reader(self) -> ModelReader | None:
         """Who reads requests beside the rules, with the budget of a run from now on; `None`: nobody."""
@@ -180,16 +139,6 @@ class Agent:
             )
         )
         return Finished(result if recorder.failure is None else _without_transcript(result, recorder.failure), ending)
-
-    def chat(self, session: str | Path | None = None) -> Chat:
-        """A conversation in which the model answers free text and proposes plans; kept at `session`, if it is given.
-
-        Raises:
-            InputError: the session cannot be used.
-        """
-        from ..chat.chat import Chat
-
-        return Chat(session, agent=self, time_limit_s=self.options.time_limit_s)
 
     def _infeasible(self, refused: PlanResult, intent: Intent, request: str, reader: ModelReader | None) -> PlanResult:
         """A request without a plan: the tools say so, and no model is asked for one. What it read is recorded.
@@ -278,22 +227,3 @@ def _without_transcript(result: PlanResult, failure: str) -> PlanResult:
     assert report.model_use is not None
     use = report.model_use.model_copy(update={"transcript_failure": failure})
     return result.model_copy(update={"report": report.model_copy(update={"model_use": use})})
-
-
-def _client_of(client: Any, model: str | None) -> ModelClient:
-    """`client` as the loop asks it.
-
-    Raises:
-        InputError: no endpoint or no model is named, or it is no client that can be used.
-    """
-    if client is not None and hasattr(client, "complete"):
-        return checked_client(client)
-    from ..model.endpoint import EndpointClient
-
-    if client is None:
-        from ..model.settings import EndpointFlags, read_settings
-
-        return EndpointClient(read_settings(EndpointFlags(model=model)))
-    if model is None:
-        raise InputError("name the model as the endpoint knows it: Agent(client=…, model=…)")
-    return EndpointClient.wrapping(client, model)
