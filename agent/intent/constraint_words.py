@@ -22,6 +22,7 @@ from ...tools.plan.constraints import (
 )
 from .claims import Claims
 from .gated import Gated
+from .intent import StatedStrategy
 from .number_words import ENGLISH_NUMBER
 from .page import TAKEN, Page, breaks_of
 from .quantities import read_whole
@@ -74,7 +75,7 @@ _STRICT = cues(
 )
 _DENIAL = cues(
     r"none|no(?![\s\-](?:need|problem|limit|preference|objection|more|longer))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"
-    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
+    r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while|because|since)\s|而且?|但是?|因为", re.IGNORECASE)
@@ -89,7 +90,7 @@ _NEAR = 14
 
 def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
-    found: list[Constraint] = [*read_reserved(page, claims), *_read_primitives(page)]
+    found: list[Constraint] = [*_read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
         found.append(claims.values["accelerators"])
         claims.drop("accelerators")
@@ -105,6 +106,27 @@ def leave_primitives_unread(page: Page, claims: Claims) -> None:
         if match["dp"]:
             continue  # replicas are counted by many words
         claims.leave_unread(f"{match.group().strip()!r} in {clause[:200]!r} was not understood")
+
+
+def refuse_broken_bounds(claims: Claims) -> None:
+    """Refuse a degree that is demanded although it is ruled out or bounded below it.
+
+    Raises:
+        RequestError: there is such a degree; the message has both words.
+    """
+    strategy: StatedStrategy | None = claims.values.get("strategy")
+    bounds = [one for one in claims.values.get("constraints", ()) if isinstance(one, DegreeConstraint)]
+    if strategy is None:
+        return
+    for bound in bounds:
+        phases = [getattr(strategy, bound.phase)] if bound.phase else [strategy.prefill, strategy.decode]
+        most = 1 if isinstance(bound.value, ForbiddenDegree) else bound.value.degree
+        is_upper = bound.value.relation in ("forbidden", "<=")
+        degrees = [getattr(phase, bound.value.name, None) for phase in phases]
+        if is_upper and any(degree is not None and degree > most for degree in degrees):
+            raise claims.refusal(
+                f"{claims.words['strategy']!r} demands a degree that {bound.words!r} rules out; keep one of the two"
+            )
 
 
 def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...]:

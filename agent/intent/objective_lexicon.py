@@ -65,7 +65,7 @@ _CARE = (
 _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0,3}"
 _VERB = (
     r"(?:optimi[sz](?:e[ds]?|ing)|tun(?:e|ed|ing)|prioriti[sz](?:e[ds]?|ing)|prefer(?:s|red)?|favou?r(?:s|ing)?|focus(?:ed|ing)?|"
-    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|geared|all(?=\sabout))"
+    r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|all(?=\sabout))"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
@@ -90,7 +90,7 @@ _OWN: dict[tuple[str, str], str] = {
         r"(?:多多益善|越多越好)"
     ),
     ("best", "cost"): (
-        r"cheapest|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
+        r"cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
@@ -183,7 +183,7 @@ def _tier_best(name: str, english: str, chinese: str) -> str:
     any_tongue = rf"(?:{english}|{chinese})"
     return (
         rf"(?<![a-z])(?:{superlative}{_FILL}[\s\-]{english}{_NO_FIGURE}|{english}(?:\sof\s[^\s,.;]{{1,60}})?\s(?:kept\s|stays?\s)?(?:{_BE}\s)?{_EXTREME}|{english}[\s\-]optimal|"
-        rf"as\s(?:low|high|little|much|short)\s(?:a\s|an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
+        rf"as\s(?:low|high|little|much|short){_FILL}\s(?:an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
         rf"|{any_tongue}\s?(?:要|应|需|能|可以)?\s?(?:(?:压|降|控制|控|做|提|拉|提升|降低)(?:到|至|在)?\s?)?(?:最(?:低|小|高|大|少|短|优|快|佳)(?:化|限度)?|拉满|打满|跑满|"
         rf"尽(?:量|可能)(?:要|地)?(?:低|高|大|小|少|短|快)|越(?:低|高|大|小|少|短|快)越好|能(?:多)?(?:低|高)(?:就|则)(?:多)?(?:低|高))"
         rf"|(?:最(?:低|小|高|大|少|短|优)(?:化|的)?|降低|压缩|优化|追求|提高|提升|节约|极致(?:的)?)\s?(?:的)?\s?(?:低|高)?\s?{any_tongue}"
@@ -211,7 +211,7 @@ _CUES = {
         re.IGNORECASE,
     ),
     "cost": re.compile(
-        r"cost|price|spend|bill|budget|money|expens|expend|tco|opex|usd|dollar|\$|tok|put|perf|cheap|buck|value|economical|frugal|"
+        r"cost|price|spend|bill|budget|money|expens|expend|tco|opex|usd|dollar|\$|tok|put|perf|cheap|less|buck|value|economical|frugal|"
         r"成本|费用|花|价格|钱|开销|支出|预算|性价比|便宜|划算|经济|省",
         re.IGNORECASE,
     ),

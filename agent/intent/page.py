@@ -18,6 +18,8 @@ TAKEN = "\ue002"
 STATISTIC = "\ue003"
 RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
+# Between the lines of a document: no word of one speaks of another.
+BARRIER = "\n\n\n"
 
 _MARKS = re.compile("[\ue000-\ue00f]")
 _CLAUSE_END = re.compile(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但", re.IGNORECASE)
@@ -37,7 +39,7 @@ _NEGATION = re.compile(
 )
 _NEGATION_AFTER = re.compile(
     r"^[\s\"'`]*(?:(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|(?:not|isn'?t)\sallowed|"
-    r"off(?=\s?(?:[,.;)!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
+    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|不允许|不可以|不行|禁用|不要|关闭)",
     re.IGNORECASE,
 )
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from ..plan.document import PhaseStrategy, PrecisionBlock, Strategy
-from ..plan.placement import is_disaggregated
+from .document import PhaseStrategy, PrecisionBlock, Strategy
+from .placement import is_disaggregated
 
 # Degrees of a phase in the shorthand, in its order, and as kinds of parallelism; the last is no kind of its own.
 NAMES = {
