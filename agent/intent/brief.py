@@ -148,7 +148,7 @@ def _said(source: Source, folder: Path) -> Said:
         document.list_unread(claims)
         said = claims.said()
     except RequestError as error:
-        raise BriefError(document.placed(error.reason)) from error
+        raise BriefError(document.placed(error.reason), error.understood, error.field) from error
     facts = document.facts
     per_node = said.gpus_per_node
     model = read_model(facts, _named_models(document, said), list(source.objects), folder)

@@ -125,7 +125,8 @@ def refuse_broken_bounds(claims: Claims) -> None:
         degrees = [getattr(phase, bound.value.name, None) for phase in phases]
         if is_upper and any(degree is not None and degree > most for degree in degrees):
             raise claims.refusal(
-                f"{claims.words['strategy']!r} demands a degree that {bound.words!r} rules out; keep one of the two"
+                f"{claims.words['strategy']!r} demands a degree that {bound.words!r} rules out; keep one of the two",
+                "strategy",
             )
 
 

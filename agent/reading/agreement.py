@@ -93,6 +93,8 @@ def answers(found: Verified, refusal: RequestError) -> bool:
     about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
     stated = [found.fields[name] for name in names if name in found.fields]
+    if about == "strategy":  # a degree and a bound that rules it out: the model has to leave the degree out
+        return "strategy" not in found.fields and any(one.kind == "degree" for one in found.constraints)
     return bool(stated) and (not _UNKNOWN.search(refusal.reason) or stated[0].reason is None)
 
 

@@ -32,6 +32,8 @@ class Verified:
     relaxations: dict[Relaxation, str] = field(default_factory=dict[Relaxation, str])
     dropped: list[str] = field(default_factory=list[str])
     not_understood: list[str] = field(default_factory=list[str])
+    # Why an accelerator that is named cannot be planned for.
+    unknown_part: str | None = None
 
     def put(self, name: str, found: Found) -> None:
         """Keep a value.

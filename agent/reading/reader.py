@@ -140,7 +140,7 @@ def read_by_both(source: Source, rules: Said | RequestError, answer: ReadingAnsw
     """
     if not isinstance(answer, str):
         found = verified(answer, source.text)
-        said = merged(rules, found, _read_on(source, rules, found))
+        said = merged(rules, found, source.text, _read_on(source, rules, found))
         if said.model is None and source.kind == "request":
             raise RequestError("the request names no model; name one (`shardwright models` lists them)")
         return said

@@ -43,6 +43,13 @@ class Trusted:
         inside = (page.original[start:end] for start, end in spans)
         return cls(_spaced(text), tuple(_spaced(words) for words in (*around, *inside) if words.strip()))
 
+    def around(self, quote: str) -> str:
+        """The sentences that a quote stands in."""
+        at = self.text.find(_spaced(quote))
+        spans = (match.span() for match in _SENTENCE.finditer(self.text))
+        near = [(start, end) for start, end in spans if start < at + len(quote) and at < end]
+        return self.text[near[0][0] : near[-1][1]] if near else quote
+
     def why_not(self, quote: str) -> str | None:
         """Why `quote` supports nothing; `None` where it stands in the text and may."""
         words = _spaced(quote)

@@ -14,12 +14,13 @@ from typing import Any, get_args
 from ...tools.catalog.dtypes import DTYPES
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
-from ...tools.errors import InputError
+from ...tools.errors import InputError, UnknownNameError
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import Objective, Statistic
 from ..intent.claims import Claims
 from ..intent.errors import RequestError
 from ..intent.intent import Said, StatedDegrees, StatedStrategy
+from ..intent.quantities import find_quantities, normalise
 from ..intent.request import read_words
 from ..stated_arguments import said_engine
 from ..stated_constraints import stated_constraints
@@ -40,9 +41,7 @@ _LISTED = {
     "weights": DTYPES, "kv_cache": DTYPES, "activations": DTYPES,
 }  # fmt: skip
 _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_LINE_NAME = re.compile(
-    r"tp_ffn|attention_dp|replicas|reserved_gpus|reserved_nodes|free_gb_per_gpu|usd_per_hour|[tpes]p"
-)
+_LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
 
 
 def verified(answer: ReadingAnswer, text: str) -> Verified:
@@ -53,11 +52,17 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
         try:
             if (why := trusted.why_not(fact.quote)) is not None:
                 raise UnverifiedError(why)
+            if fact.field == "replicas" and fact.phase is None:  # as many in all: a demand, no degree of a phase
+                fact = fact.model_copy(update={"field": "constraint", "value": f"replicas = {_figure(fact):g}"})
             if fact.field in (*DEGREES, "dp"):
-                degrees.append((fact, _degree(fact)))
+                degrees.append((fact, _degree(fact, trusted.around(fact.quote))))
+            elif fact.field in ("constraint", "accelerators"):
+                kept.constraints += _constraint(fact, trusted.around(fact.quote))
             else:
                 _keep(fact, kept)
         except (UnverifiedError, InputError) as error:
+            if fact.field == "accelerator" and isinstance(error, UnknownNameError):
+                kept.unknown_part = str(error)
             reason = error.reason if isinstance(error, RequestError) else str(error)
             kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
     if degrees:
@@ -68,27 +73,38 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
 
 
 def _keep(fact: StatedFact, kept: Verified) -> None:
-    """Check one fact that is no degree, and keep it.
+    """Check one fact that is no degree and no constraint, and keep it.
 
     Raises:
         UnverifiedError: its quote does not bear it out.
         InputError: it is no value of its field.
     """
-    if fact.field in ("constraint", "accelerators"):
-        kept.constraints += _constraint(fact)
-    elif fact.field == "relaxation":
+    if fact.field == "relaxation":
         alone = _rules_on(fact.quote).relaxations
         if fact.value not in alone:
             raise UnverifiedError("the words quoted do not allow it")
         kept.relaxations |= {name: fact.quote for name in alone if name == fact.value}
     elif fact.field in _NUMBERS:
-        name = f"{fact.field}_range" if fact.upper is not None and fact.field in TOKEN_FIELDS else fact.field
-        kept.put(name, Found(_number(fact, name), fact.quote, fact.reason))
+        for name, one in _ends(fact):
+            kept.put(name, Found(_number(one, name), fact.quote, fact.reason))
     else:
         value = _named(fact)
         if fact.reason is None and not is_spelled(fact.field, value, fact.quote, _rules_on(fact.quote)):
             raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}, and no reason is given")
         kept.put(fact.field, Found(value, fact.quote, fact.reason))
+
+
+def _ends(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
+    """The fields of a fact: a length, a range, or a range with a mean, which was given as its lower end."""
+    if fact.upper is None or fact.field not in TOKEN_FIELDS:
+        return [(fact.field, fact)]
+    mean, ranged = _figure(fact), f"{fact.field}_range"
+    figures = [one.value for one in find_quantities(normalise(fact.quote)) if one.unit in ("count", "tokens")]
+    lowest = min(figures, default=mean)
+    if not lowest < mean < fact.upper:
+        return [(ranged, fact)]
+    span, single = fact.model_copy(update={"value": lowest}), fact.model_copy(update={"upper": None})
+    return [(ranged, span), (fact.field, single)]
 
 
 def _number(fact: StatedFact, name: str) -> Any:
@@ -130,24 +146,24 @@ def _named(fact: StatedFact) -> Any:
     return text if fact.field == "engine_version" else text.lower()
 
 
-def _constraint(fact: StatedFact) -> Iterable[Constraint]:
-    """The constraint of a line, whose names and numbers the quote has."""
+def _constraint(fact: StatedFact, around: str) -> Iterable[Constraint]:
+    """The constraint of a line, whose numbers the quote has, and whose names the sentence `around` it has."""
     line = str(fact.value) if fact.field == "constraint" else f"accelerators = {fact.value}"
     made = stated_constraints([line]) or ()
     for one in made:
         if one.kind == "accelerators":
             missing = [kind for kind in one.value if not is_spelled("accelerator", kind, fact.quote, Said())]
         else:
-            missing = [name for name in _LINE_NAME.findall(line) if not names_parallel(name, fact.quote)]
+            missing = [name for name in _LINE_NAME.findall(line) if not names_parallel(name, around)]
             missing += [number for number in _LINE_NUMBER.findall(line) if not has_number(float(number), fact.quote)]
         if missing:
             raise UnverifiedError(f"{', '.join(missing)} does not stand in {fact.quote[:80]!r}")
     return [one.model_copy(update={"words": fact.quote[:500]}) for one in made]
 
 
-def _degree(fact: StatedFact) -> int:
+def _degree(fact: StatedFact, around: str) -> int:
     number = _figure(fact)
-    if number != int(number) or not has_number(number, fact.quote) or not names_parallel(fact.field, fact.quote):
+    if number != int(number) or not has_number(number, fact.quote) or not names_parallel(fact.field, around):
         raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}")
     return Claims().checked_degree(number, fact.quote)
 

@@ -33,7 +33,7 @@ def unread(base: Said, taken: Iterable[str], not_understood: Iterable[str]) -> I
             yield f"{quote[:160]!r}: the model found no field for it"
 
 
-def told(name: str, value: Any) -> str:
+def worded(name: str, value: Any) -> str:
     """A field and its value, for people."""
     return f"{name.replace('_', ' ')} {shown(value)}"
 
